@@ -24,6 +24,7 @@ from bellwether.core.execution.arrivals import (
 )
 from bellwether.core.execution.overwritten_orders import OverwrittenOrders, with_overwritten
 from bellwether.core.execution.recovery import RecoveredRecord, recover, topics_to_reread
+from bellwether.core.model.broker_identity import ADVERTISED_LISTENERS, LISTENERS, KnownHosts
 from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.model.harm_history import HarmHistory
@@ -90,6 +91,8 @@ class Memory:
     """The last report, with its plan: not made again while what it rests on is the same."""
     log_dirs: LogDirCache = field(default_factory=LogDirCache)
     """Where replicas lie on brokers with several log directories."""
+    hosts: KnownHosts = field(default_factory=KnownHosts)
+    """What brokers advertise."""
     distrusted: frozenset[int] = frozenset()
     """Brokers that a person distrusts: requests go to them last, from the first request on."""
 
@@ -114,6 +117,7 @@ class Observed:
     floors: MinIsrCache
     checks: Checks
     log_dirs: LogDirCache
+    hosts: KnownHosts
 
 
 def gather(world: World, policy: Policy, memory: Memory, loads: Loads | None = None) -> Observed:
@@ -136,6 +140,7 @@ def gather(world: World, policy: Policy, memory: Memory, loads: Loads | None = N
         recovered = recover(known, cluster, now, memory.grace_seconds, policy.placement, drained)
     signals = world.signals.signals()
     log_dirs = _log_dirs(signals, cluster, world, memory.log_dirs)
+    hosts = _hosts(cluster, world, memory, policy)
     snapshot = Snapshot(
         now,
         cluster,
@@ -145,7 +150,8 @@ def gather(world: World, policy: Policy, memory: Memory, loads: Loads | None = N
         memory.refused,
         {broker: one for broker, one in memory.flaps.items() if broker in cluster.named},
         world.strimzi,
-        pods=world.pods,
+        pods=world.pods(hosts.hosts) if world.pods is not None else None,
+        hosts=hosts.hosts,
         external_reassignments=_reassigners(cluster, recovered.record, world),
         log_dirs=log_dirs.placements,
         quarantine_orders=memory.quarantine_orders,
@@ -157,7 +163,7 @@ def gather(world: World, policy: Policy, memory: Memory, loads: Loads | None = N
     floors = _floors(snapshot, world, memory.floors, policy)
     snapshot = replace(snapshot, floors=floors.values)
     rounds = _asked(cluster, world, memory, policy, now)
-    return Observed(_with_margins(snapshot, world, policy), recovered, rounds, floors, checks, log_dirs)
+    return Observed(_with_margins(snapshot, world, policy), recovered, rounds, floors, checks, log_dirs, hosts)
 
 
 def _log_dirs(signals: Iterable[Signal], cluster: Cluster, world: World, known: LogDirCache) -> LogDirCache:
@@ -167,6 +173,19 @@ def _log_dirs(signals: Iterable[Signal], cluster: Cluster, world: World, known: 
     for broker in known.due(signals, cluster.live, world.clock.monotonic()):
         known = known.after(broker, world.log_dirs.log_dirs(broker), world.clock.monotonic())
     return known
+
+
+def _hosts(cluster: Cluster, world: World, memory: Memory, policy: Policy) -> KnownHosts:
+    """What brokers advertise: metadata shows one listener, and a few brokers' settings all, where they are needed."""
+    hosts, now = memory.hosts.seen(cluster), world.clock.monotonic()
+    detection = policy.detection
+    if world.configs is None or not (world.pods or detection.prometheus.rules or detection.alertmanager.alerts):
+        return hosts
+    due = hosts.due(cluster.live - memory.suspects, now)
+    settings: Mapping[int, Mapping[str, str]] = {}
+    with suppress(Transient, Terminal):
+        settings = world.configs.broker_configs(due, [ADVERTISED_LISTENERS, LISTENERS]) if due else {}
+    return hosts.answered(due, settings, now)
 
 
 def _checked(cluster: Cluster, world: World, memory: Memory) -> Checks:

@@ -132,6 +132,7 @@ def reconcile(
         rounds=rounds,
         floors=observed.floors,
         log_dirs=observed.log_dirs,
+        hosts=observed.hosts,
         checks=checks,
         elections=elections,
         harm_history=harm_history,

@@ -19,7 +19,6 @@ ALLOWED = {
     "operator/bellwether/cli/diagnosis/remedies.py: json.loads": "a file of the package itself",
     "operator/bellwether/cli/output.py: json.loads": "what the command itself has written",
     "operator/bellwether/adapters/webhook_server.py: request.read": "aiohttp reads up to client_max_size",
-    "operator/bellwether/sampling/broker_labels.py: DOTALL": "greedy, matched once from the start",
     "operator/bellwether/quarantine/broker_process.py: DOTALL": "the administrator's own pattern",
     "spark/bellwether_load/transforms/packing.py: pickle.loads": "between the tasks of one job",
     "spark/bellwether_load/transforms/pools.py: zlib.decompress": "between the tasks of one job",

@@ -53,7 +53,7 @@ LINES = {
 FILES = {"operator": 571, "spark": 63, "tests": 965}
 """Python files below a folder."""
 
-FILES_IN_ONE_FOLDER = {"operator": 18, "spark": 27, "tests": 49}
+FILES_IN_ONE_FOLDER = {"operator": 19, "spark": 27, "tests": 49}
 """Python files that lie in one folder, subfolders left out."""
 
 IMPORT_CIRCLES = 2

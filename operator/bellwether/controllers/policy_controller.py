@@ -186,7 +186,7 @@ class PolicyController(threading.Thread):
         began = self._clock.monotonic()
         self._reporter.begins(self.namespace, self.policy_name)
         try:
-            world = replace(with_heartbeat(link.world, self._heartbeat.beat), pods=pods.seen)
+            world = replace(with_heartbeat(link.world, self._heartbeat.beat), pods=pods.source)
             result = reconcile(world, policy.policy(), memory, decide, rebalance_input)
             self._session.memory = memory = result.memory
             self._must_lead()

@@ -19,6 +19,7 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.policy_status import HarmEpisodes
 from bellwether.controllers.cluster_connection import ClusterConnection, Connector, PolicyRefused
 from bellwether.controllers.reporting.status_reporter import StatusReporter
+from bellwether.core.model.broker_identity import KnownHosts
 from bellwether.core.model.condition import Condition
 from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.reasons import DESCRIPTIONS, Reason
@@ -123,7 +124,7 @@ class Session:
         healths = self._reporter.healths(policy)
         for health in healths:
             self._signals.on_broker_health(health)
-        verdicts, flaps = self._reporter.last_said(policy, healths)
+        verdicts, flaps, hosts = self._reporter.last_said(policy, healths)
         grace, orders = self._connector.grace_seconds(link), self._orders_of(link, policy, healths)
         structlog.contextvars.bind_contextvars(epoch=record.epoch)
         log.info("leadership_acquired", displaced=len(record.entries), demoted=sorted(record.demoted))
@@ -131,7 +132,14 @@ class Session:
         elections = cost.elections if cost is not None else ()
         harm = HarmEpisodes.to_core(policy.status.harm_episodes)
         return Memory(
-            record, verdicts, grace, flaps=flaps, quarantine_orders=orders, elections=elections, harm_history=harm
+            record,
+            verdicts,
+            grace,
+            flaps=flaps,
+            quarantine_orders=orders,
+            elections=elections,
+            harm_history=harm,
+            hosts=KnownHosts(hosts),
         )
 
     def _orders_of(

@@ -5,9 +5,10 @@ Built by the composition roots (operator, command line, replays) and passed to `
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from bellwether.core.model.broker_identity import Hosts
 from bellwether.core.model.strimzi import Pod, Strimzi
 from bellwether.ports.clock import Clock
 from bellwether.ports.kafka import ClusterReader, ConfigReader, FaultToleranceReader, LeaderMover, LogDirReader
@@ -20,6 +21,9 @@ from bellwether.ports.kubernetes import (
     SignalSource,
     UndoRecords,
 )
+
+PodSource = Callable[[Hosts], Mapping[int, Pod] | None]
+"""Gives the brokers' pods, found by what the brokers advertise; None while they are not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,7 @@ class World:
     margins: FaultToleranceReader | None = None
     configs: ConfigReader | None = None
     """Reads the marks of throttled replicas, while another tool moves some."""
-    pods: Mapping[int, Pod] | None = None
+    pods: PodSource | None = None
     """The brokers' pods before the reconcile, where the policy watches their restarts."""
     log_dirs: LogDirReader | None = None
     """Reads which replicas lie in which directory, of brokers with several."""

@@ -19,6 +19,7 @@ from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch, W
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.core.model.broker_identity import KnownHosts
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.quarantine.hold_decision import followed_by
 from bellwether.core.signals import Reading, SignalType
@@ -166,6 +167,7 @@ class Recorder:
         self._leases: dict[str, Object] = {}
         self._policy_due = float("-inf")
         self._cluster: Cluster | None = None
+        self._hosts: dict[int, tuple[str, ...]] = {}
         self._sections: dict[str, Json] = {}
 
     @property
@@ -216,6 +218,7 @@ class Recorder:
             broker = (health.get("spec") or {}).get("brokerId")
             if isinstance(broker, int):
                 statuses[broker] = health.get("status") or {}
+        self._hosts = {b: tuple(map(str, s.get("advertisedHosts") or ())) for b, s in statuses.items()}
         said = said_section(statuses)
         states = {b: (row.get("verdict") or {}).get("state") for b, row in said.items()}
         self.metadata.suspects = frozenset(int(b) for b, state in states.items() if state in _SUSPECT)
@@ -255,7 +258,9 @@ class Recorder:
 
     def _read_pods(self) -> None:
         """The brokers' pods, where the policy has their restarts watched: as little as the operator sees of them."""
-        pods, hidden = self._pods.look(), self.scope.anonymity
+        self._pods.look()
+        hosts = KnownHosts(self._hosts).seen(self._cluster).hosts if self._cluster is not None else self._hosts
+        pods, hidden = self._pods.by_broker(hosts), self.scope.anonymity
         if self._pods.problem:
             self.trouble["pods"] = self._pods.problem
         else:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from bellwether.core.model.broker_identity import Hosts, KnownHosts
 from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient, WrongCluster
@@ -33,7 +34,7 @@ class Maps(Protocol):
 class Readers(Protocol):
     """How much consumers read. Raises Transient or Terminal."""
 
-    def begin(self, timeout_seconds: float) -> Callable[[], Consumption]:
+    def begin(self, timeout_seconds: float, hosts: Hosts) -> Callable[[], Consumption]:
         """Ask; the result waits for the answer, bytes/s by topic or by (topic, broker)."""
         ...
 
@@ -90,7 +91,7 @@ class Rounds:
         cluster = self._map(troubles)
         # Queried in parallel with the brokers, so that it does not delay them.
         readers = self.sources.readers
-        collect = readers.begin(self._timeout) if readers is not None else None
+        collect = readers.begin(self._timeout, KnownHosts().seen(cluster).hosts) if readers is not None else None
         until = began + _ASKING_SHARE * self._period
         answers = self._asking.ask(cluster, self.sources.ends, self.sources.sizes, self._timeout, until)
         troubles |= {f"broker {number}": one.problem for number, one in sorted(answers.items()) if one.problem}

@@ -128,7 +128,7 @@ def _operator(situation: Situation, policy: Policy, clock: ManualClock) -> Simul
         configs=situation.configs,
         log_dirs=situation.log_dirs,
         margins=situation.margins,
-        pods=situation.pods,
+        pods=None if situation.pods is None else lambda _: situation.pods,
     )
     memory = Memory(
         records.take_over(situation.cluster.cluster_id),

@@ -267,7 +267,7 @@ class MemorySite:
             clock=self.clock,
             configs=MemoryConfigs(self.cluster, route),
             log_dirs=MemoryLogDirs(self.cluster),
-            pods=self.pods,
+            pods=None if self.pods is None else lambda _: self.pods,
             quarantine_orders=self.orders.operator(),
             margins=self.margins,
         )

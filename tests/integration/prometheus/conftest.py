@@ -8,7 +8,23 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from realparts.prometheus import PrometheusServer
-from testkit.processes.exporters import Site, host, node_by_address, node_by_name, node_of_host, past, pod_monitor
+from testkit.processes.exporters import (
+    Site,
+    host,
+    msk,
+    node_by_address,
+    node_by_name,
+    node_of_host,
+    past,
+    pod_monitor,
+    pool,
+)
+
+
+def of_ids(now: float, target: Callable[[int], dict[str, str]]) -> Site:
+    """Brokers 100, 101 and 102 in pods that are numbered from 0; 101 is ill."""
+    return Site(now, target, brokers=(100, 101, 102), ill=(101,), leading=(100, 101, 102))
+
 
 # Each answers by the exporters that it has; every one has broker 1 ill.
 SITES: dict[str, Callable[[float], Site]] = {
@@ -18,6 +34,9 @@ SITES: dict[str, Callable[[float], Site]] = {
     ),
     "machines with a broker label": lambda now: Site(now, host).jmx("_count").nodes(node_of_host).blackbox(),
     "a broker that leads nothing": lambda now: Site(now, pod_monitor, leading=(1, 3)).jmx(),
+    "a second pool": lambda now: of_ids(now, lambda broker: pool(broker, "kafka-broker", "kafka", 100)).jmx(),
+    "one of two regions": lambda now: of_ids(now, lambda broker: pool(broker, "kafka", "east", 100)).jmx(),
+    "addresses alone": lambda now: Site(now, msk).jmx(),
     "two clusters": lambda now: Site(now, pod_monitor).jmx(),
 }
 

@@ -20,6 +20,7 @@ from bellwether.api.v1alpha1.spec.query_presets import (
     REPORTER,
     Preset,
 )
+from bellwether.core.model.broker_identity import Hosts, Named, match
 from bellwether.core.settings.detection import PrometheusRule
 from bellwether.probes.prometheus.prometheus_rules import figures, judge
 from realparts.prometheus import PrometheusServer
@@ -27,6 +28,17 @@ from testkit.kubernetes.api_objects import prometheus
 from testkit.processes.exporters import BROKERS
 
 pytestmark = pytest.mark.prometheus
+
+UNREAD = dict.fromkeys(BROKERS, ())
+POOLS = {
+    **{n: (f"kafka-controller-{n}.kafka-controller-headless.kafka.svc.cluster.local",) for n in (0, 1, 2)},
+    **{100 + n: (f"kafka-broker-{n}.kafka-broker-headless.kafka.svc.cluster.local",) for n in (0, 1, 2)},
+}
+REGIONS = {
+    **{n: (f"kafka-{n}.kafka.west.svc.cluster.local",) for n in (0, 1, 2)},
+    **{100 + n: (f"kafka-{n}.kafka.east.svc.cluster.local",) for n in (0, 1, 2)},
+}
+MSK = {n: (f"b-{n}.demo.a1b2c3.c2.kafka.eu-west-1.amazonaws.com",) for n in BROKERS}
 
 HERE = {
     "JMX exporter under Strimzi": (BOTH, JMX, NODE, EBS),
@@ -64,11 +76,17 @@ def rule_of(preset: Preset, **fields: object) -> PrometheusRule:
     return rule
 
 
-def asked(server: PrometheusServer, query: str) -> dict[str | None, float | None]:
+def asked(server: PrometheusServer, query: str) -> dict[int | None, float | None]:
     samples = PrometheusClient(server.url).ask(query, "broker", 10).samples
-    found = dict(samples)
+    matches = match([Named.of_labels(labels) for labels, _ in samples], UNREAD).of
+    found = {one.broker: value for one, (_, value) in zip(matches, samples, strict=True)}
     assert len(found) == len(samples), f"two series for one broker: {samples}"
     return found
+
+
+def judged(server: PrometheusServer, rule: PrometheusRule, hosts: Hosts) -> dict[int, bool | None]:
+    found = figures(PrometheusClient(server.url).ask(rule.query, rule.broker_label, 10).samples, rule, hosts)
+    return {broker: judge(broker, found, rule).bad for broker in hosts}
 
 
 @each_site
@@ -84,9 +102,9 @@ def test_every_dialect_of_every_preset_shows_each_broker_its_own_figure(
             tried.add(dialect)
             found = asked(remembering, preset.query(Scope(), dialect))
             ill, well = SHOWN.get(preset.name) or STALLED[dialect]
-            assert set(found) == {"1", "2", "3"}, (preset.name, dialect, found)
-            assert found["1"] == pytest.approx(ill, rel=0.02, abs=0.001), (preset.name, dialect)
-            assert [found["2"], found["3"]] == pytest.approx([well] * 2, rel=0.02, abs=0.001), (preset.name, dialect)
+            assert set(found) == {1, 2, 3}, (preset.name, dialect, found)
+            assert found[1] == pytest.approx(ill, rel=0.02, abs=0.001), (preset.name, dialect)
+            assert [found[2], found[3]] == pytest.approx([well] * 2, rel=0.02, abs=0.001), (preset.name, dialect)
     assert tried == set(HERE[site])
 
 
@@ -100,7 +118,7 @@ def test_a_policy_that_names_a_preset_finds_the_sick_broker_whichever_exporter_r
         if not any(dialect in HERE[site] for dialect, _ in preset.dialects):
             continue
         rule = rule_of(preset)
-        found = figures(client.ask(rule.query, rule.broker_label, 10).samples, rule, BROKERS)
+        found = figures(client.ask(rule.query, rule.broker_label, 10).samples, rule, UNREAD)
         assert [judge(broker, found, rule).bad for broker in BROKERS] == [True, False, False], (preset.name, found)
         assert found.odd == {}
 
@@ -121,13 +139,33 @@ def test_brokers_of_two_clusters_are_not_taken_for_one_another(remembering: Prom
     client = PrometheusClient(remembering.url)
     preset = BY_NAME["ProduceLocalTimeP99"]
     both = rule_of(preset)
-    found = figures(client.ask(both.query, "broker", 10).samples, both, BROKERS)
+    found = figures(client.ask(both.query, "broker", 10).samples, both, UNREAD)
     assert [judge(broker, found, both).bad for broker in BROKERS] == [None, None, None]
-    assert "returns 2 series for this broker" in found.unusable[1]
+    assert "'main-broker-1' and strimzi_io_pod_name='other-broker-1' for this broker" in found.unusable[1]
+    hosts = {broker: (f"main-broker-{broker}.main-kafka-brokers.kafka.svc",) for broker in BROKERS}
+    assert judged(remembering, both, hosts) == {1: True, 2: False, 3: False}, "Kafka says which pods are its brokers"
     for cluster, bad in (("main", True), ("other", False)):
         one = rule_of(preset, selector=f'strimzi_io_cluster="{cluster}"')
-        found = figures(client.ask(one.query, "broker", 10).samples, one, BROKERS)
+        found = figures(client.ask(one.query, "broker", 10).samples, one, UNREAD)
         assert judge(1, found, one).bad is bad
+
+
+@pytest.mark.parametrize(
+    ("remembering", "hosts", "ill"),
+    [
+        pytest.param("a second pool", POOLS, 101, id="Bitnami's chart with controllers 0-2 and brokers 100-102"),
+        pytest.param("one of two regions", REGIONS, 101, id="Confluent for Kubernetes in two regions"),
+        pytest.param("addresses alone", MSK, 1, id="Amazon MSK"),
+    ],
+    indirect=["remembering"],
+)
+def test_ill_broker_is_the_one_that_advertises_the_host(remembering: PrometheusServer, hosts: Hosts, ill: int) -> None:
+    for name in ("ProduceLocalTimeP99", "RequestHandlerIdle", "UnderReplicatedPartitions"):
+        found = judged(remembering, rule_of(BY_NAME[name]), hosts)
+        assert [broker for broker, bad in found.items() if bad] == [ill]
+        assert sorted(broker for broker, bad in found.items() if bad is False) == sorted({*hosts} - {ill})[-2:]
+        unread = judged(remembering, rule_of(BY_NAME[name]), dict.fromkeys(hosts, ()))
+        assert set(unread.values()) == {None}, "where Kafka's hosts are not known nobody is judged"
 
 
 @pytest.mark.parametrize("remembering", ["JMX exporter under Strimzi"], indirect=True)
@@ -137,7 +175,7 @@ def test_another_label_may_name_the_broker(remembering: PrometheusServer) -> Non
             continue
         rule = rule_of(preset, brokerLabel="strimzi_io_pod_name")
         samples = PrometheusClient(remembering.url).ask(rule.query, rule.broker_label, 10).samples
-        found = figures(samples, rule, BROKERS)
+        found = figures(samples, rule, UNREAD)
         assert [judge(broker, found, rule).bad for broker in BROKERS] == [True, False, False], (preset.name, samples)
 
 
@@ -147,11 +185,11 @@ def test_the_mean_since_start_hides_what_the_preset_shows(remembering: Prometheu
         'kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent{pod="main-broker-1"}'
     )
     assert float(raw["value"][1]) > 0.89, "ten minutes hardly show in the mean of a month"
-    assert asked(remembering, BY_NAME["RequestHandlerIdle"].query(Scope()))["1"] == pytest.approx(0.05, abs=0.001)
+    assert asked(remembering, BY_NAME["RequestHandlerIdle"].query(Scope()))[1] == pytest.approx(0.05, abs=0.001)
 
 
 @pytest.mark.parametrize("remembering", ["a broker that leads nothing"], indirect=True)
 def test_a_percentile_that_gets_no_samples_says_nothing(remembering: PrometheusServer) -> None:
     stale = remembering.query('kafka_network_requestmetrics_localtimems{request="Produce",quantile="0.99"}')
     assert len(stale) == 3, "the exporter repeats the last value for good"
-    assert set(asked(remembering, BY_NAME["ProduceLocalTimeP99"].query(Scope()))) == {"1", "3"}
+    assert set(asked(remembering, BY_NAME["ProduceLocalTimeP99"].query(Scope()))) == {1, 3}

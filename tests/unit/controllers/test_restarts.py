@@ -79,6 +79,20 @@ def test_a_broker_is_drained_while_its_pod_goes_and_comes_and_leads_again_afterw
     assert said(operator, 2, "Demoted") == ("False", "UpToDate")
 
 
+def test_pod_is_the_broker_that_advertises_its_host_whatever_its_number(operator: MemoryOperator):
+    for broker, number in ((1, 2), (2, 0), (3, 1)):
+        address = f"INTERNAL://kafka-{number}.kafka.default.svc:9092"
+        operator.site.cluster.configure_broker(broker, "advertised.listeners", address)
+    loop = operator.make(maintenance={"pods": {"selector": "app=kafka"}}, promotion=QUICK)
+    operator.step(loop, 2)
+    health = operator.api.get(BROKER_HEALTHS, "default", "main-3")
+    assert health["status"]["advertisedHosts"] == ["broker-3.test", "kafka-1.kafka.default.svc"]
+    becomes(operator, loop, 1, leaving=True)
+    assert leaders(operator)[3] == 0
+    assert said(operator, 3, "Demoted") == ("True", "Restarting")
+    assert leaders(operator)[1] > 0
+
+
 def test_without_it_in_the_policy_pods_are_not_even_listed(operator: MemoryOperator):
     loop = operator.make()
     operator.api.refuse("list", PODS, AssertionError("listed"))  # type: ignore[arg-type]
@@ -110,7 +124,7 @@ def test_pods_that_cannot_be_told_apart_are_said_in_a_condition_that_goes_away(
     operator.step(loop, 2)
     status, reason, message = operator.condition("RestartDetection")
     assert (status, reason) == ("False", "NoEvidence")
-    assert "controller-1, kafka-1 have the same number" in message
+    assert message.startswith("pod controller-1 and pod kafka-1 both claim to be broker 2; or label the pod")
     operator.api.objects.pop(("pods", "default", "controller-1"))
     operator.site.clock.advance(LOOK_SECONDS)
     operator.step(loop, 2)

@@ -89,7 +89,7 @@ class PrometheusClient:
             self._session.headers["Authorization"] = access.authorization
 
     def ask(self, query: str, label: str, timeout_seconds: float) -> QueryResponse:
-        """The values of a query, by the value of ``label``. Raises Transient or Terminal.
+        """The values of a query that returns a series for each ``label``. Raises Transient or Terminal.
 
         Looking up the server's name and reading its headers obey no deadline of ours: a caller that must go on asks
         from a thread of its own.

@@ -1,17 +1,20 @@
 """Parse a Prometheus response to an instant query, which is not trusted.
 
 In: a body whose length is bounded already, and the label that names the broker. Out: a ``QueryResponse``, or Terminal
-with what is wrong. Called by ``query_client``. A series that cannot be read keeps its place without a value: dropping
-it would make the remaining one of two look like the only one.
+with what is wrong. Of each series the labels are kept that may name its broker. Called by ``query_client``. A series
+that cannot be read keeps its place without a value: dropping it would make the remaining one of two look like the only
+one.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bellwether.core.model.broker_identity import IDENTITY_LABELS
 from bellwether.ports.errors import Terminal, Transient
 
 SERIES_LIMIT = 10_000
@@ -22,12 +25,12 @@ _WARNINGS_LIMIT = 3
 
 @dataclass(frozen=True, slots=True)
 class QueryResponse:
-    """One value per series, by its broker label: None without that label, None without a number.
+    """Each series' labels that may name its broker, and its value: None without a number.
 
     A value may be NaN or infinite, as Prometheus has such. ``warnings`` are the server's, truncated.
     """
 
-    samples: tuple[tuple[str | None, float | None], ...] = ()
+    samples: tuple[tuple[Mapping[str, str], float | None], ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -46,7 +49,8 @@ def read_answer(body: bytes, label: str, most: int = SERIES_LIMIT) -> QueryRespo
         raise Terminal(f"the query returns more than {most} series: aggregate it by ({label})")
     warnings = said.get("warnings")
     texts = warnings[:_WARNINGS_LIMIT] if isinstance(warnings, list) else []
-    return QueryResponse(tuple(_sample(one, label) for one in result), tuple(_words(text) for text in texts))
+    kept = (label, *IDENTITY_LABELS)
+    return QueryResponse(tuple(_sample(one, kept) for one in result), tuple(_words(text) for text in texts))
 
 
 def error_of(status: int, body: bytes) -> Transient | Terminal:
@@ -82,12 +86,13 @@ def _object(body: bytes) -> dict[str, Any]:
     return said
 
 
-def _sample(one: Any, label: str) -> tuple[str | None, float | None]:
+def _sample(one: Any, kept: Iterable[str]) -> tuple[Mapping[str, str], float | None]:
     one = one if isinstance(one, dict) else {}
     labels, point = one.get("metric"), one.get("value")
-    name = labels.get(label) if isinstance(labels, dict) else None
+    labels = labels if isinstance(labels, dict) else {}
+    named = {name: value[:_LABEL_LIMIT] for name in kept if isinstance(value := labels.get(name), str) and value}
     text = point[1] if isinstance(point, list) and len(point) == 2 else None
-    return name[:_LABEL_LIMIT] if isinstance(name, str) and name else None, _number(text)
+    return named, _number(text)
 
 
 def _number(text: Any) -> float | None:

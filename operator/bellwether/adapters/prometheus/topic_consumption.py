@@ -14,20 +14,18 @@ from collections.abc import Callable
 
 from bellwether.adapters.prometheus.query_client import PrometheusClient
 from bellwether.adapters.prometheus.query_response import QueryResponse
+from bellwether.core.model.broker_identity import IDENTITY_LABELS, Hosts, Named, match
 from bellwether.ports.errors import Terminal, Transient
-from bellwether.sampling.broker_labels import broker_id
 from bellwether.sampling.fanout import Consumption
 
 LABEL = "topic"
 SERIES_LIMIT = 200_000
 BODY_LIMIT = 64 * 1024 * 1024
 # BytesOutPerSec, which leaves replication out, as the JMX exporter (Strimzi's rules) and Strimzi's reporter name it.
-# The pod's name, where there is one, is appended to the topic after a slash, which no topic has.
-_BY_BROKER = " or ".join(
-    f'sum by ({LABEL}, pod) (rate(kafka_server_brokertopicmetrics_{name}{{{LABEL}!=""}}[3m]))'
+DEFAULT_QUERY = " or ".join(
+    f'sum by ({LABEL}, {", ".join(IDENTITY_LABELS)}) (rate(kafka_server_brokertopicmetrics_{name}{{{LABEL}!=""}}[3m]))'
     for name in ("bytesout_total", "bytesoutpersec_total")
 )
-DEFAULT_QUERY = f'label_join({_BY_BROKER}, "{LABEL}", "/", "{LABEL}", "pod")'
 # Extra time for a query to report its own timeout.
 _GRACE_SECONDS = 0.5
 
@@ -42,8 +40,11 @@ class TopicReaders:
         self._query = query
         self._thread: threading.Thread | None = None
 
-    def begin(self, timeout_seconds: float) -> Callable[[], Consumption]:
-        """Ask; the result waits for the answer: bytes/s by topic or broker. It raises Transient or Terminal."""
+    def begin(self, timeout_seconds: float, hosts: Hosts) -> Callable[[], Consumption]:
+        """Ask; the result waits for the answer: bytes/s by topic or broker. It raises Transient or Terminal.
+
+        ``hosts`` are what the brokers advertise.
+        """
         if self._thread is not None and self._thread.is_alive():
             return _raising(Transient("Prometheus has not answered the query of an earlier round"))
         answers: queue.SimpleQueue[_Outcome] = queue.SimpleQueue()
@@ -63,25 +64,28 @@ class TopicReaders:
             except queue.Empty:
                 raise Transient("Prometheus does not answer in time") from None
             if isinstance(found, QueryResponse):
-                return _by_topic(found)
+                return _by_topic(found, hosts)
             raise type(found)(f"Prometheus {found}")
 
         return collect
 
 
-def _by_topic(answer: QueryResponse) -> Consumption:
-    found: dict[str, dict[str, float]] = {}
-    for name, value in answer.samples:
+def _by_topic(answer: QueryResponse, hosts: Hosts) -> Consumption:
+    found: dict[str, dict[Named, float]] = {}
+    for labels, value in answer.samples:
+        topic = labels.get(LABEL)
         # Without the label a series is about all topics together.
-        if name is None or value is None or not math.isfinite(value) or value < 0:
+        if topic is None or value is None or not math.isfinite(value) or value < 0:
             continue
-        topic, _, broker = name.partition("/")
-        if broker in found.setdefault(topic, {}):
-            raise Terminal(f"Prometheus returns several series for topic {name}: aggregate the query by ({LABEL})")
-        found[topic][broker] = value
+        one = Named.of_labels(labels)
+        if one in found.setdefault(topic, {}):
+            raise Terminal(f"Prometheus returns several series for topic {topic}: aggregate the query by ({LABEL})")
+        found[topic][one] = value
+    things = list(dict.fromkeys(one for by_broker in found.values() for one in by_broker))
+    broker_of = dict(zip(things, (one.broker for one in match(things, hosts).of), strict=True))
     read: dict[str | tuple[str, int], float] = {}
     for topic, by_broker in found.items():
-        brokers = {broker_id(broker): value for broker, value in by_broker.items()}
+        brokers = {broker_of[one]: value for one, value in by_broker.items()}
         if None in brokers or len(brokers) < len(by_broker):
             read[topic] = sum(by_broker.values())
         else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AwareDatetime, Field
 
@@ -20,6 +20,7 @@ from bellwether.core import signals
 from bellwether.core.detection import findings
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict, passing_since
+from bellwether.core.model.broker_identity import HOST_LIMIT
 from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.model.known_good import KnownGood
 from bellwether.core.reasons import Reason
@@ -258,6 +259,12 @@ class BrokerHealthStatus(Reported):
     pod: str | None = Field(
         default=None, max_length=253, description="Name of the broker's pod, if Strimzi runs the cluster."
     )
+    advertised_hosts: tuple[Annotated[str, Field(max_length=253)], ...] = Field(
+        default=(),
+        max_length=HOST_LIMIT,
+        description="Host names and addresses that the broker advertises, as far as they can be read. Series, alerts"
+        " and pods are matched to the broker by them.",
+    )
     flapping: Flapping | None = Field(
         default=None,
         description="Repeated demotions by signals. Unset if none is in the last hour.",
@@ -332,6 +339,11 @@ def reported_verdicts(healths: Iterable[BrokerHealth]) -> dict[int, Verdict]:
     """Verdicts by broker as last written to status, to continue from; none whose reason is unknown."""
     found = ((h.spec.broker_id, h.status.verdict) for h in healths)
     return {b: verdict for b, one in found if one is not None and (verdict := one.to_core(b)) is not None}
+
+
+def reported_hosts(healths: Iterable[BrokerHealth]) -> dict[int, tuple[str, ...]]:
+    """What each broker advertises as last written to status."""
+    return {h.spec.broker_id: h.status.advertised_hosts for h in healths}
 
 
 def reported_flaps(healths: Iterable[BrokerHealth]) -> dict[int, FlapCounter]:

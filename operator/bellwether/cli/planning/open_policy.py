@@ -23,7 +23,7 @@ from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import sur
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
-from bellwether.api.v1alpha1.broker_health import BrokerHealth
+from bellwether.api.v1alpha1.broker_health import BrokerHealth, reported_hosts
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.leadership import broker_lookup
 from bellwether.core.model.undo_record import UndoRecord
@@ -75,7 +75,9 @@ def open_policy(
         signals, healths = _listened(api, namespace, name, clock, listen_seconds)
         pods = PodWatch(api, clock)
         pods.want(Wanted.of(policy))
-        world = replace(world_of(policy, secrets, signals, clock), pods=pods.look())
+        pods.look()
+        pods.by_broker(reported_hosts(healths))
+        world = replace(world_of(policy, secrets, signals, clock), pods=pods.source)
         yield OpenedPolicy(healths, ConfigMapRecords(api, namespace, name).read(), world, pods.problem)
 
 

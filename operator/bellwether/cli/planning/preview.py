@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
-from bellwether.api.v1alpha1.broker_health import BrokerHealth, reported_flaps, reported_verdicts
+from bellwether.api.v1alpha1.broker_health import BrokerHealth, reported_flaps, reported_hosts, reported_verdicts
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.policy_status import HarmEpisodes
 from bellwether.cli.commands.kubernetes_options import Target
@@ -24,6 +24,7 @@ from bellwether.cli.planning.open_policy import open_policy
 from bellwether.core.demotion.decisions import Decisions, decide
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import judge
+from bellwether.core.model.broker_identity import KnownHosts
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.planning.plan import Plan, build_plan
 from bellwether.core.settings.policy import Mode, Policy
@@ -78,6 +79,7 @@ class PolicyInputs:
             flaps=reported_flaps(self.healths),
             elections=status.move_cost.elections if status.move_cost is not None else (),
             harm_history=HarmEpisodes.to_core(status.harm_episodes),
+            hosts=KnownHosts(reported_hosts(self.healths)),
         )
         observed = gather(self.world, replace(policy, mode=Mode.OBSERVE), memory)
         judged = judge(observed.snapshot, policy, memory.verdicts)

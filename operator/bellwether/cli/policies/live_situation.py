@@ -10,10 +10,11 @@ from contextlib import contextmanager
 
 from bellwether.adapters.job_commands import file_name
 from bellwether.adapters.kubernetes.api_client import KubernetesClient
-from bellwether.api.v1alpha1.broker_health import reported_flaps, reported_verdicts
+from bellwether.api.v1alpha1.broker_health import reported_flaps, reported_hosts, reported_verdicts
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.policy_status import HarmEpisodes
 from bellwether.cli.planning.open_policy import open_policy
+from bellwether.core.model.broker_identity import KnownHosts
 from bellwether.core.model.loads import Loads
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.ports.clock import Clock
@@ -52,7 +53,7 @@ def live_situation(
             cost.elections if cost is not None else (),
             HarmEpisodes.to_core(policy.status.harm_episodes),
             world.strimzi,
-            world.pods,
+            world.pods(KnownHosts(reported_hosts(healths)).seen(cluster).hosts) if world.pods is not None else None,
             world.configs,
             world.log_dirs,
             world.margins,

@@ -139,7 +139,7 @@ class _Receiver:
         return self._wanted
 
     def _refresh(self) -> float:
-        there = self._policy.prober.brokers() if self._wanted else None
+        there = self._policy.prober.hosts() if self._wanted else None
         if there is not None:
             self.alerts.refresh(there)
         return BROKERS_SECONDS if there is not None else 0.5

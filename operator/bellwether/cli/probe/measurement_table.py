@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from bellwether.cli.commands import exit_status
 from bellwether.cli.output import print_rows
+from bellwether.core.model.broker_identity import Hosts, Named
 from bellwether.core.settings.detection import (
     Comparison,
     Detection,
@@ -45,7 +46,6 @@ from bellwether.probes.replication.replication_probe import reading as lag_readi
 from bellwether.probes.storage.read_probe import Reader, read_once
 from bellwether.probes.storage.storage_probe import Writer, measure_once, reading
 from bellwether.probes.storage.write_latency import Sample
-from bellwether.sampling.broker_labels import broker_id
 
 CANARY_SECONDS = 10.0
 """How long a single measurement waits for the canary's records."""
@@ -157,9 +157,9 @@ def plugin(kind: Kind, brokers: Mapping[int, Mapping[str, str]], settings: Plugi
     return 0 if rows and all(row[1] == Reading.PASSING for row in rows) else exit_status.FOUND
 
 
-def prometheus(client: QueryClient, settings: Prometheus, brokers: Collection[int], output: str) -> int:
-    """Evaluate every rule once. Empty ``brokers``: all brokers in the query results."""
-    rows = [row for rule in settings.rules for row in _rule(client, rule, settings.timeout_seconds, brokers)]
+def prometheus(client: QueryClient, settings: Prometheus, hosts: Hosts, output: str) -> int:
+    """Evaluate every rule once. Empty ``hosts``: all brokers whose ids are in the query results."""
+    rows = [row for rule in settings.rules for row in _rule(client, rule, settings.timeout_seconds, hosts)]
     print_rows(("RULE", "BROKER", "PROMETHEUS", "VALUE", "PEERS", "THRESHOLD", "MESSAGE"), rows, output)
     return 0 if rows and all(row[2] == Reading.PASSING for row in rows) else exit_status.FOUND
 
@@ -191,16 +191,14 @@ def self_reachability(table: SocketTable, port: int, settings: SelfReachability,
     return 0 if found is Reading.PASSING else exit_status.FOUND
 
 
-def _rule(
-    client: QueryClient, rule: PrometheusRule, timeout_seconds: float, brokers: Collection[int]
-) -> list[tuple[str, ...]]:
+def _rule(client: QueryClient, rule: PrometheusRule, timeout_seconds: float, hosts: Hosts) -> list[tuple[str, ...]]:
     limit = f"{'>' if rule.comparison is Comparison.ABOVE else '<'} {rule.threshold:g}"
     try:
         samples = client.ask(rule.query, rule.broker_label, timeout_seconds).samples
     except (Transient, Terminal) as error:
         return [(rule.name, "?", str(Reading.UNKNOWN), "", "", limit, f"Prometheus {error}")]
-    named = {broker_id(label) for label, _ in samples if label is not None} - {None}
-    known = brokers or {broker for broker in named if broker is not None}
+    stated = {broker for labels, _ in samples for broker in Named.of_labels(labels, rule.broker_label).stated_ids}
+    known = hosts or dict.fromkeys(stated, ())
     found, rows = figures(samples, rule, known), []
     for broker in sorted(known):
         seen = judge(broker, found, rule)

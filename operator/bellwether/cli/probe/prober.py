@@ -53,13 +53,16 @@ def read_policy(api: KubernetesClient, namespace: str, policy: str) -> Leadershi
     return LeadershipPolicy.read(api.get(POLICIES, namespace, policy))
 
 
-def brokers_of(api: KubernetesClient, namespace: str, policy: str) -> frozenset[int] | None:
-    """Brokers with a BrokerHealth of this policy; None if the API cannot be read."""
+def hosts_of(api: KubernetesClient, namespace: str, policy: str) -> dict[int, tuple[str, ...]] | None:
+    """Brokers with a BrokerHealth of this policy, and what they advertise; None if the API cannot be read."""
     try:
         found = api.list(BROKER_HEALTHS, namespace, {object_names.POLICY_LABEL: object_names.legal(policy)})
     except (Transient, Terminal):
         return None
-    return frozenset(int(one["spec"]["brokerId"]) for one in found)
+    return {
+        int(one["spec"]["brokerId"]): tuple(map(str, (one.get("status") or {}).get("advertisedHosts") or ()))
+        for one in found
+    }
 
 
 class Prober:
@@ -162,9 +165,14 @@ class Prober:
         """Its stored signals, each with whether this process wrote it. Raises Transient, Terminal."""
         return self._writer.standing()
 
+    def hosts(self) -> dict[int, tuple[str, ...]] | None:
+        """As ``hosts_of`` this policy."""
+        return hosts_of(self._api, self._namespace, self._policy)
+
     def brokers(self) -> frozenset[int] | None:
-        """As ``brokers_of`` this policy."""
-        return brokers_of(self._api, self._namespace, self._policy)
+        """Brokers with a BrokerHealth of this policy; None if the API cannot be read."""
+        found = self.hosts()
+        return None if found is None else frozenset(found)
 
     def run(self, probe: Probe, follow: Callable[[LeadershipPolicy | None], bool], stop: threading.Event) -> None:
         """Run until ``stop``. ``follow`` gets the policy (None: deleted) and returns whether to measure.

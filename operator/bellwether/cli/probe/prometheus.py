@@ -19,7 +19,7 @@ from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.commands.policy_selection import Selection
 from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe import measurement_table
-from bellwether.cli.probe.prober import brokers_of, read_policy
+from bellwether.cli.probe.prober import hosts_of, read_policy
 from bellwether.cli.probe.prober_process import PolicyProber, ProberProcess, need, reported
 from bellwether.core.settings import detection
 from bellwether.core.signals import SignalType
@@ -79,7 +79,7 @@ def _once(api: KubernetesClient, namespace: str, policy: str, output: str) -> in
     section = read_policy(api, namespace, policy).spec.detection.prometheus
     if section is None:
         raise Terminal(f"policy {namespace}/{policy} has no spec.detection.prometheus: add one")
-    known = brokers_of(api, namespace, policy) or ()
+    known = hosts_of(api, namespace, policy) or {}
     # The reader removes its files, such as the CAs, at its end.
     with SecretReader(api, namespace) as secrets:
         return measurement_table.prometheus(_Clients(secrets).client(section), section.to_core(), known, output)
@@ -102,7 +102,7 @@ def _run(policy: PolicyProber) -> None:
         return True
 
     def refresh() -> float:
-        known = prober.brokers()
+        known = prober.hosts()
         if known is not None:
             running.know(known)
         return BROKERS_SECONDS if known is not None else 1.0

@@ -175,6 +175,7 @@ def broker_status(
         registered=report.registered,
         rack=report.rack,
         pod=report.pod or None,
+        advertised_hosts=report.hosts,
         flapping=None
         if report.flaps is None
         else broker_health.Flapping(

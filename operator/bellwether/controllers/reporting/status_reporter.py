@@ -28,7 +28,7 @@ from bellwether.adapters.kubernetes.objects.broker_health_objects import BrokerH
 from bellwether.adapters.kubernetes.objects.event_recorder import EventWriter
 from bellwether.adapters.kubernetes.objects.status_writer import StatusWriter
 from bellwether.api.v1alpha1.base_model import API_VERSION, InvalidObject
-from bellwether.api.v1alpha1.broker_health import BrokerHealth, reported_flaps, reported_verdicts
+from bellwether.api.v1alpha1.broker_health import BrokerHealth, reported_flaps, reported_hosts, reported_verdicts
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.policy_status import LeadershipPolicyStatus, Mode
 from bellwether.api.v1alpha1.status.status_conditions import Condition
@@ -90,8 +90,8 @@ class StatusReporter:
 
     def last_said(
         self, policy: LeadershipPolicy, healths: Iterable[Object]
-    ) -> tuple[Mapping[int, Verdict], Mapping[int, FlapCounter]]:
-        """Verdicts and flap counters from status, to continue with after a take-over."""
+    ) -> tuple[Mapping[int, Verdict], Mapping[int, FlapCounter], Mapping[int, tuple[str, ...]]]:
+        """Verdicts, flap counters and advertised hosts from status, to continue with after a take-over."""
         namespace, name = policy.metadata.namespace, policy.metadata.name
         self._statuses.forget(namespace, name)  # another process has written since
         said = self._of(namespace, name)
@@ -108,7 +108,7 @@ class StatusReporter:
                 continue
             said.brokers[health.spec.broker_id] = {c.type: c for c in health.status.conditions}
             read.append(health)
-        return reported_verdicts(read), reported_flaps(read)
+        return reported_verdicts(read), reported_flaps(read), reported_hosts(read)
 
     def run_of(self, policy: LeadershipPolicy) -> RebalanceRun:
         """State of the policy's rebalance as last written to status. Raises Transient or Terminal."""

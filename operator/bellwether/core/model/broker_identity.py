@@ -8,10 +8,9 @@ whatever the node ids are. It counts only while every broker is matched exactly 
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from bellwether.core.model.cluster import Cluster
 
@@ -19,11 +18,14 @@ DEFAULT_LABEL = "broker"
 """Prometheus label with the node id, unless a rule names another one."""
 
 STRIMZI_LABEL = "strimzi_io_pod_name"
-NAME_LABELS = (DEFAULT_LABEL, "broker_id", STRIMZI_LABEL, "kubernetes_pod_name", "pod")
-"""Prometheus labels in which common scrape configurations put a broker's id or name."""
+STATED_LABELS = (DEFAULT_LABEL, "broker_id")
+"""Prometheus labels in which common scrape configurations put a broker's id."""
+
+POD_LABELS = (STRIMZI_LABEL, "kubernetes_pod_name", "pod")
+"""Prometheus labels in which common scrape configurations put a broker's pod."""
 
 PLACE_LABELS = ("namespace", "kubernetes_namespace", "instance")
-IDENTITY_LABELS = (*NAME_LABELS, *PLACE_LABELS)
+IDENTITY_LABELS = (*STATED_LABELS, *POD_LABELS, *PLACE_LABELS)
 """Every Prometheus label that is read to find the broker."""
 
 Hosts = Mapping[int, Collection[str]]
@@ -38,10 +40,9 @@ HOST_LIMIT = 16
 ADVERTISED_SECONDS, RETRY_SECONDS, READS_AT_ONCE = 3600.0, 300.0, 8
 """Seconds until a broker's settings are read again, until one without an answer is, and how many are asked at once."""
 
+_HOST_LENGTH = 253
 _EVERYWHERE = (":", "0.0.0.0:", "[::]:")
-_LARGEST_ID = 2**31 - 1
-_NUMBER = re.compile(r"[-_]([0-9]{1,10})\Z")
-_ADDRESS = re.compile(r"(?:^|[^0-9])(?:[0-9]{1,3}-){3}[0-9]{1,3}\Z")
+_LARGEST_ID, _LONGEST_ID = 2**31 - 1, 10
 _REMEDY = "add a label broker with the node id, or allow DescribeConfigs on Cluster to the policy's user"
 
 
@@ -62,6 +63,12 @@ class Named:
     strimzi: str = ""
 
     @property
+    def stated_ids(self) -> frozenset[int]:
+        """The node ids that its labels carry."""
+        strimzi = ordinal(self.strimzi)
+        return frozenset(self.ids if strimzi is None else (*self.ids, strimzi))
+
+    @property
     def numbered(self) -> tuple[str, int] | None:
         """The first name that ends in a number, with its namespace, and that number; None without one."""
         found = ((name, number) for name in self.pods if (number := ordinal(name)) is not None)
@@ -69,25 +76,30 @@ class Named:
 
     @classmethod
     def of_labels(cls, labels: Mapping[str, str], label: str = DEFAULT_LABEL) -> Named:
-        """What Prometheus labels say; a ``label`` other than the default replaces ``broker`` and ``broker_id``."""
-        stated = ("broker", "broker_id") if label == DEFAULT_LABEL else (label,)
+        """What Prometheus labels say, of a rule or an alert with that broker label."""
+        stated = stated_labels(label)
         ids, hosts = [], []
         for name in stated:
             value = labels.get(name, "")
             if value.isascii() and value.isdigit() and not name.endswith(("index", "ordinal")):
-                ids.append(int(value[:11]))
+                ids.append(int(value[: _LONGEST_ID + 1]))
             elif value:
                 hosts.append(value)
-        pods = [labels[name] for name in NAME_LABELS if labels.get(name) and name not in ("broker", "broker_id", label)]
-        shown = next((name for name in (label, *NAME_LABELS, "instance") if labels.get(name)), "")
+        pods = [labels[name] for name in POD_LABELS if labels.get(name) and name != label]
+        shown = next((name for name in (*stated, *POD_LABELS, "instance") if labels.get(name)), "")
         return cls(
-            f"{shown}={labels[shown]!r}" if shown else "",
+            f"{shown}={labels[shown][:80]!r}" if shown else "",
             tuple(ids),
             tuple(dict.fromkeys((*pods, *hosts))),
             (*hosts, labels.get("instance", "")),
             labels.get("namespace") or labels.get("kubernetes_namespace") or "",
             labels.get(STRIMZI_LABEL, ""),
         )
+
+
+def stated_labels(label: str) -> tuple[str, ...]:
+    """The labels that carry a node id, where a rule names ``label``: one other than the default replaces the rest."""
+    return STATED_LABELS if label == DEFAULT_LABEL else (label,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +149,11 @@ def claims(things: Sequence[Named], matches: Sequence[Match]) -> Mapping[int, tu
 
 
 def ordinal(name: str) -> int | None:
-    """The number at the end of a name, after a dash or an underscore; None of an address."""
-    number = None if _ADDRESS.search(name) else _NUMBER.search(name)
-    return int(number[1]) if number is not None and int(number[1]) <= _LARGEST_ID else None
+    """The number at the end of a name, after a dash or an underscore; None of an address, such as ip-10-0-0-2."""
+    *before, last = name.replace("_", "-").split("-")
+    if not before or not (last.isascii() and last.isdigit()) or len(last) > _LONGEST_ID or int(last) > _LARGEST_ID:
+        return None
+    return None if len(before) > 2 and all(one.isdigit() for one in before[-3:]) else int(last)
 
 
 def host_of(address: str) -> str:
@@ -166,7 +180,7 @@ class _HostIndex:
                 if len(parts) in (2, 3) or parts[3:4] == ["svc"]:
                     place = parts[2] if len(parts) > 2 else ""
                     self._pods[parts[0]].append((broker, place, len(parts) != 3))
-                    if len(parts) != 3:
+                    if len(parts) > 3:
                         self._pods_of[broker].add(parts[0])
 
     def by_host(self, host: str) -> set[int]:
@@ -190,11 +204,9 @@ def _proven(one: Named, hosts: Hosts, index: _HostIndex) -> Match | None:
     by_host = set.intersection(*said) if said else None
     if by_host is not None and not by_host:
         return Match(None, "conflict", f"{one.text} has the hosts of different brokers: {_REMEDY}")
-    ids, strimzi = set(one.ids), ordinal(one.strimzi)
+    ids, strimzi = one.stated_ids, ordinal(one.strimzi)
     if strimzi is not None and index.denies(strimzi, one.strimzi):
         return Match(None, "unmatched", f"{one.text} is another pod than the one that broker {strimzi} advertises")
-    if strimzi is not None:
-        ids.add(strimzi)
     if len(ids) > 1:
         return Match(None, "conflict", f"{one.text} states the node ids {_few(ids)}: correct its labels")
     agreed = ids if by_host is None else by_host & ids if ids else by_host
@@ -235,42 +247,47 @@ def _few(ids: Iterable[int]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KnownHosts:
-    """What brokers advertise, as last known: of a broker that is away, too.
+    """What brokers advertise, as last known, also of a broker that is away; the host in its metadata is first.
 
-    Metadata shows the listener that was asked; ``advertised`` are all listeners of the brokers whose settings were
-    read, and ``asked_at`` when each was asked, in monotonic seconds.
+    Metadata shows the listener that was asked, a broker's settings all. ``due_at`` is when to read them, in monotonic
+    seconds.
     """
 
     hosts: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    advertised: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    asked_at: Mapping[int, float] = field(default_factory=dict)
+    due_at: Mapping[int, float] = field(default_factory=dict)
 
     def seen(self, cluster: Cluster) -> KnownHosts:
-        """The hosts after metadata was read. What a broker advertises now is not a former host of another one."""
+        """The hosts after metadata was read. What a live broker advertises is not a former host of another one, and a
+        broker that has moved may have no other host any more.
+        """
         now = {b.id: host_of(b.host) for b in cluster.brokers.values() if b.host}
-        advertised = {b: known for b, known in self.advertised.items() if now.get(b, known[0]) in known}
-        live, found = set(now.values()), {}
+        live, found, due_at = set(now.values()), {}, dict(self.due_at)
         for broker in sorted(cluster.named):
-            if broker in now:
-                hosts = (now[broker], *advertised.get(broker, ()))
-            else:
-                hosts = tuple(host for host in self.hosts.get(broker, ()) if host not in live)
-            found[broker] = tuple(dict.fromkeys(hosts))[:HOST_LIMIT]
-        return replace(self, hosts=found, advertised=advertised)
+            known = self.hosts.get(broker, ())
+            if broker not in now:
+                known = tuple(host for host in known if host not in live)
+            elif now[broker] not in known:
+                known = ()
+                due_at.pop(broker, None)
+            found[broker] = _few_hosts(((now[broker],) if broker in now else ()) + known)
+        return KnownHosts(found, due_at)
 
     def due(self, brokers: Iterable[int], now: float) -> list[int]:
         """Which of these brokers to ask for their settings now."""
-        wait = {b: ADVERTISED_SECONDS if b in self.advertised else RETRY_SECONDS for b in brokers}
-        found = [b for b, seconds in sorted(wait.items()) if now - self.asked_at.get(b, -seconds) >= seconds]
-        return sorted(found, key=lambda b: self.asked_at.get(b, 0.0))[:READS_AT_ONCE]
+        return sorted(b for b in brokers if now >= self.due_at.get(b, now))[:READS_AT_ONCE]
 
     def answered(self, asked: Iterable[int], settings: Mapping[int, Mapping[str, str]], now: float) -> KnownHosts:
         """The hosts after these brokers were asked for their settings."""
-        hosts = {b: tuple(map(host_of, advertised_listeners(one).values())) for b, one in settings.items()}
-        advertised = {broker: found for broker, found in hosts.items() if found}
-        return replace(
-            self, advertised={**self.advertised, **advertised}, asked_at={**self.asked_at, **dict.fromkeys(asked, now)}
-        )
+        hosts = {
+            b: _few_hosts((*self.hosts.get(b, ())[:1], *map(host_of, advertised_listeners(one).values())))
+            for b, one in settings.items()
+        }
+        due_at = {b: now + (ADVERTISED_SECONDS if b in hosts else RETRY_SECONDS) for b in asked}
+        return KnownHosts({**self.hosts, **hosts}, {**self.due_at, **due_at})
+
+
+def _few_hosts(hosts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(host for host in hosts if len(host) <= _HOST_LENGTH))[:HOST_LIMIT]
 
 
 def advertised_listeners(settings: Mapping[str, str], *, nowhere: bool = False) -> dict[str, str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
+from bellwether.core.model.broker_identity import Hosts
 from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.fault_tolerance import FaultTolerance
 from bellwether.core.model.flap_damping import FlapCounter
@@ -65,6 +66,8 @@ class Snapshot:
     """Reassignments by other tools in flight."""
     pods: Mapping[int, Pod] | None = None
     """The brokers' pods, where the policy watches their restarts."""
+    hosts: Hosts = field(default_factory=dict)
+    """What the brokers advertise, as far as that is known."""
 
     @cached_property
     def maintenance(self) -> Mapping[int, Maintenance]:

@@ -77,6 +77,8 @@ class BrokerReport:
     stabilization_seconds: int = 0
     pod: str = ""
     """Name of its pod, if known."""
+    hosts: tuple[str, ...] = ()
+    """What it advertises, as far as that is known."""
     restoration: RestorationProgress | None = None
     """Progress of its restoration, while it gets its leaders back in waves."""
     drained: Condition | None = None
@@ -243,6 +245,7 @@ def broker_reports(
             flaps=flaps,
             stabilization_seconds=stabilization(flaps, policy),
             pod=pods[broker].name if broker in pods else "",
+            hosts=tuple(snapshot.hosts.get(broker, ())),
             restoration=RestorationProgress.of(
                 back.get(broker),
                 waves,

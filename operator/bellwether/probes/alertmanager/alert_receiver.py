@@ -8,11 +8,12 @@ kept of an alert that the policy does not name, or of a broker that does not exi
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import structlog
 
+from bellwether.core.model.broker_identity import Hosts, Named, match
 from bellwether.core.settings.detection import Alertmanager
 from bellwether.core.signals import Signal
 from bellwether.ports.clock import Clock
@@ -21,7 +22,6 @@ from bellwether.probes.alertmanager.alert_payload import Alert, Notification
 from bellwether.probes.alertmanager.alert_state import AlertState, carried_on
 from bellwether.probes.measuring_thread import MeasuringThread, SignalObserver
 from bellwether.probes.plugins.plugin_window import worded
-from bellwether.sampling.broker_labels import broker_id
 
 # Limits how often an alternating reading, and a changed message of the same reading, are written.
 NEWS_SECONDS = 1.0
@@ -79,7 +79,7 @@ class Alerts(MeasuringThread):
         self._log = structlog.get_logger(__name__)
         self._lock = threading.RLock()
         self._settings: Alertmanager | None = None
-        self._brokers: frozenset[int] | None = None
+        self._brokers: Hosts | None = None
         self._firing: dict[Key, AlertState] = {}
         self._posted: dict[Key, tuple[Signal, float]] = {}
         self._recalled = False
@@ -103,11 +103,11 @@ class Alerts(MeasuringThread):
                 self._drop(list(self._firing))  # of which Kafka cluster they are is no longer known
             self._keep()
 
-    def refresh(self, brokers: Collection[int]) -> None:
-        """These brokers exist."""
+    def refresh(self, brokers: Hosts) -> None:
+        """These brokers exist, and advertise these hosts."""
         with self._lock:
-            gone = sorted((self._brokers or frozenset()) - frozenset(brokers))
-            self._brokers = frozenset(brokers)
+            gone = sorted((self._brokers or {}).keys() - brokers.keys())
+            self._brokers = dict(brokers)
             self._keep()
         for broker in gone:
             self._observer.gone(broker)
@@ -154,7 +154,7 @@ class Alerts(MeasuringThread):
                     self._take(key, alert)
         self._wake.set()
 
-    def _key(self, alert: Alert, settings: Alertmanager, brokers: frozenset[int]) -> Key | None:
+    def _key(self, alert: Alert, settings: Alertmanager, brokers: Hosts) -> Key | None:
         """Which alert of which broker it is; None if it is skipped; the reason is counted and logged once."""
         name = worded(alert.name, 63)
         if alert.name not in settings.alerts:
@@ -168,18 +168,18 @@ class Alerts(MeasuringThread):
                 value = None if found is None else worded(found, 80)
                 self._warn("alert_of_another_cluster", name, label=matcher, value=value, wanted=wanted)
                 return None
-        label = alert.labels.get(settings.broker_label)
-        broker = None if label is None or len(label) > _LONGEST_LABEL else broker_id(label)
-        if broker is None:
-            self._observer.took("no_broker")
-            value = None if label is None else worded(label, 80)
-            self._warn("alert_without_broker", name, label=settings.broker_label, value=value)
+        labels = {key: value for key, value in alert.labels.items() if len(value) <= _LONGEST_LABEL}
+        (matched,) = match([Named.of_labels(labels, settings.broker_label)], brokers).of
+        if matched.broker is None:
+            reason = worded(matched.problem, 400)
+            if matched.kind == "unknown":
+                self._observer.took("unknown_broker")
+                self._warn("alert_for_unknown_broker", name, reason=reason)
+            else:
+                self._observer.took("no_broker")
+                self._warn("alert_without_broker", name, reason=reason)
             return None
-        if broker not in brokers:
-            self._observer.took("unknown_broker")
-            self._warn("alert_for_unknown_broker", name, broker=broker)
-            return None
-        return broker, alert.name
+        return matched.broker, alert.name
 
     def _take(self, key: Key, alert: Alert) -> None:
         self._observer.took("firing" if alert.firing else "resolved")

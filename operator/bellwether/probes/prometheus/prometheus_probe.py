@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import structlog
 
+from bellwether.core.model.broker_identity import Hosts
 from bellwether.core.settings.detection import Prometheus, PrometheusRule
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
@@ -34,8 +35,8 @@ class QueryAnswer(Protocol):
     """What is needed of an answer."""
 
     @property
-    def samples(self) -> Sequence[tuple[str | None, float | None]]:
-        """The value of the broker label, and the sample's value."""
+    def samples(self) -> Sequence[tuple[Mapping[str, str], float | None]]:
+        """The labels that may name the broker, and the sample's value."""
         ...
 
     @property
@@ -104,7 +105,8 @@ class PrometheusProbe(MeasuringThread):
         self._lock = threading.Lock()
         self._client: QueryClient | None = None
         self._settings = Prometheus()
-        self._brokers: frozenset[int] = frozenset()
+        self._hosts: Hosts = {}
+        self._settled: Mapping[str, int] = {}
         self._lanes: dict[str, _Lane] = {}
         self._hanging: list[_Question] = []
 
@@ -120,12 +122,14 @@ class PrometheusProbe(MeasuringThread):
                 lane = self._lanes.setdefault(name, _Lane(rule, due=now, answered=now))
                 lane.rule = rule
 
-    def know(self, brokers: Collection[int]) -> None:
-        """These brokers exist: values of all others are skipped."""
+    def know(self, hosts: Hosts) -> None:
+        """These brokers exist, and advertise these hosts: values of all others are skipped."""
         with self._lock:
-            self._brokers = frozenset(brokers)
+            if hosts.keys() != self._hosts.keys():
+                self._settled = {}
+            self._hosts = dict(hosts)
             for name, lane in self._lanes.items():
-                for broker in [b for b in lane.states if b not in self._brokers]:
+                for broker in [b for b in lane.states if b not in hosts]:
                     del lane.states[broker]
                     lane.posted.pop(broker, None)
                     self._observer.gone(name, broker)
@@ -154,7 +158,7 @@ class PrometheusProbe(MeasuringThread):
     def _ask(self, lane: _Lane) -> None:
         now = self._clock.monotonic()
         self._hanging = [q for q in self._hanging if q.thread is not None and q.thread.is_alive()]
-        if lane.question is not None or now < lane.due or self._client is None or not self._brokers:
+        if lane.question is not None or now < lane.due or self._client is None or not self._hosts:
             return
         if len(self._hanging) >= _MOST_QUESTIONS:
             self._failed(
@@ -207,10 +211,11 @@ class PrometheusProbe(MeasuringThread):
         if lane.problem:
             self._log.info("prometheus_query_recovered", rule=lane.rule.name)
             lane.problem = ""
-        found = figures(answer.samples, lane.rule, self._brokers)
+        found = figures(answer.samples, lane.rule, self._hosts, self._settled)
+        self._settled = found.settled
         self._say(lane, {**found.odd, **({"warnings": "; ".join(answer.warnings)} if answer.warnings else {})})
         now = self._clock.now()
-        for broker in self._brokers:
+        for broker in self._hosts:
             state = lane.states.get(broker, RuleState())
             lane.states[broker] = state.after(judge(broker, found, lane.rule), lane.rule, now)
             signal = lane.states[broker].signal(broker, lane.rule)
@@ -225,7 +230,7 @@ class PrometheusProbe(MeasuringThread):
             lane.problem, lane.spoken = problem, now
             self._log.warning("prometheus_query_failed", rule=lane.rule.name, error=problem)
         stale = now - lane.answered > self._settings.stale_after_seconds
-        for broker in self._brokers:
+        for broker in self._hosts:
             state = lane.states.get(broker, RuleState())
             if stale or state.streak.reading is Reading.UNKNOWN:
                 lost = state.lost(f"Prometheus {problem}", self._clock.now())

@@ -1,6 +1,6 @@
 """Judge each broker by the series of one Prometheus query.
 
-In: samples (broker label, value), the rule, the brokers that exist. Out: a ``Judgement`` for each
+In: samples (labels, value), the rule, the brokers that exist and what they advertise. Out: a ``Judgement`` for each
 broker, a ``RuleState`` that counts them, and the ``Signal`` to report. Called by ``prometheus_probe``. A value that
 cannot be pinned to one broker, or is no figure, is never bad: it is no evidence.
 """
@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from bellwether.core.model.broker_identity import Hosts, Named, match
 from bellwether.core.settings.detection import Comparison, PrometheusRule
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.probes.result_window import Streak, apart, signal_of
-from bellwether.sampling.broker_labels import broker_id
 
+NO_SERIES = "the query returns no series at all: compare its metric names and its selector with what the exporter has"
 # Another problem, or a figure that has more than doubled or halved, is news at most this often.
 FIGURE_NEWS_SECONDS = 60.0
 _FIGURE_NEWS_RATIO = 2.0
@@ -34,6 +35,8 @@ class Figures:
     odd: Mapping[str, str] = field(default_factory=dict)
     ordered: tuple[float, ...] = ()
     """All values, smallest first."""
+    settled: Mapping[str, int] = field(default_factory=dict)
+    """As ``Matches.settled``."""
 
     def peers(self, broker: int) -> float | None:
         """The median of the other brokers' values; None without any."""
@@ -57,40 +60,44 @@ class Judgement:
 
 
 def figures(
-    samples: Iterable[tuple[str | None, float | None]], rule: PrometheusRule, brokers: Collection[int]
+    samples: Iterable[tuple[Mapping[str, str], float | None]],
+    rule: PrometheusRule,
+    hosts: Hosts,
+    settled: Mapping[str, int] | None = None,
 ) -> Figures:
-    """Sort the series of an answer by broker."""
-    found: dict[int, list[float | None]] = {}
+    """Sort the series of an answer by broker. ``settled`` is that of the last answer with the same brokers."""
+    series = [(Named.of_labels(labels, rule.broker_label), value) for labels, value in samples]
+    matches = match([one for one, _ in series], hosts, settled)
+    found: dict[int, list[tuple[str, float | None]]] = {}
     odd: dict[str, str] = {}
-    for label, value in samples:
-        broker = None if label is None else broker_id(label)
-        if label is None:
-            odd["unlabelled"] = f"a series has no label {rule.broker_label}"
-        elif broker is None:
-            odd.setdefault("nameless", f"label {rule.broker_label}={label!r} names no broker")
-        elif broker not in brokers:
-            odd.setdefault("unknown", f"label {rule.broker_label}={label!r} names broker {broker}, which is not known")
+    for (one, value), matched in zip(series, matches.of, strict=True):
+        if matched.broker is None:
+            odd.setdefault(matched.kind, matched.problem)
         else:
-            found.setdefault(broker, []).append(value)
+            found.setdefault(matched.broker, []).append((one.text, value))
+    if not series:
+        return Figures({}, dict.fromkeys(sorted(hosts), NO_SERIES), {"empty": NO_SERIES}, settled=matches.settled)
     values: dict[int, float] = {}
     unusable: dict[int, str] = {}
-    for broker in sorted(brokers):
+    for broker in sorted(hosts):
         several = found.get(broker, [])
         problem = _problem(several, rule)
         if problem:
             unusable[broker] = problem
         else:
-            values[broker] = float(several[0] or 0.0)
-    return Figures(values, unusable, odd, tuple(sorted(values.values())))
+            values[broker] = float(several[0][1] or 0.0)
+    return Figures(values, unusable, odd, tuple(sorted(values.values())), matches.settled)
 
 
-def _problem(several: list[float | None], rule: PrometheusRule) -> str:
+def _problem(several: list[tuple[str, float | None]], rule: PrometheusRule) -> str:
     """Why what was found for a broker is not one figure."""
     if not several:
         return "the query returns nothing for this broker"
+    if len(names := sorted({text for text, _ in several})) > 1:
+        return f"the query returns series of {' and '.join(names[:3])} for this broker: limit it to one of them"
     if len(several) > 1:
         return f"the query returns {len(several)} series for this broker: aggregate it to one"
-    (value,) = several
+    ((_, value),) = several
     if value is None:
         return "the query's value for this broker is not a number"
     if math.isnan(value):

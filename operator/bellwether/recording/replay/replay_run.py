@@ -212,7 +212,7 @@ class Replay:
         try:
             pods = read_pods(self._state["pods"]) if "pods" in self._state else None
             margins = PlayedFollowers(self._state["followers"]) if "followers" in self._state else None
-            result = reconcile(replace(self._world, pods=pods, margins=margins), self._policy, before)
+            result = reconcile(replace(self._world, pods=lambda _: pods, margins=margins), self._policy, before)
         except Transient:
             self._due = self._clock.monotonic() + STEP_SECONDS  # no broker answers
             return

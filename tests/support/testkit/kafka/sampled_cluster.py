@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from bellwether.adapters.kafka.brokers.log_dirs import Sizes
 from bellwether.adapters.kafka.brokers.log_ends import BrokerLogEnds
+from bellwether.core.model.broker_identity import Hosts
 from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicPartition
 from bellwether.ports.errors import BellwetherError
 from bellwether.sampling.fanout import Consumption
@@ -53,7 +54,7 @@ class Site:
         brokers = {number: Broker(number, host="h", port=number) for number in (1, 2, 3)}
         return Cluster(self.cluster_id, brokers, self.partitions)
 
-    def begin(self, timeout_seconds: float) -> Callable[[], Consumption]:  # noqa: ARG002 - the port's
+    def begin(self, timeout_seconds: float, hosts: Hosts) -> Callable[[], Consumption]:  # noqa: ARG002 - the port's
         """What consumers read."""
 
         def collect() -> Consumption:

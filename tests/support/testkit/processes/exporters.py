@@ -211,6 +211,17 @@ def pod_monitor(broker: int, cluster: str = "main") -> dict[str, str]:
     }
 
 
+def pool(broker: int, name: str, namespace: str, first: int) -> dict[str, str]:
+    """Labels of a StatefulSet's pod, numbered from 0, whose first broker has the id ``first``."""
+    pod = f"{name}-{broker - first}"
+    return {"job": "kafka", "instance": f"10.{first}.0.{broker}:5556", "namespace": namespace, "pod": pod}
+
+
+def msk(broker: int) -> dict[str, str]:
+    """Labels of a broker of Amazon MSK's open monitoring: its address alone."""
+    return {"job": "msk", "instance": f"b-{broker}.demo.a1b2c3.c2.kafka.eu-west-1.amazonaws.com:11001"}
+
+
 def host(broker: int) -> dict[str, str]:
     """Labels of a broker on a machine of its own, as an inventory gives them."""
     return {"job": "kafka", "instance": f"kafka-{'abc'[broker - 1]}.example.com:7071", "broker": str(broker)}

@@ -32,7 +32,7 @@ TOKEN = "very-secret-token"
 def test_a_query_is_posted_with_its_limits_and_the_token(server: Any) -> None:
     server.says("200 OK", GOOD)
     found = PrometheusClient(server.url + "/prom/", Access(token=TOKEN)).ask('up{a="b"} > 1', "broker", 30)
-    assert found.samples == (("1", 7.0),)
+    assert found.samples == (({"broker": "1"}, 7.0),)
     (request,) = server.requests
     assert request.startswith(b"POST /prom/api/v1/query HTTP/1.1")
     assert f"Authorization: Bearer {TOKEN}".encode() in request
@@ -47,7 +47,7 @@ def test_a_gateway_that_lets_no_post_through_is_asked_with_get(server: Any) -> N
         client.sendall(good if request.startswith(b"GET") else b"HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n")
 
     server.reply = reply
-    assert PrometheusClient(server.url).ask("up", "broker", 30).samples == (("1", 7.0),)
+    assert PrometheusClient(server.url).ask("up", "broker", 30).samples == (({"broker": "1"}, 7.0),)
     assert server.requests[1].startswith(b"GET /api/v1/query?query=up&timeout=30s")
 
 
@@ -139,7 +139,7 @@ def test_chunks_are_read_like_any_body(server: Any) -> None:
     server.reply = lambda _request, client: client.sendall(
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks
     )
-    assert PrometheusClient(server.url).ask("up", "broker", 30).samples == (("1", 7.0),)
+    assert PrometheusClient(server.url).ask("up", "broker", 30).samples == (({"broker": "1"}, 7.0),)
 
 
 def test_a_body_that_breaks_off_is_no_answer(server: Any) -> None:
@@ -195,7 +195,9 @@ def secured(tmp_path: Path) -> Iterator[tuple[str, Path]]:
 
 def test_a_certificate_is_trusted_by_the_authority_that_is_given_and_by_no_other(secured: tuple[str, Path]) -> None:
     url, authority = secured
-    assert PrometheusClient(url, Access(token=TOKEN, ca=authority)).ask("up", "broker", 30).samples == (("1", 7.0),)
+    assert PrometheusClient(url, Access(token=TOKEN, ca=authority)).ask("up", "broker", 30).samples == (
+        ({"broker": "1"}, 7.0),
+    )
     with pytest.raises(Terminal, match="certificate that is not trusted: check caSecretName") as error:
         PrometheusClient(url, Access(token=TOKEN)).ask("up", "broker", 30)
     assert TOKEN not in str(error.value)

@@ -19,12 +19,15 @@ def body(result: Any, kind: str = "vector", **more: Any) -> bytes:
 
 
 def series(broker: Any, value: Any) -> dict[str, Any]:
-    return {"metric": {"broker": broker, "pod": "x"}, "value": [1767225600.123, value]}
+    return {"metric": {"broker": broker, "job": "x"}, "value": [1767225600.123, value]}
 
 
-def test_each_series_gives_its_label_and_its_value() -> None:
+def test_each_series_gives_the_labels_that_may_name_its_broker_and_its_value() -> None:
     found = read_answer(body([series("1", "0.25"), series("main-kafka-2", "1e3")]), "broker")
-    assert found.samples == (("1", 0.25), ("main-kafka-2", 1000.0))
+    assert found.samples == (({"broker": "1"}, 0.25), ({"broker": "main-kafka-2"}, 1000.0))
+    named = {"node": "7", "pod": "kafka-1", "namespace": "kafka", "instance": "10.0.0.1:9404"}
+    answer = body([{"metric": {**named, "job": "kafka", "topic": "t"}, "value": [0, "1"]}])
+    assert read_answer(answer, "node").samples == ((named, 1.0),)
 
 
 def test_nothing_is_an_answer_too() -> None:
@@ -52,17 +55,17 @@ def test_nan_and_infinity_come_through_as_such() -> None:
     ],
 )
 def test_a_value_that_is_no_number_keeps_its_series_without_a_value(one: Any) -> None:
-    assert read_answer(body([one]), "broker").samples == (("1", None),)
+    assert read_answer(body([one]), "broker").samples == (({"broker": "1"}, None),)
 
 
 @pytest.mark.parametrize("metric", [{}, {"broker": ""}, {"broker": 1}, {"other": "1"}, None, [], "broker"])
 def test_a_series_without_the_label_is_kept_as_nobodys(metric: Any) -> None:
-    assert read_answer(body([{"metric": metric, "value": [0, "5"]}]), "broker").samples == ((None, 5.0),)
+    assert read_answer(body([{"metric": metric, "value": [0, "5"]}]), "broker").samples == (({}, 5.0),)
 
 
 def test_an_endless_label_is_cut() -> None:
-    ((name, _),) = read_answer(body([series("x" * 1_000_000, "1")]), "broker").samples
-    assert name == "x" * 512
+    ((labels, _),) = read_answer(body([series("x" * 1_000_000, "1")]), "broker").samples
+    assert labels == {"broker": "x" * 512}
 
 
 @pytest.mark.parametrize(
@@ -141,4 +144,4 @@ def test_whatever_stands_in_the_result_is_read_or_refused(value: Any) -> None:
         with pytest.raises(Terminal):
             read_answer(json.dumps(said).encode(), "broker")
     samples = read_answer(body([value]), "broker").samples
-    assert samples == ((None, None),) or isinstance(value, dict)
+    assert samples == (({}, None),) or isinstance(value, dict)

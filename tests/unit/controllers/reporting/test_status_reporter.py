@@ -126,7 +126,7 @@ def test_the_last_verdicts_are_read_back(desk: Desk):
     judged = {**verdicts(cluster(partition())), 1: verdict(1)}
     desk.publish(said(policy=ENFORCE, judged=judged))
     again = StatusReporter(desk.api, desk.clock, "pod-2", OperatorMetrics())
-    found, _ = again.last_said(desk.policy, again.healths(desk.policy))
+    found, *_ = again.last_said(desk.policy, again.healths(desk.policy))
     assert found == judged
 
 
@@ -134,7 +134,7 @@ def test_a_health_that_cannot_be_read_is_passed_over(desk: Desk):
     desk.publish()
     desk.api.objects["brokerhealths", "default", "main-2"]["spec"]["brokerId"] = "two"
     again = StatusReporter(desk.api, desk.clock, "pod-2", OperatorMetrics())
-    found, _ = again.last_said(desk.policy, again.healths(desk.policy))
+    found, *_ = again.last_said(desk.policy, again.healths(desk.policy))
     assert set(found) == {1, 3}
 
 

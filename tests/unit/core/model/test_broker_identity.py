@@ -162,7 +162,7 @@ class TestNumbers:
 
     def test_what_was_settled_ends_when_a_host_contradicts_it(self) -> None:
         settled = match([Named(f"kafka-{n}", pods=(f"kafka-{n}",)) for n in (0, 1, 2)], UNREAD).settled
-        later = match([Named("kafka-1", pods=("kafka-1",))], {**UNREAD, 1: ("kafka-2.kafka",)}, settled)
+        later = match([Named("kafka-1", pods=("kafka-1",))], {**UNREAD, 1: ("kafka-2.kafka.prod.svc",)}, settled)
         assert (later.of[0].broker, later.settled) == (None, {})
 
     @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ class TestKnownHosts:
         here = cluster(Broker(1, host="a.internal"), Broker(2, host="b.internal"))
         known = KnownHosts().seen(here)
         settings = {"advertised.listeners": "IN://A.internal:9092,OUT://a.example.com:9094,ANY://:9095"}
-        assert known.answered([1, 2], {1: settings}, 0.0).seen(here).hosts == {
+        assert known.answered([1, 2], {1: settings}, 0.0).hosts == {
             1: ("a.internal", "a.example.com"),
             2: ("b.internal",),
         }
@@ -207,7 +207,14 @@ class TestKnownHosts:
         known = KnownHosts().seen(before).answered([1], {1: {"listeners": "IN://10.0.0.1:9092,OUT://old:1"}}, 0.0)
         moved = known.seen(cluster(Broker(1, host="10.0.0.9")))
         assert moved.hosts == {1: ("10.0.0.9",)}
-        assert moved.due([1], RETRY_SECONDS) == [1]
+        assert moved.due([1], 0.0) == [1]
+
+    def test_what_a_former_process_knew_counts_while_the_host_is_the_same(self) -> None:
+        known = KnownHosts({1: ("a.internal", "a.example.com"), 2: ("b.internal", "b.example.com")})
+        assert known.seen(cluster(Broker(1, host="a.internal"), Broker(2, host="c.internal"))).hosts == {
+            1: ("a.internal", "a.example.com"),
+            2: ("c.internal",),
+        }
 
     def test_few_are_asked_at_once_and_none_again_soon(self) -> None:
         ids = range(3 * READS_AT_ONCE)
@@ -216,11 +223,12 @@ class TestKnownHosts:
         second = KnownHosts().answered(first, {}, 5.0).due(ids, 6.0)
         assert len(second) == READS_AT_ONCE
         assert not set(first) & set(second)
+        assert KnownHosts().answered([1], {}, 5.0).due([1], 5.0 + RETRY_SECONDS) == [1]
 
     def test_endless_listeners_are_cut(self) -> None:
         here = cluster(Broker(1, host="h0"))
         settings = {"listeners": ",".join(f"L{n}://h{n}:1" for n in range(99))}
-        assert len(KnownHosts().answered([1], {1: settings}, 0.0).seen(here).hosts[1]) == HOST_LIMIT
+        assert len(KnownHosts().seen(here).answered([1], {1: settings}, 0.0).hosts[1]) == HOST_LIMIT
 
 
 @pytest.mark.parametrize(

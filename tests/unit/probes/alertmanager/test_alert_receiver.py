@@ -24,6 +24,7 @@ from waiting import until
 
 MAIN = (("cluster", "main"),)
 SETTINGS = Alertmanager(alerts=("DiskSlow", "NicDown"), matchers=MAIN)
+HOSTS = {b: (f"main-kafka-{b}.main-kafka-brokers.kafka.svc",) for b in (1, 2, 3)}
 EARLIER = datetime(2026, 1, 2, tzinfo=UTC)
 
 
@@ -31,6 +32,7 @@ def alert(
     name: str = "DiskSlow", broker: Any = "2", status: str = "firing", cluster: str | None = "main", **more: Any
 ) -> dict[str, Any]:
     labels = {"alertname": name, **({} if broker is None else {"broker": broker})}
+    labels |= {key: more.pop(key) for key in ("pod", "broker_id", "namespace", "instance") if key in more}
     if cluster is not None:
         labels["cluster"] = cluster
     return {
@@ -77,7 +79,7 @@ class Bench:
 
     def begin(self) -> None:
         self.alerts.configure(SETTINGS)
-        self.alerts.refresh({1, 2, 3})
+        self.alerts.refresh(HOSTS)
         self.alerts.start()
 
     def last(self) -> dict[tuple[int, str], Reading]:
@@ -108,6 +110,12 @@ def test_an_alert_that_fires_fails_its_broker_alone_and_its_resolution_passes(be
     until(lambda: bench.last() == {(2, "DiskSlow"): Reading.PASSING})
 
 
+def test_pod_of_a_second_pool_is_the_broker_that_advertises_its_host(bench: Bench) -> None:
+    bench.alerts.refresh({1: (), 2: (), 101: ("kafka-broker-1.kafka-broker-headless.kafka.svc.cluster.local",)})
+    bench.alerts.receive(body(alert(broker=None, pod="kafka-broker-1", namespace="kafka")))
+    until(lambda: bench.last() == {(101, "DiskSlow"): Reading.FAILING})
+
+
 def test_what_fires_and_is_resolved_in_one_notification_fires(bench: Bench) -> None:
     bench.alerts.receive(body(alert(), alert(status="resolved")))
     until(lambda: bench.last() == {(2, "DiskSlow"): Reading.FAILING})
@@ -127,12 +135,15 @@ def test_what_fires_and_is_resolved_in_one_notification_fires(bench: Bench) -> N
         (alert(broker="kafka"), "no_broker"),
         (alert(broker="10.0.0.2"), "no_broker"),
         (alert(broker="kafka-2:9404"), "no_broker"),
-        (alert(broker="99999999999"), "no_broker"),
         (alert(broker="kafka-2\n"), "no_broker"),
+        (alert(broker="kafka-2"), "no_broker"),
+        (alert(broker="main-kafka-7d9c5b6f8-x2x2"), "no_broker"),
+        (alert(broker=None, pod="main-kafka-2", broker_id="1"), "no_broker"),
         (alert(broker="-2 "), "no_broker"),
         (alert(broker="ip-10-0-0-2"), "no_broker"),
         (alert(broker="x" * 500_000 + "-2"), "no_broker"),
         (alert(broker="7"), "unknown_broker"),
+        (alert(broker="99999999999"), "unknown_broker"),
     ],
 )
 def test_what_the_policy_does_not_name_and_what_names_no_broker_is_passed_over_and_counted(
@@ -248,7 +259,7 @@ def test_an_alert_that_the_policy_names_no_longer_and_a_broker_that_is_gone_are_
     until(lambda: len(bench.posts) == 2)
     bench.alerts.configure(Alertmanager(alerts=("DiskSlow",), matchers=MAIN))
     assert bench.forgotten == [(3, "NicDown")]
-    bench.alerts.refresh({1, 3})
+    bench.alerts.refresh({1: HOSTS[1], 3: HOSTS[3]})
     assert bench.forgotten == [(3, "NicDown"), (2, "DiskSlow")]
 
 

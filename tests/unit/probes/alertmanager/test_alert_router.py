@@ -52,7 +52,7 @@ class Scene:
             WebhookMetrics(ProbeMetrics()),
         )
         alerts.configure(settings)
-        alerts.refresh({1})
+        alerts.refresh({1: ()})
         alerts.start()
         if settings is not None and leading:
             until(alerts.ready)

@@ -27,8 +27,12 @@ ILL: Samples = [("1", 500.0), ("2", 5.0)]
 
 @dataclass
 class Said:
-    samples: Samples
+    values: Samples
     warnings: list[str] = field(default_factory=list)
+
+    @property
+    def samples(self) -> list[tuple[dict[str, str], float | None]]:
+        return [({} if label is None else {"broker": label}, value) for label, value in self.values]
 
 
 @dataclass
@@ -73,7 +77,7 @@ class Play:
         self.clock, self.server, self.seen = ManualClock(), Server(), Watching()
         self.posted: list[Signal] = []
         self.probe = PrometheusProbe(self.posted.append, self.clock, self.seen)
-        self.probe.know({1, 2})
+        self.probe.know({1: (), 2: ()})
         self.put = 0
 
     def rules(self, *rules: PrometheusRule, **settings: int) -> None:
@@ -243,7 +247,7 @@ def test_a_rule_that_is_gone_is_asked_no_more(play: Play) -> None:
 
 
 def test_nobody_is_asked_about_while_no_broker_is_known(play: Play) -> None:
-    play.probe.know(())
+    play.probe.know({})
     play.rules(FLUSH)
     for _ in range(3):
         play.probe.run_due()
@@ -255,7 +259,7 @@ def test_a_broker_that_is_known_later_is_judged_and_one_that_went_is_not(play: P
     play.server.says["flush_seconds"] = [("1", 5.0), ("2", 5.0), ("3", 900.0)]
     play.rules(FLUSH)
     play.round(2)
-    play.probe.know({1, 3})
+    play.probe.know({1: (), 3: ()})
     play.posted.clear()
     play.round(2)
     assert [(s.broker, s.reading) for s in play.posted] == [(3, Reading.FAILING)]

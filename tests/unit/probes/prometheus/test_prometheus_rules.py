@@ -11,20 +11,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bellwether.core.model.broker_identity import Named, match
 from bellwether.core.settings.detection import Comparison, PrometheusRule
 from bellwether.core.signals import Reading, SignalType
 from bellwether.probes.prometheus.prometheus_rules import (
     FIGURE_NEWS_SECONDS,
+    NO_SERIES,
     Figures,
     Judgement,
     RuleState,
     figures,
     judge,
 )
-from bellwether.sampling.broker_labels import broker_id
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 BROKERS = (1, 2, 3)
+HOSTS = {b: (f"main-kafka-{b}.main-kafka-brokers.kafka.svc",) for b in BROKERS}
 
 
 def rule(**fields: Any) -> PrometheusRule:
@@ -32,49 +34,15 @@ def rule(**fields: Any) -> PrometheusRule:
 
 
 def found(*samples: tuple[str | None, float | None], **fields: Any) -> Figures:
-    return figures(samples, rule(**fields), BROKERS)
+    return figures([(labels(value), number) for value, number in samples], rule(**fields), HOSTS)
+
+
+def labels(value: str | None) -> dict[str, str]:
+    return {} if value is None else {"broker": value}
 
 
 def at(second: float) -> datetime:
     return START + timedelta(seconds=second)
-
-
-class TestBrokerIds:
-    @pytest.mark.parametrize(
-        ("label", "broker"),
-        [
-            ("2", 2),
-            ("0", 0),
-            ("007", 7),
-            ("main-kafka-2", 2),
-            ("my-cluster-broker-100", 100),
-            ("kafka_3", 3),
-            ("broker12", 12),
-            ("node-a\n4", 4),
-        ],
-    )
-    def test_a_number_or_a_name_that_ends_in_one_names_a_broker(self, label: str, broker: int) -> None:
-        assert broker_id(label) == broker
-
-    @pytest.mark.parametrize(
-        "label",
-        [
-            "",
-            "kafka",
-            "10.0.0.2",
-            "ip-10-0-0-2",
-            "10-0-0-2",
-            "kafka-1:9092",
-            "kafka-1.kafka-headless",
-            "-",
-            "1.5",
-            "9999999999",
-            "9" * 11,
-            "٣",
-        ],
-    )
-    def test_addresses_and_names_without_a_number_name_none(self, label: str) -> None:
-        assert broker_id(label) is None
 
 
 class TestFigures:
@@ -89,10 +57,26 @@ class TestFigures:
             3: "the query returns nothing for this broker",
         }
 
+    def test_answer_without_any_series_is_said_once_for_the_policy(self) -> None:
+        seen = found()
+        assert seen.odd == {"empty": NO_SERIES}
+        assert judge(1, seen, rule()).problem == NO_SERIES
+
     def test_two_series_for_one_broker_are_no_figure_even_when_they_agree(self) -> None:
-        seen = found(("1", 500.0), ("other-kafka-1", 500.0), ("2", 1.0))
+        seen = found(("1", 500.0), ("1", 500.0), ("2", 1.0))
         assert seen.unusable[1] == "the query returns 2 series for this broker: aggregate it to one"
         assert judge(1, seen, rule()).bad is None
+
+    def test_different_pods_that_claim_one_broker_are_named_and_no_figure(self) -> None:
+        seen = found(("1", 500.0), ("main-kafka-1", 500.0))
+        assert seen.unusable[1] == (
+            "the query returns series of broker='1' and broker='main-kafka-1' for this broker: limit it to one of them"
+        )
+
+    def test_series_of_another_cluster_are_no_brokers(self) -> None:
+        seen = found(("main-kafka-1", 5.0), ("other-kafka-1", 500.0))
+        assert seen.values == {1: 5.0}
+        assert seen.odd["unmatched"].startswith("broker='other-kafka-1' is not what a broker advertises")
 
     def test_an_unreadable_twin_makes_the_readable_one_doubtful(self) -> None:
         assert 1 in found(("1", 500.0), ("1", None)).unusable
@@ -119,11 +103,9 @@ class TestFigures:
     def test_what_belongs_to_nobody_is_told_by_kind_and_counts_for_nothing(self) -> None:
         seen = found((None, 9e9), ("kafka", 9e9), ("10.0.0.1", 9e9), ("77", 9e9), ("88", 9e9), ("1", 5.0))
         assert seen.values == {1: 5.0}
-        assert seen.odd == {
-            "unlabelled": "a series has no label broker",
-            "nameless": "label broker='kafka' names no broker",
-            "unknown": "label broker='77' names broker 77, which is not known",
-        }
+        assert seen.odd.keys() == {"unmatched", "unknown"}
+        assert seen.odd["unmatched"].startswith("no label names a broker: add a label broker with the node id")
+        assert seen.odd["unknown"] == "broker='77' names broker 77, which is not known"
 
 
 class TestJudging:
@@ -252,8 +234,9 @@ def test_whatever_a_server_says_failing_needs_one_finite_bad_figure_each_time(
 ) -> None:
     state, bad_in_a_row = RuleState(), 0
     for second, answer in enumerate(answers):
-        seen = figures(answer, asked, BROKERS)
-        own = [v for label, v in answer if label is not None and broker_id(label) == 1]
+        seen = figures([(labels(label), value) for label, value in answer], asked, HOSTS)
+        matches = match([Named.of_labels(labels(label)) for label, _ in answer], HOSTS).of
+        own = [value for (_, value), one in zip(answer, matches, strict=True) if one.broker == 1]
         judged, before = judge(1, seen, asked), state.streak.reading
         state = state.after(judged, asked, at(second))
         if judged.bad:
@@ -273,7 +256,9 @@ def test_whatever_a_server_says_failing_needs_one_finite_bad_figure_each_time(
 @given(st.lists(st.floats(0, 1e300), min_size=1, max_size=12))
 def test_the_peers_median_leaves_out_the_brokers_own_value_alone(values: list[float]) -> None:
     brokers = range(len(values))
-    seen = figures([(str(b), v) for b, v in zip(brokers, values, strict=True)], rule(), brokers)
+    seen = figures(
+        [({"broker": str(b)}, v) for b, v in zip(brokers, values, strict=True)], rule(), dict.fromkeys(brokers, ())
+    )
     for broker in brokers:
         others = [v for b, v in enumerate(values) if b != broker]
         expected = pytest.approx(statistics.median(others)) if others else None

@@ -1,22 +1,24 @@
 """Poll the broker pods of one policy every few seconds, if the policy detects restarts.
 
-In: ``spec.maintenance.pods``. Out: which broker's pod exists, is ready or is terminating, and why pods cannot be
-listed. Called by ``controllers.cluster_connection``. While the API is unavailable the last result counts: a failure of
-the operator is no restart of a broker (invariant 5).
+In: ``spec.maintenance.pods``, and what the brokers advertise. Out: which broker's pod exists, is ready or is
+terminating, and why pods cannot be listed, or be matched to a broker. Called by ``controllers.cluster_connection``.
+While the API is unavailable the last result counts: a failure of the operator is no restart of a broker (invariant 5).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import PODS, KubernetesClient, Object
 from bellwether.adapters.kubernetes.kafka_cluster import strimzi_parsing
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.core.model.broker_identity import Hosts, Named, claims, match, ordinal
 from bellwether.core.model.strimzi import Pod
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError
+from bellwether.ports.world import PodSource
 
 LOOK_SECONDS = 3.0
 
@@ -26,17 +28,17 @@ DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 BROKER_CONTAINER = "kafka"
 """Name of the broker's container in Strimzi's pods and most charts."""
 
-_NUMBER = re.compile(r"-(\d{1,10})$")
+_ID_LABELS = (object_names.BROKER_LABEL, "brokerId")
 _OVER = frozenset({"Succeeded", "Failed"})
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Namespace and labels of the pods, and the broker id of pod 0."""
+    """Namespace and labels of the pods, and the broker id of pod 0 if the policy states it."""
 
     namespace: str
     labels: tuple[tuple[str, str], ...]
-    first: int = 0
+    first: int | None = None
 
     @classmethod
     def of(cls, policy: LeadershipPolicy) -> Wanted | None:
@@ -60,18 +62,29 @@ class PodWatch:
         self._every = every_seconds
         self._wanted: Wanted | None = None
         self._look_at = 0.0
-        self.seen: Mapping[int, Pod] | None = None
-        """The pods by broker at the last poll; None before the first poll, or if restarts are not detected."""
-        self.problem = ""
-        """Why restarts cannot be detected; empty if they can."""
+        self.seen: tuple[tuple[Named, Pod], ...] | None = None
+        """The pods at the last poll; None before the first poll, or if restarts are not detected."""
+        self._settled: Mapping[str, int] = {}
+        self._brokers: frozenset[int] = frozenset()
+        self._unread = self._unmatched = ""
+
+    @property
+    def problem(self) -> str:
+        """Why restarts cannot be detected, of some broker at least; empty if they can."""
+        return self._unread or self._unmatched
+
+    @property
+    def source(self) -> PodSource | None:
+        """``by_broker``; None if the policy does not detect restarts."""
+        return self.by_broker if self._wanted is not None else None
 
     def want(self, wanted: Wanted | None) -> None:
         """Set the pods to poll."""
         if wanted != self._wanted:
             self._wanted, self._look_at = wanted, 0.0
-            self.seen, self.problem = None, ""
+            self.seen, self._settled, self._unread, self._unmatched = None, {}, "", ""
 
-    def look(self) -> Mapping[int, Pod] | None:
+    def look(self) -> object:
         """The pods, polled again if that is due. Never raises: ``problem`` contains the error."""
         wanted, now = self._wanted, self._clock.monotonic()
         if wanted is None or now < self._look_at:
@@ -80,22 +93,43 @@ class PodWatch:
         try:
             bodies = self._api.list(PODS, wanted.namespace, dict(wanted.labels))
         except BellwetherError as error:
-            self.problem = f"pods cannot be listed: {error}"
+            self._unread = f"pods cannot be listed: {error}"
             return self.seen
-        self.seen, twice = by_broker(bodies, wanted.first)
-        self.problem = _problem(wanted, self.seen, twice)
+        there = [body for body in bodies if (body.get("status") or {}).get("phase") not in _OVER]
+        self.seen, self._unread = tuple((_named(body, wanted), _pod(body)) for body in there), ""
         return self.seen
 
+    def by_broker(self, hosts: Hosts) -> Mapping[int, Pod] | None:
+        """The pod of each broker as last polled; None before the first poll. A pod that is not surely that of one
+        broker is left out, and ``problem`` names it.
+        """
+        wanted, seen = self._wanted, self.seen
+        if wanted is None or seen is None:
+            return None
+        if hosts.keys() != self._brokers:
+            self._brokers, self._settled = frozenset(hosts), {}
+        things = [named for named, _ in seen]
+        matches = match(things, hosts, self._settled)
+        self._settled, twice = matches.settled, claims(things, matches.of)
+        pods = zip(matches.of, seen, strict=True)
+        found = {one.broker: pod for one, (_, pod) in pods if one.broker is not None and one.broker not in twice}
+        problems = [f"{' and '.join(texts[:3])} both claim to be broker {broker}" for broker, texts in twice.items()]
+        problems += [one.problem for one in matches.of if one.problem and one.kind != "unknown"]
+        self._unmatched = _problem(wanted, problems, found)
+        return dict(sorted(found.items()))
 
-def by_broker(bodies: Iterable[Object], first: int = 0) -> tuple[dict[int, Pod], tuple[str, ...]]:
-    """Pods by broker, and the names of pods with the same number, which cannot be assigned to a broker."""
-    found: dict[int, list[Pod]] = {}
-    for body in bodies:
-        number = _NUMBER.search(str(body["metadata"]["name"]))
-        if number is not None and (body.get("status") or {}).get("phase") not in _OVER:
-            found.setdefault(first + int(number[1]), []).append(_pod(body))
-    twice = sorted(pod.name for pods in found.values() if len(pods) > 1 for pod in pods)
-    return {broker: pods[0] for broker, pods in sorted(found.items()) if len(pods) == 1}, tuple(twice)
+
+def _named(body: Object, wanted: Wanted) -> Named:
+    """What the API shows of a pod that tells its broker; ``apps.kubernetes.io/pod-index`` is no node id."""
+    metadata, status = body["metadata"], body.get("status") or {}
+    name, labels = str(metadata["name"]), metadata.get("labels") or {}
+    ids = [int(value) for label in _ID_LABELS if (value := str(labels.get(label, "")))[:10].isdecimal()]
+    number = ordinal(name)
+    if wanted.first is not None and number is not None:
+        ids.append(wanted.first + number)
+    addresses = [str(one.get("ip", "")) for one in status.get("podIPs") or ()]
+    strimzi = name if strimzi_parsing.CLUSTER_LABEL in labels else ""
+    return Named(f"pod {name}", tuple(ids), (name,), tuple(addresses), wanted.namespace, strimzi)
 
 
 def _pod(body: Object) -> Pod:
@@ -112,17 +146,16 @@ def _broker_container(body: Object) -> str | None:
     return next((name for name in (default, BROKER_CONTAINER, *names) if name in names), None)
 
 
-def _problem(wanted: Wanted, seen: Mapping[int, Pod], twice: tuple[str, ...]) -> str:
+def _problem(wanted: Wanted, problems: list[str], found: Mapping[int, Pod]) -> str:
     selector = ",".join(f"{key}={value}" for key, value in wanted.labels)
-    if twice:
-        some = ", ".join(twice[:4])
+    if problems:
+        more = f" (and {len(problems) - 1} more pods)" if len(problems) > 1 else ""
         return (
-            f"pods {some} have the same number and cannot be assigned to brokers: select only the broker"
-            f" pods ({selector})"
+            f"{problems[0]}{more}; or label the pod {object_names.BROKER_LABEL}, or select only the broker pods of one"
+            f" StatefulSet ({selector}) and set spec.maintenance.pods.firstBrokerId"
         )
-    if not seen:
+    if not found:
         return (
-            f"no pod in namespace {wanted.namespace} has the labels {selector} and a name that ends in a"
-            " number: correct spec.maintenance.pods.selector"
+            f"no pod in namespace {wanted.namespace} has the labels {selector}: correct spec.maintenance.pods.selector"
         )
     return ""

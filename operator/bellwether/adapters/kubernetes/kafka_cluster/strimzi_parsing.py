@@ -6,12 +6,12 @@ Versions ``v1`` and ``v1beta2`` of ``kafka.strimzi.io`` are equal in the fields 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from bellwether.adapters.kubernetes.api_client import Object
+from bellwether.core.model.broker_identity import ordinal
 from bellwether.core.model.strimzi import Listener, Pod
 
 CLUSTER_LABEL = "strimzi.io/cluster"
@@ -19,8 +19,6 @@ BROKER_LABEL = "strimzi.io/broker-role"
 PAUSE_ANNOTATION = "strimzi.io/pause-reconciliation"
 SHARING_ANNOTATION = "bellwether.dev/policies-from"
 EVERY_NAMESPACE = "*"
-
-_NODE_ID = re.compile(r"-(\d+)$")
 
 
 def listeners(kafka: Object) -> tuple[Listener, ...]:
@@ -88,13 +86,13 @@ def rebalancing(rebalances: Iterable[Object]) -> tuple[str, ...]:
 
 
 def pods(bodies: Iterable[Object]) -> dict[int, Pod]:
-    """Broker pods by broker; a pod's name ends in the node id."""
+    """Broker pods by broker; Strimzi ends a pod's name in the node id."""
     found = {}
     for body in bodies:
         metadata = body["metadata"]
-        number = _NODE_ID.search(str(metadata["name"]))
-        if number is not None and (metadata.get("labels") or {}).get(BROKER_LABEL) == "true":
-            found[int(number[1])] = Pod(str(metadata["name"]), "Ready" in _true(body))
+        broker = ordinal(str(metadata["name"]))
+        if broker is not None and (metadata.get("labels") or {}).get(BROKER_LABEL) == "true":
+            found[broker] = Pod(str(metadata["name"]), "Ready" in _true(body))
     return dict(sorted(found.items()))
 
 

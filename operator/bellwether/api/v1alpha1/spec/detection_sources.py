@@ -25,7 +25,8 @@ _IN_A_ROW = f"is always {_RULE.failure_threshold}: remove it"
 _BY_PERIOD = "follows from periodSeconds: remove it, or change periodSeconds"
 _ON_FAILING = "Effect of a failing signal: Demote makes the broker Sick, Suspect only reports it."
 _BROKER_LABEL = (
-    "Label that identifies the broker: its value is a node id, or a name that ends in one, such as main-kafka-2."
+    "Label that identifies the broker: its value is a node id, a host name or an address that the broker advertises, or"
+    " the name of its pod. A number at the end of a name counts only if every broker is matched exactly once by it."
 )
 
 SourceName = Annotated[
@@ -108,7 +109,8 @@ class PrometheusRule(Model):
     query: str = Field(
         default="",
         max_length=4096,
-        description="PromQL query. Every series needs the label brokerLabel. Required unless preset is set.",
+        description="PromQL query. Every series needs a label that identifies its broker. Required unless"
+        " preset is set.",
     )
     preset: str = Field(
         default="",

@@ -30,11 +30,15 @@ class BrokerPods(Model):
     selector: Selector | None = Field(
         default=None,
         description="Labels of the broker pods, and of no other pods, separated by commas: app=kafka,role=broker."
-        " The pods must be in the policy's namespace, and their names must end in a number. Required"
-        " unless spec.kafka.strimzi is set, whose pods are known.",
+        " The pods must be in the policy's namespace. Required unless spec.kafka.strimzi is set, whose pods are known.",
     )
-    first_broker_id: int = integer(
-        0, 0, 2147483647, "Node id of the broker in the pod whose name ends in -0; pod -1 has the next id, and so on."
+    first_broker_id: int | None = integer(
+        None,
+        0,
+        2147483647,
+        "Node id of the broker in the pod whose name ends in -0; pod -1 has the next id, and so on. Unset, pods are"
+        " matched to brokers by the hosts that the brokers advertise, by the label bellwether.dev/broker-id, or by the"
+        " number of their names if every broker is matched exactly once by it.",
     )
 
     @property

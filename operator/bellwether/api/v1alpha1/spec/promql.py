@@ -1,6 +1,7 @@
 """PromQL building blocks of the preset queries, including the lookup of a broker's node or volume.
 
-In: expressions over an exporter's series. Out: PromQL that returns one series per broker and scraped address. Called by
+In: expressions over an exporter's series. Out: PromQL that returns one series for each pod and scraped address, with
+the labels by which ``core.model.broker_identity`` finds the broker; a query cannot know it. Called by
 ``query_presets``. Addresses are not aggregated: if one Prometheus scrapes two clusters, two series for one broker id
 must remain two, so that the conflict is noticed instead of one cluster being mistaken for the other.
 """
@@ -9,13 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bellwether.core.settings import detection
-
-DEFAULT_LABEL = detection.PrometheusRule(name="", query="", threshold=0).broker_label
-# Labels in which common scrape configurations put a broker's name, best first.
-NAMES = (DEFAULT_LABEL, "broker_id", "strimzi_io_pod_name", "kubernetes_pod_name", "pod")
-# The number at the end of the first of these names, joined by slashes; not the number of an address.
-_NUMBER = "/*(?:[^/]*[^/0-9.:])?([0-9]+)(?:/.*)?"
+from bellwether.core.model.broker_identity import DEFAULT_LABEL, PLACE_LABELS, POD_LABELS, stated_labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,30 +29,24 @@ class Scope:
         """A metric of another exporter to which the broker label was added."""
         return self.series(metric, f'{self.label}!=""', *matchers)
 
-    def named(self, expression: str) -> str:
-        """The same series with the broker label, derived from the labels of common scrape configurations."""
-        if self.label != DEFAULT_LABEL:
-            return expression
-        sources = ", ".join(f'"{name}"' for name in NAMES)
-        joined = f'label_join({expression}, "{self.label}", "/", {sources})'
-        return f'label_replace({joined}, "{self.label}", "$1", "{self.label}", "{_NUMBER}")'
-
-    def worst(self, expression: str, aggregate: str = "max") -> str:
-        """One series for each broker and address; derives the broker label."""
-        return self.each(self.named(expression), aggregate)
+    @property
+    def names(self) -> str:
+        """The labels that may name a broker or its pod."""
+        return ", ".join(dict.fromkeys((*stated_labels(self.label), *POD_LABELS)))
 
     def each(self, expression: str, aggregate: str = "max") -> str:
-        """One series for each broker and address, from series that have the broker label."""
-        return f"{aggregate} by ({self.label}, instance) ({expression})"
+        """One series for each broker's labels and address."""
+        return f"{aggregate} by ({self.names}, {', '.join(PLACE_LABELS)}) ({expression})"
 
     @property
     def pod_and_node_labels(self) -> str:
         """A series with the labels of each broker's pod and node; both exporters of Kafka's metrics have it."""
         return self.series("kafka_server_replicamanager_partitioncount")
 
-    def either(self, *expressions: str) -> str:
-        """The first of the expressions that has a value for a broker."""
-        return f" or on ({self.label}) ".join(f"({expression})" for expression in expressions)
+    def either(self, *expressions: str, labelled: bool = False) -> str:
+        """The first of the expressions that has a value for a broker; ``labelled``: the first has the broker label."""
+        on = self.label if labelled else self.names
+        return f" or on ({on}) ".join(f"({expression})" for expression in expressions)
 
 
 def mean_since_start(scope: Scope, metric: str, seconds: int = 120) -> str:
@@ -78,7 +67,7 @@ def of_node(scope: Scope, figure: str) -> str:
     node = f'label_replace({figure}, "node_name", "$1", "instance", "(.+?)(?::[0-9]+)?")'
     node = f'max by (node_name) (label_replace({node}, "node_name", "$1", "node", "(.+)"))'
     return scope.either(
-        *(scope.worst(f"{place} * 0 + on (node_name) group_left () {node}") for place in (with_labels, by_address))
+        *(scope.each(f"{place} * 0 + on (node_name) group_left () {node}") for place in (with_labels, by_address))
     )
 
 
@@ -87,12 +76,12 @@ def of_volume(scope: Scope, figure: str) -> str:
 
     Strimzi names a claim after its pod: ``data-main-kafka-2`` or ``data-0-main-kafka-2``.
     """
-    pod = scope.named(f'label_replace({scope.pod_and_node_labels}, "pod", "$1", "kubernetes_pod_name", "(.+)")')
-    pod = f"max by ({scope.label}, instance, namespace, pod) ({pod})"
+    pod = scope.each(f'label_replace({scope.pod_and_node_labels}, "pod", "$1", "kubernetes_pod_name", "(.+)")')
     claim = 'label_replace(kube_persistentvolumeclaim_info, "persistentvolume", "$1", "volumename", "(.+)")'
     claim = f'label_replace({claim}, "pod", "$1", "persistentvolumeclaim", "data-(?:[0-9]+-)?(.+)")'
     volume = 'label_replace(kube_persistentvolume_info, "volume_id", "$1", "csi_volume_handle", "(.+)")'
     held = f"max by (namespace, pod, volume_id) ({claim} * on (persistentvolume) group_left (volume_id) {volume})"
     held = f"{held} * 0 + on (volume_id) group_left () {figure}"
-    joined = f"{pod} * 0 + on (namespace, pod) group_right ({scope.label}, instance) ({held})"
+    labels = ", ".join(one for one in (*scope.names.split(", "), *PLACE_LABELS) if one not in ("namespace", "pod"))
+    joined = f"{pod} * 0 + on (namespace, pod) group_right ({labels}) ({held})"
     return scope.each(joined)

@@ -43,7 +43,8 @@ class Preset:
     def query(self, scope: Scope, dialect: str = "") -> str:
         """PromQL for all dialects, or for one of them."""
         queries = [make(scope) for name, make in self.dialects if dialect in ("", name)]
-        return scope.either(*queries) if len(queries) > 1 else queries[0]
+        labelled = self.dialects[0][0] == NODE_LABELLED
+        return scope.either(*queries, labelled=labelled) if len(queries) > 1 else queries[0]
 
 
 def _quantile(metric: str, quantile: str, *matchers: str) -> Query:
@@ -53,23 +54,23 @@ def _quantile(metric: str, quantile: str, *matchers: str) -> Query:
         value = scope.series(metric, *matchers, f'quantile=~"{quantile}"')
         # From 1.0 on the JMX exporter adds _total to the name of every counter.
         count = scope.series("", f'__name__=~"{metric}_count(_total)?"', *matchers)
-        return scope.worst(f"{value} and ignoring (quantile) (rate({count}[5m]) > 0)")
+        return scope.each(f"{value} and ignoring (quantile) (rate({count}[5m]) > 0)")
 
     return make
 
 
 def _gauge(metric: str, aggregate: str = "max") -> Query:
-    return lambda scope: scope.worst(scope.series(metric), aggregate)
+    return lambda scope: scope.each(scope.series(metric), aggregate)
 
 
 def _handlers_by_reporter(scope: Scope) -> str:
     idle = scope.series("kafka_server_kafkarequesthandlerpool_requesthandleravgidlepercent_total")
-    return scope.worst(f"rate({idle}[2m]) / 1e9", "min")
+    return scope.each(f"rate({idle}[2m]) / 1e9", "min")
 
 
 def _handlers_by_jmx(scope: Scope) -> str:
     idle = "kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent"
-    return scope.worst(mean_since_start(scope, idle), "min")
+    return scope.each(mean_since_start(scope, idle), "min")
 
 
 _DISKS = 'device!~"(loop|ram|zram|sr|fd).*"'

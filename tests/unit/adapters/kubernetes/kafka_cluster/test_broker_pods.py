@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from bellwether.adapters.kubernetes.api_client import PODS
-from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import (
-    DEFAULT_CONTAINER,
-    LOOK_SECONDS,
-    PodWatch,
-    Wanted,
-    by_broker,
-)
+from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import DEFAULT_CONTAINER, LOOK_SECONDS, PodWatch, Wanted
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.core.model.broker_identity import Hosts
 from bellwether.core.model.strimzi import Pod
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.testing.memory_world import ManualClock
@@ -23,6 +19,8 @@ from testkit.kubernetes.broker_pods import pod
 from testkit.kubernetes.memory_api import MemoryApi
 
 KAFKA = Wanted("default", (("app", "kafka"),))
+HEADLESS = "kafka-headless.default.svc.cluster.local"
+HOSTS = {b: (f"kafka-{b}.{HEADLESS}",) for b in (0, 1, 2)}
 
 
 def wanted(**spec: Any) -> Wanted | None:
@@ -85,6 +83,17 @@ def test_what_a_policy_asks_for(spec: dict[str, Any], found: Wanted | None):
     assert wanted(**spec) == found
 
 
+def looked(bodies: list[dict[str, Any]], hosts: Hosts, wanted: Wanted = KAFKA) -> tuple[Mapping[int, Pod] | None, str]:
+    """The pods by broker, and the problem."""
+    api = MemoryApi()
+    for body in bodies:
+        api.put(PODS, body)
+    watch = PodWatch(api, ManualClock())
+    watch.want(wanted)
+    watch.look()
+    return watch.by_broker(hosts), watch.problem
+
+
 @pytest.mark.parametrize(
     ("body", "found"),
     [
@@ -94,35 +103,103 @@ def test_what_a_policy_asks_for(spec: dict[str, Any], found: Wanted | None):
         pytest.param(named_container(pod(1, sidecar_ready=False)), Pod("kafka-1", ready=False), id="by annotation"),
         pytest.param(renamed(pod(1, sidecar_ready=False)), Pod("kafka-1", ready=False), id="the first container"),
         pytest.param(pod(1, leaving=True), Pod("kafka-1", leaving=True), id="terminating"),
-        pytest.param({"metadata": {"name": "kafka-1"}}, Pod("kafka-1", ready=False), id="nothing said of it yet"),
+        pytest.param(
+            {"metadata": {"name": "kafka-1", "namespace": "default", "labels": {"app": "kafka"}}},
+            Pod("kafka-1", ready=False),
+            id="without a status yet",
+        ),
         pytest.param(pod(1, phase="Failed"), None, id="evicted, and its successor not made yet"),
-        pytest.param({"metadata": {"name": "kafka"}}, None, id="without a number"),
     ],
 )
 def test_a_pod_as_the_api_shows_it(body: dict[str, Any], found: Pod | None):
-    assert by_broker([body]) == (({1: found} if found else {}), ())
+    assert looked([body], HOSTS)[0] == ({1: found} if found else {})
 
 
-def test_numbers_may_begin_elsewhere():
-    assert by_broker([pod(0), pod(2)], 100)[0] == {100: Pod("kafka-0"), 102: Pod("kafka-2")}
+def test_pods_of_two_pools_are_the_brokers_that_advertise_their_hosts():
+    hosts = {
+        **{n: (f"controller-{n}.controller-headless.default.svc",) for n in (0, 1)},
+        **{100 + n: (f"kafka-{n}.{HEADLESS}",) for n in (0, 1)},
+    }
+    found, problem = looked([pod(n, name) for n in (0, 1) for name in ("kafka", "controller")], hosts)
+    assert found is not None
+    assert {b: one.name for b, one in found.items()} == {
+        0: "controller-0",
+        1: "controller-1",
+        100: "kafka-0",
+        101: "kafka-1",
+    }
+    assert problem == ""
 
 
-def test_pods_that_share_a_number_are_nobodys():
-    found, twice = by_broker([pod(0), pod(0, "controller"), pod(1)])
-    assert (found, twice) == ({1: Pod("kafka-1")}, ("controller-0", "kafka-0"))
+def test_address_of_a_pod_that_is_advertised_is_proof():
+    body = pod(0)
+    body["status"]["podIPs"] = [{"ip": "10.0.0.7"}, {"ip": "fd00::7"}]
+    assert looked([body], {7: ("10.0.0.7",), 8: ()})[0] == {7: Pod("kafka-0")}
+
+
+@pytest.mark.parametrize("label", ["bellwether.dev/broker-id", "brokerId"])
+def test_label_with_the_node_id_is_proof(label: str):
+    assert looked([pod(0, labels={"app": "kafka", label: "7"})], {7: (), 8: ()})[0] == {7: Pod("kafka-0")}
+
+
+def test_index_of_a_pod_is_no_node_id():
+    found, problem = looked([pod(0, labels={"app": "kafka", "apps.kubernetes.io/pod-index": "7"})], {7: (), 8: ()})
+    assert found == {}
+    assert problem.startswith("pod kafka-0 is not what a broker advertises")
+
+
+def test_first_broker_id_is_a_statement():
+    wanted = Wanted("default", KAFKA.labels, 100)
+    assert looked([pod(0), pod(2)], {100: (), 101: (), 102: ()}, wanted)[0] == {
+        100: Pod("kafka-0"),
+        102: Pod("kafka-2"),
+    }
+
+
+def test_first_broker_id_that_a_host_contradicts_is_a_conflict():
+    found, problem = looked([pod(1)], {1: (), 101: (f"kafka-1.{HEADLESS}",)}, Wanted("default", KAFKA.labels, 0))
+    assert found == {}
+    assert "pod kafka-1 has the host that broker 101 advertises, and states the node id 1" in problem
+
+
+def test_numbers_count_while_every_broker_has_exactly_one_pod_and_while_one_is_replaced():
+    api = MemoryApi()
+    for number in (0, 1, 2):
+        api.put(PODS, pod(number))
+    clock = ManualClock()
+    watch = PodWatch(api, clock)
+    watch.want(KAFKA)
+    hosts: dict[int, tuple[str, ...]] = {0: (), 1: (), 2: ()}
+    watch.look()
+    assert watch.by_broker(hosts) == {b: Pod(f"kafka-{b}") for b in (0, 1, 2)}
+    api.objects.pop(("pods", "default", "kafka-1"))
+    clock.advance(LOOK_SECONDS)
+    watch.look()
+    assert watch.by_broker(hosts) == {b: Pod(f"kafka-{b}") for b in (0, 2)}
+    assert watch.by_broker({**hosts, 3: ()}) == {}, "with other brokers nothing is settled"
+
+
+def test_pods_that_claim_one_broker_are_nobodys():
+    labels = {"app": "kafka", "brokerId": "1"}
+    found, problem = looked([pod(0, labels=labels), pod(1, labels=labels)], {1: (), 2: ()})
+    assert found == {}
+    assert problem.startswith("pod kafka-0 and pod kafka-1 both claim to be broker 1; or label the pod")
 
 
 def test_only_pods_with_the_labels_are_seen(watch: PodWatch):
-    assert watch.look() == {b: Pod(f"kafka-{b}") for b in (0, 1, 2)}
+    watch.look()
+    assert watch.by_broker(HOSTS) == {b: Pod(f"kafka-{b}") for b in (0, 1, 2)}
     assert watch.problem == ""
 
 
 def test_they_are_looked_at_every_few_seconds(api: MemoryApi, watch: PodWatch):
     watch.look()
     api.put(PODS, pod(1, leaving=True))
-    assert watch.look() == {b: Pod(f"kafka-{b}") for b in (0, 1, 2)}
+    watch.look()
+    assert watch.by_broker(HOSTS) == {b: Pod(f"kafka-{b}") for b in (0, 1, 2)}
     watch._clock.advance(LOOK_SECONDS)  # type: ignore[attr-defined]
-    seen = watch.look()
+    watch.look()
+    seen = watch.by_broker(HOSTS)
     assert seen is not None
     assert seen[1].leaving
 
@@ -147,17 +224,12 @@ def test_who_may_not_list_pods_sees_none_and_says_so(api: MemoryApi, watch: PodW
 
 def test_labels_that_no_pod_has_are_named(watch: PodWatch):
     watch.want(Wanted("default", (("app", "kafak"),)))
-    assert watch.look() == {}
+    watch.look()
+    assert watch.by_broker(HOSTS) == {}
     assert "no pod in namespace default has the labels app=kafak" in watch.problem
-
-
-def test_labels_of_too_many_pods_are_named(api: MemoryApi, watch: PodWatch):
-    api.put(PODS, pod(0, "controller"))
-    assert 0 not in (watch.look() or {})
-    assert "controller-0, kafka-0 have the same number" in watch.problem
 
 
 def test_who_asks_for_something_else_does_not_see_what_was_there(watch: PodWatch):
     watch.look()
     watch.want(None)
-    assert (watch.look(), watch.problem) == (None, "")
+    assert (watch.look(), watch.by_broker(HOSTS), watch.source, watch.problem) == (None, None, None, "")
