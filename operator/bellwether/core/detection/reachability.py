@@ -204,8 +204,8 @@ def _freezing(
     change = "a minute of answers, or less harm than a third of what moving its leaders costs"
     if past.reason is Reason.FREEZING or (lost is not None and lost.worth_moving):
         text = (
-            f"it freezes again and again: {silent}, each time for less than Kafka needs to fence it; {PROBES_LOST} more"
-            f" than {weighed.limit_seconds:.1f} s, and {weighed}"
+            f"it freezes for seconds: {silent}, each time for less than Kafka needs to fence it (check garbage"
+            f" collection, CPU limits and its host); {PROBES_LOST} more than {weighed.limit_seconds:.1f} s, and {weighed}"
         )
         return Finding(Evidence.BAD, Reason.FREEZING, text, UNREACHABLE_SEVERITY, change=change)
     text = f"it did not answer for seconds, less than a minute ago: {silent}; {weighed}"

@@ -44,9 +44,9 @@ class TestFreezing:
         found = of_one(snapshot(None, *self.gap(5.0, 3.0)))
         assert (found.state, found.message) == (
             HealthState.SICK,
-            "it freezes again and again: neither its external nor its internal listener answers, each time for less"
-            " than Kafka needs to fence it; probes lost more than 2.3 s, and moving its leaders away and back costs"
-            " about 3 s (assumed)",
+            "it freezes for seconds: neither its external nor its internal listener answers, each time for less"
+            " than Kafka needs to fence it (check garbage collection, CPU limits and its host); probes lost more than"
+            " 2.3 s, and moving its leaders away and back costs about 3 s (assumed)",
         )
 
     def test_where_no_vantage_can_probe_its_internal_listener_the_message_says_so(self):
