@@ -247,7 +247,7 @@ def _pod(cluster: Cluster, sidecars: Sequence[Object]) -> Object:
 def _on_the_same_disk(sidecar: Object) -> Object:
     """What probes the broker's volume feels it slow, too: the shim is its disk."""
     mounts = sidecar.get("volumeMounts", [])
-    if not any(mount["mountPath"] == str(DATA) for mount in mounts):
+    if not any(mount["mountPath"] == str(DATA) and not mount.get("readOnly") for mount in mounts):
         return sidecar
     environment = [*sidecar.get("env", []), *({"name": name, "value": value} for name, value in SLOW_DISK.items())]
     return {**sidecar, "env": environment, "volumeMounts": [*mounts, _mount("slow", SLOW)]}

@@ -137,4 +137,5 @@ def test_a_disk_that_fails_proves_no_replacement(tmp_path: Path, monkeypatch: py
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(os, "open", fails)
+    monkeypatch.setattr(os, "stat", fails)
     assert replaced(before) == ""
