@@ -204,6 +204,7 @@ def test_it_does_not_hold_on_a_renewal_that_it_saw_long_ago():
             id="woken by another",
         ),
         pytest.param(ProcessState.UNSEEN, Reading.UNKNOWN, AgentAction.NOTHING, "could only pause", id="woken unseen"),
+        pytest.param(ProcessState.UNPROVEN, Reading.UNKNOWN, AgentAction.NOTHING, "not shown", id="woken unproven"),
         pytest.param(ProcessState.ABSENT, Reading.UNKNOWN, AgentAction.NOTHING, "cannot find", id="gone"),
     ],
 )
@@ -228,6 +229,7 @@ def test_without_its_keeper_it_does_not_hold_a_broker():
         (ProcessState.ABSENT, "cannot find the broker's process"),
         (ProcessState.BARRED, "no permission to signal the broker's process"),
         (ProcessState.UNSEEN, "could only pause the broker's process, not shut it down"),
+        (ProcessState.UNPROVEN, "is not shown to be the broker of these orders"),
     ],
 )
 def test_an_agent_that_cannot_hold_reports_it(process: ProcessState, says: str):
