@@ -94,7 +94,7 @@ def replaced(before: LogDirIdentity) -> str:
     """What has become of a log directory that is not the same any more; empty if it is, or cannot be read now.
 
     A disk that fails proves nothing about whose it is; a directory without the file is no log directory. While the file
-    is the same one it is not read again, so that a disk with slow reads delays nobody who asks.
+    is the same one it is not read again, so that a disk with slow reads delays no caller.
     """
     with suppress(OSError):
         if _signature((before.path / NAME).stat()) == before.file:
