@@ -223,7 +223,7 @@ def _asked(
 
 def _floors(snapshot: Snapshot, world: World, known: MinIsrCache, policy: Policy) -> MinIsrCache:
     """``min.insync.replicas`` of topics with missing replicas, and of all on brokers that are drained; a failed read
-    leaves it unknown. Read anew in each reconcile that may call a broker safe to stop.
+    leaves it unknown. Read in each reconcile that may call a broker safe to stop.
     """
     now, topics = snapshot.now, topics_short_of_replicas(snapshot.cluster.without_full_isr)
     if policy.acts and snapshot.maintenance:

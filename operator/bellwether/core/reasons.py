@@ -156,7 +156,7 @@ DESCRIPTIONS: dict[Reason, str] = {
     ),
     Reason.LOG_DIR_OFFLINE: "Kafka reports replicas of a live broker as offline: one of its log directories failed.",
     Reason.BROKER_DOWN: "The broker is fenced by the controller, or not registered with it, and leads nothing.",
-    Reason.IN_MAINTENANCE: "The broker is in maintenance by an override: it is drained and its signals are ignored.",
+    Reason.IN_MAINTENANCE: "The broker is in maintenance; once it leads nothing, its signals are ignored.",
     Reason.OVERRIDE_DEMOTED: "An override demotes the broker.",
     Reason.DWELL_PENDING: "The broker is Sick for less than spec.demotion.dwellSeconds; it is demoted after that time.",
     Reason.MANUAL_COMMAND: "The broker was demoted from the command line.",

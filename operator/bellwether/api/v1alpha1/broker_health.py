@@ -56,9 +56,9 @@ class Override(Model):
     by: str = Field(default="", max_length=256, description="Name of the person or system that set the override.")
     purpose: signals.Purpose | None = Field(
         default=None,
-        description="Maintenance drains the broker so that it can be stopped. Draining is blocked where partitions"
-        " would have no leader. While it lasts, the broker's signals demote no broker; afterwards its"
-        " leaders are restored once it is healthy.",
+        description="Maintenance drains the broker so that it can be stopped; what no other broker can lead stays."
+        " Once it leads nothing, its signals demote no broker; afterwards its leaders are restored once it is"
+        " healthy.",
     )
     accept_unavailable_writes: bool = Field(
         default=False,

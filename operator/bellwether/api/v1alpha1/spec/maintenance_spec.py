@@ -23,8 +23,8 @@ Selector = Annotated[
 
 
 class BrokerPods(Model):
-    """How to find the broker pods. A broker is drained while its pod is terminating or not ready, and its leaders are
-    restored once the pod is ready.
+    """How to find the broker pods. A broker is drained while its pod is terminating or its container in it is not ready,
+    and its leaders are restored afterwards.
     """
 
     selector: Selector | None = Field(
