@@ -23,7 +23,7 @@ Selector = Annotated[
 
 
 class BrokerPods(Model):
-    """How to find the broker pods. A broker is drained while its pod is terminating or its container in it is not ready,
+    """How to find the broker pods. A broker is drained while its pod terminates or its container there is not ready,
     and its leaders are restored afterwards.
     """
 
