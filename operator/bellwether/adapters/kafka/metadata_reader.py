@@ -37,19 +37,23 @@ from bellwether.adapters.kafka.connection.connection_errors import (
 )
 from bellwether.adapters.kafka.connection.metadata_decoding import Metadata, TopicMetadata, decode_metadata, topic_id
 from bellwether.adapters.kafka.connection.transport import Deadline
+from bellwether.adapters.kafka.visible_topics import VisibleTopics
 from bellwether.core.model.cluster import Broker, Cluster, Partition, PartitionKey, TopicPartition
 from bellwether.ports.errors import Transient, Unauthorized
 
 _GONE = {UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION}
 _ELR_FEATURE = "eligible.leader.replicas.version"
 _ELR_PAGE = 2000
+_ANY_TOPIC = "__consumer_offsets"
+"""Whether it exists or not, Kafka refuses it to a user that may describe some topics only: also before there are any
+others."""
+_SUSPECTS = 1000
+"""So many topics are asked for by name at most."""
 _MOVING = (
     ("AlterPartitionReassignments", AlterPartitionReassignmentsRequest, 0),
     ("ElectLeaders", ElectLeadersRequest, 1),
 )
 """Requests without which no leader is moved, with the oldest version of use."""
-# An internal topic. A user that may not describe it does not see all the others either, without any error.
-_SENTINEL = "__consumer_offsets"
 
 _Replicas = tuple[tuple[int, ...], tuple[int, ...]]
 _Moves = Mapping[TopicPartition, _Replicas]
@@ -64,6 +68,8 @@ class _Read(NamedTuple):
     metadata: Metadata
     others: tuple[object, ...]
     cluster: Cluster
+    missing: tuple[str, ...]
+    """Requests without which no leader is moved, and which the service does not offer."""
 
 
 class KafkaReader:
@@ -78,9 +84,14 @@ class KafkaReader:
         self._last: _Read | None = None
         self._offset = -1
         self._settled = False
+        self._visible = VisibleTopics(nodes)
+        self._hidden: frozenset[str] = frozenset()
 
     def read(self) -> Cluster:
-        """One snapshot of all brokers and partitions, from one broker. Raises Transient or Terminal."""
+        """One snapshot of all brokers and partitions, from one broker. Raises Transient or Terminal.
+
+        Unauthorized where Kafka hides topics from this user: such a view moves nothing, and is not reported either.
+        """
         last = self._last
         answer = self._nodes.read_next(self._not_behind) if self._settled else None
         found, offset = answer or self._nodes.read(self._snapshot)
@@ -88,9 +99,35 @@ class KafkaReader:
             offset = max(offset, self._offset)
         else:
             self._nodes.learn(found.cluster.brokers.values())
+        whole = self._whole(found)
         self._offset = offset
-        self._last, self._settled = found, found is last
-        return found.cluster
+        self._last, self._settled = whole, found is last
+        return whole.cluster
+
+    def _whole(self, found: _Read) -> _Read:
+        """The same read with what is proven of it. Raises Unauthorized for topics that are hidden from this user."""
+        shown, before = {t.name for t in found.metadata.topics}, self._last
+        suspects = self._visible.held(found.cluster.live) | self._hidden
+        if before is None:
+            suspects |= {_ANY_TOPIC}
+        elif before.metadata is not found.metadata:
+            suspects |= {t.name for t in before.metadata.topics}  # one that is gone may have been hidden
+        if suspects := suspects - shown:
+            # By name Kafka tells a topic that is hidden from one that is gone, or has just been created.
+            asked = sorted(suspects)[:_SUSPECTS]
+            named = self._nodes.read(lambda dialogue, deadline: _metadata(dialogue, deadline, asked))
+            hidden = sorted(t.name for t in named.topics if t.error_code == TOPIC_AUTHORIZATION_FAILED)
+            self._hidden = frozenset(hidden)
+            if hidden:
+                raise Unauthorized(
+                    f"Kafka does not let this user see {len(hidden)} topics ({', '.join(hidden[:3])}), so nothing is"
+                    " moved or called safe: grant the ACL Describe on Topic *"
+                )
+        problem = f"this Kafka service does not offer {' and '.join(found.missing)}" if found.missing else ""
+        problem = problem or self._visible.problem(found.cluster.live)
+        if found.cluster.immovable == problem:
+            return found
+        return found._replace(cluster=replace(found.cluster, immovable=problem))
 
     def partitions(self, topics: Collection[str]) -> tuple[Partition, ...]:
         """Fresh partitions of these topics; a topic that is gone is absent. Raises Transient or Terminal."""
@@ -122,13 +159,9 @@ class KafkaReader:
     def _read(self, dialogue: BrokerConnection, deadline: Deadline) -> _Read:
         last = self._last
         metadata, moves, elr = _described(dialogue, deadline, None, last.metadata if last is not None else None)
-        if all(topic.name != _SENTINEL for topic in metadata.topics):
-            for topic in _metadata(dialogue, deadline, [_SENTINEL]).topics:
-                if topic.name == _SENTINEL and topic.error_code == TOPIC_AUTHORIZATION_FAILED:
-                    _readable(topic, dialogue.address)
         fenced = _fenced(dialogue, deadline)
         elr_enabled = dialogue.features.get(_ELR_FEATURE, 0) >= 1
-        missing = [name for name, request, least in _MOVING if not dialogue.offers(request, least)]
+        missing = tuple(name for name, request, least in _MOVING if not dialogue.offers(request, least))
         others = (fenced, moves, elr, elr_enabled, missing)
         if last is not None and last.metadata is metadata and last.others == others:
             return last
@@ -136,13 +169,12 @@ class KafkaReader:
         for one in fenced or ():
             brokers.setdefault(one.id, one)
         dialogue.check_brokers(len(brokers))
-        immovable = f"this Kafka service does not offer {' and '.join(missing)}" if missing else ""
         with deadline.paused():
             partitions = _partitions(metadata, moves, elr, dialogue.address)
-            cluster = Cluster(metadata.cluster_id, dict(sorted(brokers.items())), partitions, elr_enabled, immovable)
+            cluster = Cluster(metadata.cluster_id, dict(sorted(brokers.items())), partitions, elr_enabled)
             if fenced is not None and (removed := cluster.named.difference(brokers, cluster.unlisted)):
                 cluster = replace(cluster, removed=removed)
-        return _Read(metadata, others, cluster)
+        return _Read(metadata, others, cluster, missing)
 
 
 def _some_partitions(

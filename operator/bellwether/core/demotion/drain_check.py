@@ -70,6 +70,8 @@ def stop_check(why: Maintenance, demoted: Mapping[int, DemotedBroker], snapshot:
     """
     broker, live, floors = why.broker, snapshot.cluster.live, snapshot.floors
     safe = StopCheck(True, Reason.LEADS_NOTHING, "it is safe to stop")
+    if snapshot.cluster.immovable:
+        return StopCheck(False, Reason.NO_EVIDENCE, snapshot.cluster.immovable)
     if broker in snapshot.cluster.unlisted:
         return StopCheck(False, Reason.LISTENER_MISSING, snapshot.cluster.without_listener(broker))
     if broker not in live:

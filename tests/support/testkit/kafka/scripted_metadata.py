@@ -6,7 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
+from kafka.protocol.admin.cluster import (
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+)
 from kafka.protocol.admin.topics import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
@@ -101,10 +106,40 @@ def described(*fenced: int, error: int = 0) -> Callable[[Any], Any]:
     )
 
 
+def held(*topics: str) -> Callable[[Any], Any]:
+    """DescribeLogDirs of a broker with a partition of each of these topics."""
+    result = DescribeLogDirsResponse.DescribeLogDirsResult
+    kind = result.DescribeLogDirsTopic
+    return lambda _: DescribeLogDirsResponse(
+        throttle_time_ms=0,
+        error_code=0,
+        results=[
+            result(
+                error_code=0,
+                log_dir="/data",
+                topics=[
+                    kind(
+                        name=name,
+                        partitions=[
+                            kind.DescribeLogDirsPartition(
+                                partition_index=0, partition_size=1, offset_lag=0, is_future_key=False
+                            )
+                        ],
+                    )
+                    for name in topics
+                ],
+                total_bytes=1,
+                usable_bytes=1,
+            )
+        ],
+    )
+
+
 def answers(*topics: Any, features: Mapping[str, int] | None = None, **others: Callable[[Any], Any]) -> Answers:
     return {
         ApiVersionsRequest: others.get("versions", versions(features=features)),
         MetadataRequest: others.get("metadata", metadata(*topics)),
         ListPartitionReassignmentsRequest: others.get("moves", moves()),
         DescribeClusterRequest: others.get("described", described()),
+        DescribeLogDirsRequest: others.get("held", held()),
     }

@@ -23,7 +23,7 @@ from bellwether.adapters.kafka.connection.response_decoding import MOST_BROKERS
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import Broker, Partition
 from bellwether.kafka_connection import Connection
-from bellwether.ports.errors import Terminal, Transient, Unauthorized
+from bellwether.ports.errors import Terminal, Transient
 from testkit.kafka.scripted_broker import ScriptedBroker, versions
 from testkit.kafka.scripted_metadata import (
     ELR,
@@ -277,28 +277,6 @@ class TestEligibleLeaders:
         with ScriptedBroker(answers(topic("a", partition(0, isr=isr)), versions=known)) as broker:
             assert reader(broker).read().partitions[0].elr == ()
             assert broker.asked(DescribeTopicPartitionsRequest) == []
-
-
-def test_who_is_not_shown_all_topics_is_told_so_though_kafka_leaves_them_out_in_silence() -> None:
-    def some(request: Any) -> Any:
-        asked = [one.name for one in request.topics or []]
-        hidden = [topic(name, error=29) for name in asked if name != "mine"]
-        return metadata(topic("mine", partition(0)), *hidden)(request)
-
-    with (
-        ScriptedBroker(answers(metadata=some)) as broker,
-        pytest.raises(Unauthorized, match=r"does not let this user see topic .*: grant the ACL Describe on Topic \*"),
-    ):
-        reader(broker).read()
-
-
-def test_a_cluster_without_internal_topics_is_read_all_the_same() -> None:
-    def all_but_missing(request: Any) -> Any:
-        missing = [topic(one.name, error=3) for one in request.topics or []]
-        return metadata(topic("mine", partition(0)), *missing)(request)
-
-    with ScriptedBroker(answers(metadata=all_but_missing)) as broker:
-        assert [p.topic for p in reader(broker).read().partitions] == ["mine"]
 
 
 class TestUnchangedMetadata:

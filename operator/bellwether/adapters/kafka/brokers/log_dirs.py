@@ -1,4 +1,4 @@
-"""Read replica sizes from one broker by DescribeLogDirs (KIP-113), for the sampler.
+"""Read from one broker by DescribeLogDirs (KIP-113) replica sizes, for the sampler, or which partitions it holds.
 
 In: an address, and partitions that the broker holds. Out: bytes of their log segments, or why not. A copy on its way to
 another directory of the same broker is left out: it takes the place of the present one later. Needs Describe on
@@ -19,9 +19,11 @@ from bellwether.adapters.kafka.connection.connection_errors import (
     NONE,
     BrokerConnectionError,
     error_name,
+    from_code,
 )
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.core.model.cluster import TopicPartition
+from bellwether.core.model.log_dirs import Placement
 from bellwether.kafka_connection import Connection
 
 # A broker looks through all of its logs for each request, so there must not be many; an answer stays below a megabyte.
@@ -102,3 +104,23 @@ def _refusal(address: str, code: int) -> str:
     if code == CLUSTER_AUTHORIZATION_FAILED:
         return f"{address}: denies this user the sizes of logs: grant the ACL Describe on Cluster"
     return f"{address}: answered DescribeLogDirs with {error_name(code)}"
+
+
+def describe_log_dirs(dialogue: BrokerConnection, deadline: Deadline) -> Placement:
+    """The partitions of the broker that is asked, by directory. Raises Transient or Terminal."""
+    version = dialogue.require(DescribeLogDirsRequest, _WANTED_VERSION)
+    answer = dialogue.ask(DescribeLogDirsRequest(version=version, topics=None), DescribeLogDirsResponse, deadline)
+    code = answer.error_code if version >= 3 else NONE
+    if code == NONE and not answer.results:
+        code = CLUSTER_AUTHORIZATION_FAILED
+    if code != NONE:
+        raise from_code(code, "", dialogue.address, "DescribeLogDirs", "Describe on Cluster")
+    return {
+        directory.log_dir: frozenset(
+            TopicPartition(topic.name, found.partition_index)
+            for topic in directory.topics
+            for found in topic.partitions
+            if not found.is_future_key  # a copy on its way to another directory is not in use yet
+        )
+        for directory in answer.results
+    }

@@ -84,7 +84,8 @@ class BrokerPool:
         self.connection = connection
         self.limits = limits or Limits()
         self._known: dict[int, str] = {}
-        self._avoided: frozenset[int] = frozenset()
+        self.avoided: frozenset[int] = frozenset()
+        """Brokers to use only when no other answers."""
         self._failed_at: dict[str, float] = {}
         self._answered: str | None = None
         self._kept: deque[tuple[float, BrokerConnection]] = deque()
@@ -102,18 +103,18 @@ class BrokerPool:
 
     def avoid(self, brokers: Collection[int]) -> None:
         """Use these brokers only when no other answers. Replaces the previous set."""
-        self._avoided = frozenset(brokers)
+        self.avoided = frozenset(brokers)
 
     def addresses(self) -> tuple[str, ...]:
         """Whom to ask, in order: brokers that may be asked, bootstrap addresses, those to avoid.
 
         Within each group those that lately failed come last, and the one that answered last comes first.
         """
-        avoided = {address for broker, address in self._known.items() if broker in self._avoided}
+        avoided = {address for broker, address in self._known.items() if broker in self.avoided}
         known = [address for address in self._known.values() if address not in avoided]
         bootstrap = [a for a in self.connection.bootstrap if a not in avoided and a not in known]
         # A bootstrap address can belong to an avoided broker, so known addresses come first while there is one.
-        groups = (known, bootstrap, sorted(avoided)) if self._avoided else (known + bootstrap, sorted(avoided))
+        groups = (known, bootstrap, sorted(avoided)) if self.avoided else (known + bootstrap, sorted(avoided))
         return tuple(dict.fromkeys(address for group in groups for address in sorted(group, key=self._rank)))
 
     def first_choice(self) -> tuple[int, str] | None:
@@ -145,7 +146,7 @@ class BrokerPool:
         It answers first from now on. None if there is no other broker, if it has no answer, or if ``ask`` returns None:
         then the one that answered last still does.
         """
-        usable = [a for broker, a in self._known.items() if broker not in self._avoided and not self._failed_lately(a)]
+        usable = [a for broker, a in self._known.items() if broker not in self.avoided and not self._failed_lately(a)]
         if len(usable) < 2 or self._answered is None:
             return None
         last = self._asked_next or self._answered
@@ -161,6 +162,10 @@ class BrokerPool:
         if answer is not None:
             self._succeeded(address)
         return answer
+
+    def silent_lately(self, broker: int) -> bool:
+        """Whether this broker failed within the last ``_SHUN_SECONDS``, and so is not worth a mere look."""
+        return self._failed_lately(self._known.get(broker, ""))
 
     def address_of(self, broker: int) -> str | None:
         """A broker's address from metadata; None if unknown."""

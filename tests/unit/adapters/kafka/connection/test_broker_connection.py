@@ -132,7 +132,7 @@ def test_silence_after_a_throttled_answer_is_the_quotas_not_the_brokers() -> Non
         ScriptedBroker(never) as broker,
         opened(broker) as dialogue,
         pytest.raises(
-            BrokerConnectionError, match=r"delays this user's requests by 1.5 s, as it is over a quota"
+            BrokerConnectionError, match=r"delays this user's requests by 1\.5 s, as it is over a quota"
         ) as found,
     ):
         dialogue.ask(MetadataRequest(version=12, topics=None), MetadataResponse, Deadline(0.1))

@@ -1,0 +1,146 @@
+"""Whether Metadata shows every topic: what the brokers hold tells, and a request by name tells hidden from gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from kafka.protocol.admin.cluster import DescribeLogDirsRequest
+from kafka.protocol.metadata import MetadataRequest, MetadataResponse
+
+from bellwether.adapters.kafka import visible_topics
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.adapters.kafka.visible_topics import READ_SECONDS, REPEATED_SECONDS, RETRIED_SECONDS, VisibleTopics
+from bellwether.core.model.cluster import TopicPartition
+from bellwether.kafka_connection import Connection
+from bellwether.ports.errors import Transient, Unauthorized
+from testkit.kafka.scripted_broker import ScriptedBroker
+from testkit.kafka.scripted_metadata import answers, held, metadata, partition, topic
+
+
+class Shown:
+    """One broker that holds topics, shows some, and tells of the others by name what ``codes`` says (3: unknown)."""
+
+    def __init__(self, *topics: str) -> None:
+        self.topics, self.holds = list(topics), list(topics)
+        self.codes: dict[str, int] = {}
+        made = answers(metadata=self._metadata, held=self._held)
+        self.broker = ScriptedBroker(made)
+        self.reader = KafkaReader(BrokerPool(Connection((self.broker.address,))))
+
+    def _held(self, request: Any) -> Any:
+        return held(*self.holds)(request)
+
+    def _metadata(self, request: Any) -> Any:
+        named = None if request.topics is None else [one.name for one in request.topics]
+        found = [topic(name, partition(0)) for name in self.topics if named is None or name in named]
+        found += [topic(name, error=self.codes.get(name, 3)) for name in named or () if name not in self.topics]
+        answer = metadata(*found)(request)
+        kind = MetadataResponse.MetadataResponseBroker
+        answer.brokers = [kind(node_id=1, host="127.0.0.1", port=self.broker.port, rack=None)]
+        return answer
+
+
+@pytest.fixture
+def shown() -> Iterator[Shown]:
+    made = Shown("orders", "payments")
+    with made.broker:
+        yield made
+
+
+def test_topics_that_are_hidden_from_this_user_are_named_and_nothing_is_read(shown: Shown) -> None:
+    shown.topics, shown.codes = ["orders"], {"payments": 29}
+    for _ in range(3):
+        with pytest.raises(Unauthorized, match=r"1 topics \(payments\), .* grant the ACL Describe on Topic \*"):
+            shown.reader.read()
+    shown.topics = ["orders", "payments"]
+    assert len(shown.reader.read().partitions) == 2
+
+
+def test_a_topic_that_was_just_deleted_or_created_is_not_hidden(shown: Shown) -> None:
+    shown.holds.append("deleted")
+    assert shown.reader.read().immovable == ""
+
+
+def test_a_topic_that_vanishes_is_asked_for_by_name(shown: Shown) -> None:
+    shown.reader.read()
+    shown.topics = ["orders"]
+    assert len(shown.reader.read().partitions) == 1
+    shown.topics, shown.codes = [], {"orders": 29}
+    for _ in range(2):
+        with pytest.raises(Unauthorized, match=r"1 topics \(orders\)"):
+            shown.reader.read()
+
+
+def test_a_settled_cluster_is_asked_for_nothing_by_name(shown: Shown) -> None:
+    first = shown.reader.read()
+    assert shown.reader.read() is first
+    asked = [request.topics for request in shown.broker.asked(MetadataRequest)]
+    assert [None if topics is None else topics[0].name for topics in asked] == [None, "__consumer_offsets", None]
+    assert len(shown.broker.asked(DescribeLogDirsRequest)) == 1
+
+
+def test_a_user_of_some_topics_is_named_before_there_are_others(shown: Shown) -> None:
+    shown.codes = {"__consumer_offsets": 29}
+    with pytest.raises(Unauthorized, match="grant the ACL Describe on Topic"):
+        shown.reader.read()
+
+
+def test_a_view_that_no_broker_proves_moves_nothing(shown: Shown) -> None:
+    shown.broker.forget(DescribeLogDirsRequest)
+    first = shown.reader.read()
+    assert "cannot be proven, as no broker lists its partitions" in first.immovable
+    assert shown.reader.read() is first
+
+
+class Pool:
+    """Brokers that hold one topic each and take ``seconds`` for an answer; those that are ``silent`` give none."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, seconds: float = 0.0) -> None:
+        self.now, self.asked, self.silent, self._seconds = 0.0, list[int](), set[int](), seconds
+        self.avoided, self.failed = frozenset[int](), frozenset[int]()
+        monkeypatch.setattr(visible_topics, "time", SimpleNamespace(monotonic=lambda: self.now))
+
+    def silent_lately(self, broker: int) -> bool:
+        return broker in self.failed
+
+    def read_from(self, broker: int, *_: object) -> Mapping[str, frozenset[TopicPartition]]:
+        self.asked.append(broker)
+        self.now += self._seconds
+        if broker in self.silent:
+            raise Transient(f"broker {broker} is silent")
+        return {"/data": frozenset({TopicPartition(f"t{broker}", 0)})}
+
+
+def test_each_broker_is_asked_once_and_later_one_in_a_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = Pool(monkeypatch)
+    visible = VisibleTopics(pool)  # type: ignore[arg-type]
+    pool.silent = {2}
+    assert visible.held({1, 2, 3}) == {"t1", "t3"}
+    assert visible.problem({1, 2, 3}) == ""
+    assert visible.held({1, 2, 3}) == frozenset()
+    pool.now = RETRIED_SECONDS
+    assert (visible.held({1, 2, 3}), pool.asked) == (frozenset(), [1, 2, 3, 2])
+    pool.now, pool.silent = REPEATED_SECONDS, set()
+    assert [visible.held({1, 2, 3}) for _ in range(4)] == [{"t1"}, {"t3"}, {"t2"}, frozenset()]
+    assert visible.held({1, 4}) == {"t4"}
+
+
+def test_a_broker_in_trouble_delays_no_first_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = Pool(monkeypatch)
+    visible = VisibleTopics(pool)  # type: ignore[arg-type]
+    pool.avoided, pool.failed = frozenset({1}), frozenset({2})
+    assert (visible.held({1, 2, 3}), visible.problem({1, 2, 3}), pool.asked) == ({"t3"}, "", [3])
+    assert (visible.held({1, 2, 3}), pool.asked) == ({"t1"}, [3, 1])
+
+
+def test_many_brokers_are_asked_over_several_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = Pool(monkeypatch, READ_SECONDS / 2)
+    visible, live = VisibleTopics(pool), set(range(5))  # type: ignore[arg-type]
+    assert visible.held(live) == {"t0", "t1"}
+    assert visible.problem(live) == "whether Metadata shows all topics is not proven yet: 2 of 5 brokers were asked"
+    assert visible.held(live) | visible.held(live) == {"t2", "t3", "t4"}
+    assert visible.problem(live) == ""
