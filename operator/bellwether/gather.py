@@ -55,6 +55,7 @@ from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Signal
 from bellwether.ports.errors import Terminal, Transient, WrongCluster
 from bellwether.ports.world import World
+from bellwether.steady_clock import ClockReading, SteadyClock
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,8 @@ class Memory:
     """Checks of brokers that may hold a reorder of ours."""
     refused: Mapping[PartitionKey, RefusedOrder] = field(default_factory=dict)
     flaps: Mapping[int, FlapCounter] = field(default_factory=dict)
+    clock: ClockReading | None = None
+    """The clocks at the start of the last reconcile."""
     known_good: Mapping[LogDir | Link, KnownGood] = field(default_factory=dict)
     """How long demoted log directories and broken links are known to be good."""
     quarantine_orders: Mapping[int, QuarantineOrder] = field(default_factory=dict)
@@ -156,6 +159,7 @@ def gather(world: World, policy: Policy, memory: Memory, loads: Loads | None = N
         log_dirs=log_dirs.placements,
         quarantine_orders=memory.quarantine_orders,
         known_good=memory.known_good,
+        wall=world.clock.reading.wall if isinstance(world.clock, SteadyClock) else None,
         loads=loads,
         move_cost=MoveCost.measured(memory.elections),
         harm_history=memory.harm_history,

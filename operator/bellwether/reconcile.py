@@ -34,6 +34,7 @@ from bellwether.core.settings.policy import Policy
 from bellwether.execute import cancel_strays, execute
 from bellwether.gather import Memory, gather
 from bellwether.ports.world import World
+from bellwether.steady_clock import SteadyClock
 
 NOTHING = RebalanceInput()
 
@@ -61,7 +62,9 @@ def reconcile(
 
     Raises what the ports raise; the caller decides when to retry.
     """
-    # 1. Observe: gather all facts once. No later step reads the cluster to decide.
+    # 1. Observe: gather all facts once, by a clock without steps. No later step reads the cluster to decide.
+    clock = SteadyClock(world.clock, memory.clock)
+    world = replace(world, clock=clock)
     observed = gather(world, policy, memory, rebalance_input.loads)
     snapshot, now = observed.snapshot, observed.snapshot.now
 
@@ -127,6 +130,7 @@ def reconcile(
         verdicts=context.verdicts,
         refused=remember_refusals(snapshot, result.refused_orders, result.refused_elections, plan.targets),
         flaps=flaps,
+        clock=clock.reading,
         known_good={**decisions.log_dirs.known_good, **decisions.links.known_good},
         quarantine_orders=quarantines.orders,
         rounds=rounds,

@@ -1,7 +1,7 @@
 """When a broker that signals demoted leads again: after it was known to be good for the stabilization time.
 
-Invariants 5 (unknown moves nothing) and 6 (killed anywhere), for any order of failures, silences, blind vantages,
-failures between two reconciles and take-overs.
+Invariants 5 (unknown moves nothing), 6 (killed anywhere) and 17 (absence is not health), for any order of failures,
+silences, blind vantages, failures between two reconciles, take-overs, unreadable metadata and steps of the clock.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.core.signals import Reading
-from bellwether.testing.fault_injection import Interruptions, Killed
+from bellwether.testing.fault_injection import Faults, Interruptions, Killed
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import site
 
@@ -26,11 +27,13 @@ STALE_AFTER = POLICY.detection.reachability.stale_after_seconds
 class Case:
     """Broker 1 of three, the operator, and an own count of the seconds in which broker 1 was known to be good.
 
-    The seconds of a take-over count too: the signals that the successor reads say since when they pass.
+    Seconds in which no operator judged do not count; of those in which it read no metadata only so many as a signal
+    stays fresh.
     """
 
     def __init__(self) -> None:
         self.site = site()
+        self.faults = Faults()
         self.reading = Reading.PASSING
         self.blind = False
         self.silent_for: float | None = None
@@ -39,11 +42,12 @@ class Case:
         self.number = 0
         self.report()
         self.begin(None)
+        self.site.cold = True
 
     def begin(self, dies_at: int | None) -> None:
         self.number += 1
         self.operator = Operator(
-            self.site, STABILIZING, identity=f"operator-{self.number}", life=Interruptions(dies_at)
+            self.site, STABILIZING, identity=f"operator-{self.number}", faults=self.faults, life=Interruptions(dies_at)
         )
 
     def report(self) -> None:
@@ -75,23 +79,31 @@ class Case:
         self.silent_for = (self.silent_for or 0.0) if silent else None
 
     def take_over(self, dies_at: int | None) -> None:
-        seconds = self.site.lease.duration_seconds + 2
-        self.pass_time(seconds, dead=True)
+        good = self.good
+        self.pass_time(self.site.lease.duration_seconds + 2)
+        self.good = min(self.good, good)
         self.begin(dies_at)
+
+    def unreadable(self, times: int) -> None:
+        """Metadata cannot be read, so many times in a row."""
+        self.faults.fail_next("read", times=times)
+        good = self.good
+        self.reconciles(times, 5.0)
+        self.good = min(self.good, good + STALE_AFTER)
 
     def take_over_with_blip(self) -> None:
         self.take_over(None)
         self.blip()
 
-    def pass_time(self, seconds: float, *, dead: bool = False) -> None:
-        known = dead or (not self.blind and (self.silent_for is None or self.silent_for <= STALE_AFTER))
+    def pass_time(self, seconds: float) -> None:
+        known = not self.blind and (self.silent_for is None or self.silent_for <= STALE_AFTER)
         if self.reading is Reading.PASSING and known:
             self.good += seconds
         if self.silent_for is not None:
             self.silent_for += seconds
         self.site.clock.advance(seconds)
 
-    def reconciles(self, count: int) -> None:
+    def reconciles(self, count: int, seconds: float = 1.0) -> None:
         for _ in range(count):
             before = self.demoted
             try:
@@ -100,7 +112,7 @@ class Case:
                 self.take_over(None)
             if before and not self.demoted and self.good < WAIT:
                 self.early.append(f"promoted after {self.good} good seconds of {WAIT}")
-            self.pass_time(1.0)
+            self.pass_time(seconds)
 
     @property
     def demoted(self) -> bool:
@@ -119,6 +131,8 @@ ACTS: st.SearchStrategy[tuple[str, Act]] = st.one_of(
     st.booleans().map(lambda blind: (f"blinded({blind})", lambda case: case.blinded(blind))),
     st.booleans().map(lambda silent: (f"silence({silent})", lambda case: case.silence(silent))),
     st.sampled_from([None, 1, 2, 3, 4]).map(lambda n: (f"take_over({n})", lambda case: case.take_over(n))),
+    st.sampled_from([1, 5, 12]).map(lambda n: (f"unreadable({n})", lambda case: case.unreadable(n))),
+    st.sampled_from([60, -600, -3600, 86_400]).map(lambda n: (f"step({n})", lambda case: case.site.clock.step(n))),
 )
 
 
@@ -163,3 +177,25 @@ def test_a_broker_that_stays_good_gets_its_leaders_back_whatever_happened_before
     case.reconciles(2 * WAIT)
     assert not case.demoted
     assert case.site.cluster.snapshot().leaders()[1] == 2
+
+
+ABSENCES: dict[str, Act] = {
+    "no operator": lambda case: case.take_over(None),
+    "no operator, and a failure meanwhile": lambda case: case.take_over_with_blip(),
+    "metadata that cannot be read": lambda case: case.unreadable(12),
+    "a clock set forward": lambda case: case.site.clock.step(60),
+}
+
+
+@pytest.mark.parametrize("absence", ABSENCES)
+def test_invariant_17_absence_is_not_health(absence: str):
+    case = Case()
+    case.reconciles(1)
+    case.say(Reading.FAILING)
+    case.reconciles(2)
+    case.say(Reading.PASSING)
+    case.reconciles(5)
+    ABSENCES[absence](case)
+    case.reconciles(2 * WAIT)
+    assert case.early == []
+    assert not case.demoted

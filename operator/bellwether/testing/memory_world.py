@@ -42,10 +42,15 @@ class ManualClock:
     def __init__(self, start: datetime = START) -> None:
         self._start = start
         self._elapsed = 0.0
+        self._stepped = timedelta(0)
 
     def now(self) -> datetime:
         """Wall-clock time."""
-        return self._start + timedelta(seconds=self._elapsed)
+        return self._start + self._stepped + timedelta(seconds=self._elapsed)
+
+    def step(self, seconds: float) -> None:
+        """The wall clock is set forward or back; the monotonic one goes on."""
+        self._stepped += timedelta(seconds=seconds)
 
     def monotonic(self) -> float:
         """Seconds since the clock was made."""
@@ -222,11 +227,38 @@ class MemorySignals:
         """What people asked for, expired ones included."""
         return tuple(o for _, o in sorted(self._overrides.items()))
 
+    def spoke_at(self, source: str) -> float:
+        """Until when a source has renewed its Lease, in monotonic seconds."""
+        return self._silent_since.get(source, self.clock.monotonic())
+
     def _aged(self, signal: Signal) -> Signal:
         since = self._silent_since.get(signal.source)
         if since is None or signal.age_seconds is None:
             return signal
         return replace(signal, age_seconds=signal.age_seconds + self.clock.monotonic() - since)
+
+
+RENEW_SECONDS = 3.0
+"""How often a prober renews its Lease."""
+
+
+class ColdSignals:
+    """The signals as a new process hears them: their age is unknown until it has seen their source renew its Lease."""
+
+    def __init__(self, signals: MemorySignals) -> None:
+        self._signals = signals
+        self._renewed_at = signals.clock.monotonic() + RENEW_SECONDS
+
+    def signals(self) -> tuple[Signal, ...]:
+        """Every source's last signal, without an age where this process has not heard of the source."""
+        return tuple(
+            said if self._signals.spoke_at(said.source) >= self._renewed_at else replace(said, age_seconds=None)
+            for said in self._signals.signals()
+        )
+
+    def overrides(self) -> tuple[Override, ...]:
+        """What people asked for."""
+        return self._signals.overrides()
 
 
 @dataclass
@@ -241,6 +273,8 @@ class MemorySite:
     """The brokers' pods as they are at any moment; None where they are not watched."""
     reported: Report | None = None
     """The last report that a process published, as the status of the policy's objects has it."""
+    cold: bool = False
+    """Whether new processes have to hear of a source before they know how old its signals are, as real ones do."""
     signals: MemorySignals = field(init=False)
     lease: MemoryLease = field(init=False)
     margins: MemoryFaultTolerance = field(init=False)
@@ -263,7 +297,7 @@ class MemorySite:
             leaders=MemoryMover(self.cluster, request_timeout_seconds, route=route),
             records=MemoryRecords(self.store),
             leadership=MemoryLeadership(self.lease, identity),
-            signals=self.signals,
+            signals=ColdSignals(self.signals) if self.cold else self.signals,
             clock=self.clock,
             configs=MemoryConfigs(self.cluster, route),
             log_dirs=MemoryLogDirs(self.cluster),

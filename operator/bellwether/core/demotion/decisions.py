@@ -168,7 +168,7 @@ def decide(context: Context) -> Decisions:
             " correct spec.brokerId",
         )
         for o in snapshot.overrides
-        if o.broker not in verdicts and o.active(snapshot.now)
+        if o.broker not in verdicts and snapshot.in_force(o)
     ]
     # What signals say of a broker whose drain is held comes first: it is demoted, or that is refused.
     judged = {*kept, *cures.to_hold, *(hold.broker for hold in (*held, *refused, *cures.held))}

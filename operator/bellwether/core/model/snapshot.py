@@ -72,7 +72,7 @@ class Snapshot:
     @cached_property
     def maintenance(self) -> Mapping[int, Maintenance]:
         """The brokers that are in maintenance now, and why."""
-        return under_maintenance(self.overrides, self.pods, self.record.demoted, self.now)
+        return under_maintenance(self.overrides, self.pods, self.record.demoted, self.wall or self.now)
 
     @cached_property
     def idle_in_maintenance(self) -> frozenset[int]:
@@ -95,6 +95,8 @@ class Snapshot:
     """What past disturbances in this cluster lost in all."""
     known_good: Mapping[LogDir | Link, KnownGood] = field(default_factory=dict)
     """How long demoted log directories and broken links are known to be good; another process starts from 0."""
+    wall: datetime | None = None
+    """What the machine's wall clock shows, where that differs from ``now``, which has no steps."""
     loads: Loads | None = None
     """Measured loads of partitions, where they are available."""
 
@@ -123,4 +125,8 @@ class Snapshot:
 
     def override_of(self, broker: int) -> Override | None:
         """The active override of a broker, if any."""
-        return next((o for o in self.overrides if o.broker == broker and o.active(self.now)), None)
+        return next((o for o in self.overrides if o.broker == broker and self.in_force(o)), None)
+
+    def in_force(self, override: Override) -> bool:
+        """Whether an override has not ended: a person set its end by the wall clock."""
+        return override.active(self.wall or self.now)

@@ -223,7 +223,7 @@ def broker_reports(
     pods = {**(snapshot.strimzi.pods if snapshot.strimzi is not None else {}), **(snapshot.pods or {})}
     back = plan.decisions.returning if policy.acts else snapshot.record.returning
     waves = policy.promotion.waves
-    ended = {o.broker: o.until for o in snapshot.overrides if o.until is not None and not o.active(snapshot.now)}
+    ended = {o.broker: o.until for o in snapshot.overrides if o.until is not None and not snapshot.in_force(o)}
     known, reports = {b.broker: b for b in last}, []
     for broker, verdict in sorted(verdicts.items()):
         registered = cluster.brokers.get(broker)

@@ -1,0 +1,49 @@
+"""Clock of a reconcile: wall-clock time without the steps that the machine's wall clock makes while the process runs.
+
+In: the clock, and its reading in the last reconcile. Out: a clock whose ``now`` goes on as monotonic time does, so that
+no timer ends early or late. Only what a person wrote down, the end of an override, is compared with ``wall``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from bellwether.ports.clock import Clock
+
+LEAST_STEP = timedelta(seconds=1)
+"""A smaller difference is followed: the wall clock is slewed, and steps are larger."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClockReading:
+    """Both clocks at one moment, and by how much the steps of the wall clock differ from it so far."""
+
+    wall: datetime
+    monotonic: float
+    taken_out: timedelta = timedelta(0)
+
+
+class SteadyClock:
+    """``ports.clock.Clock`` without steps, since the ``last`` reading of this process."""
+
+    def __init__(self, clock: Clock, last: ClockReading | None) -> None:
+        self._clock = clock
+        wall, monotonic = clock.now(), clock.monotonic()
+        taken_out = timedelta(0)
+        if last is not None:
+            step = wall - last.wall - timedelta(seconds=monotonic - last.monotonic)
+            taken_out = last.taken_out - (step if abs(step) > LEAST_STEP else timedelta(0))
+        self.reading = ClockReading(wall, monotonic, taken_out)
+
+    def now(self) -> datetime:
+        """Wall-clock time without its steps, UTC."""
+        return self._clock.now() + self.reading.taken_out
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+        return self._clock.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait that long."""
+        self._clock.sleep(seconds)

@@ -1,0 +1,62 @@
+"""The clock of a reconcile: a step of the machine's wall clock ends no timer early and none late."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from bellwether.core.settings.policy import Demotion
+from bellwether.core.signals import OverrideState, Reading
+from bellwether.steady_clock import SteadyClock
+from bellwether.testing.memory_world import START, ManualClock
+from testkit.simulation.operators import POLICY, Operator
+from testkit.values.builders import site
+
+STEPS = [60.0, -3600.0]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_of_the_wall_clock_is_taken_out(step: float) -> None:
+    clock = ManualClock()
+    steady = SteadyClock(clock, None)
+    for _ in range(2):
+        clock.advance(5)
+        clock.step(step)
+        steady = SteadyClock(clock, steady.reading)
+    clock.advance(1)
+    assert steady.now() == START + timedelta(seconds=11)
+    assert steady.reading.wall == START + timedelta(seconds=10 + 2 * step)
+
+
+def test_a_clock_that_is_slewed_is_followed() -> None:
+    clock = ManualClock()
+    first = SteadyClock(clock, None)
+    clock.step(0.5)
+    assert SteadyClock(clock, first.reading).now() == START + timedelta(seconds=0.5)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_within_the_dwell_time_changes_nothing(step: float) -> None:
+    made = site()
+    operator = Operator(made, replace(POLICY, demotion=Demotion(dwell_seconds=5)))
+    made.signals.say(1, Reading.FAILING)
+    operator.reconciles(2)
+    made.clock.step(step)
+    operator.reconciles(3)
+    assert operator.memory is not None
+    assert not operator.memory.record.demoted
+    operator.reconciles(2)
+    assert set(operator.memory.record.demoted) == {1}
+
+
+def test_an_override_ends_when_the_wall_clock_says_so() -> None:
+    made = site()
+    operator = Operator(made)
+    made.signals.override(1, OverrideState.DEMOTED, until=START + timedelta(hours=1))
+    operator.reconciles(2)
+    made.clock.step(3600)
+    operator.reconciles(2)
+    assert operator.memory is not None
+    assert not operator.memory.record.demoted
