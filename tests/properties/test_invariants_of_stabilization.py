@@ -42,7 +42,6 @@ class Case:
         self.number = 0
         self.report()
         self.begin(None)
-        self.site.cold = True
 
     def begin(self, dies_at: int | None) -> None:
         self.number += 1

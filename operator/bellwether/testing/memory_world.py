@@ -273,8 +273,6 @@ class MemorySite:
     """The brokers' pods as they are at any moment; None where they are not watched."""
     reported: Report | None = None
     """The last report that a process published, as the status of the policy's objects has it."""
-    cold: bool = False
-    """Whether new processes have to hear of a source before they know how old its signals are, as real ones do."""
     signals: MemorySignals = field(init=False)
     lease: MemoryLease = field(init=False)
     margins: MemoryFaultTolerance = field(init=False)
@@ -290,14 +288,17 @@ class MemorySite:
         return self.cluster.cluster_id
 
     def process(self, identity: str = "operator-a", *, request_timeout_seconds: float = 2.0) -> World:
-        """A new operator process on this site; reader and mover share the choice of the broker to talk through."""
+        """A new operator process on this site; reader and mover share the choice of the broker to talk through.
+
+        As a real one, it does not know at first how old signals are, but for those that begin with the site.
+        """
         route = MemoryRoute(self.cluster)
         return World(
             clusters=MemoryReader(self.cluster, route),
             leaders=MemoryMover(self.cluster, request_timeout_seconds, route=route),
             records=MemoryRecords(self.store),
             leadership=MemoryLeadership(self.lease, identity),
-            signals=ColdSignals(self.signals) if self.cold else self.signals,
+            signals=ColdSignals(self.signals) if self.clock.monotonic() else self.signals,
             clock=self.clock,
             configs=MemoryConfigs(self.cluster, route),
             log_dirs=MemoryLogDirs(self.cluster),

@@ -359,6 +359,13 @@ def test_a_verdict_keeps_its_since_while_it_stands(before: Verdict | None, since
     assert of_one(snapshot(None, *words(BAD, BAD), now=after(5)), before=before).since == since
 
 
+def test_harm_is_noticed_once_however_long_it_lasts():
+    found = of_one(snapshot(None, *words(BAD, BAD), now=after(5)), before=verdict(state=HealthState.HEALTHY))
+    for seconds in (6, 60):
+        found = of_one(snapshot(None, *words(BAD, BAD), now=after(seconds)), before=found)
+    assert found.noticed == after(5)
+
+
 def test_the_same_news_makes_the_same_verdict_whatever_its_age():
     first = of_one(snapshot(None, *words(BAD, BAD, age=0.1)))
     assert of_one(snapshot(None, *words(BAD, BAD, age=3.7), now=after(4)), before=first) == first
