@@ -12,7 +12,7 @@ from bellwether.core.doctor.risks import Risk
 from bellwether.core.model.cluster import Partition, TopicPartition
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
-from bellwether.core.settings.policy import Mode
+from bellwether.core.settings.policy import Election, Mode
 from bellwether.core.signals import OverrideState
 from bellwether.execute import READ_BACK_PAUSES
 from bellwether.ports.errors import NotSent
@@ -20,7 +20,7 @@ from bellwether.ports.kafka import Outcome
 from bellwether.testing.fault_injection import Fate, FaultyReader, Interruptions, Killed
 from bellwether.testing.memory_cluster import MemoryCluster
 from bellwether.testing.memory_world import MemorySite
-from testkit.simulation.operators import Operator
+from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import name
 
 
@@ -119,6 +119,22 @@ def test_somebody_else_s_reassignment_is_never_cancelled(site: MemorySite):
     operator.reconciles(3)
     assert orders(site).adding == (1,)
     assert all(r.result.touched == () for r in operator.reports)
+
+
+def test_a_move_costs_what_its_longest_batch_of_elections_takes():
+    cluster = MemoryCluster(4)
+    cluster.create_topic("orders", assignment=[(1, 2, 3)] * 4)
+    made = MemorySite(cluster)
+    made.signals.override(1, OverrideState.DEMOTED)
+    operator = Operator(made, replace(POLICY, election=Election(batch_size=2)))
+    elect, took = operator.world.leaders.elect, iter((0.9, 0.4))
+
+    def slowly(names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
+        made.clock.advance(next(took))
+        return elect(names)
+
+    operator.world.leaders.elect = slowly  # type: ignore[method-assign]
+    assert said(operator).elections == (pytest.approx(0.9),)
 
 
 def test_a_proof_counts_for_what_is_read_after_it(site: MemorySite):

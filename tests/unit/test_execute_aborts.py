@@ -111,18 +111,6 @@ def test_leaders_do_not_wait_until_a_broker_shows_the_batch_before_and_it_is_rea
     assert (done.reordered, done.elected, done.holds, done.unanswered) == (3, 3, [], set())
 
 
-def test_a_move_costs_what_its_longest_batch_of_elections_takes():
-    run = elections_only(9)
-    elect, took = run.world.leaders.elect, iter((0.9, 0.4))
-
-    def slowly(names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
-        run.site.clock.advance(next(took))
-        return elect(names)
-
-    run.world.leaders.elect = slowly  # type: ignore[method-assign]
-    assert run.carry_out().election_seconds == pytest.approx(0.9)
-
-
 def test_coordinators_wait_until_a_broker_shows_the_batch_before():
     run = elections_only(9)
     run.plan = replace(run.plan, moves=tuple(m._replace(internal=True) for m in run.plan.moves))

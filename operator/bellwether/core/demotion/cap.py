@@ -128,7 +128,7 @@ def shared_symptom(kept: Mapping[int, DemotedBroker], context: Context, lost: fl
     """
     live = context.snapshot.cluster.live
     shown = {b: found for b in sorted(live) if (found := _shown_by(b, kept, context)) is not None}
-    if lost and any(is_shared(affected, len(live)) for affected in Counter(shown.values()).values()):
+    if any(is_shared(affected, len(live)) for affected in Counter(shown.values()).values()):
         shown = {b: found for b, found in shown.items() if not _far_heavier(lost, lost_share(b, found, context))}
     for reason, affected in Counter(shown.values()).most_common(1):
         if is_shared(affected, len(live)):

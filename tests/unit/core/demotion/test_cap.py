@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
@@ -19,19 +18,8 @@ from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.policy import Demotion, Mode, Policy
-from bellwether.core.signals import Harm, SignalType
-from testkit.values.builders import (
-    after,
-    cluster,
-    demoted,
-    override,
-    partition,
-    record,
-    signal,
-    snapshot,
-    verdict,
-    verdicts,
-)
+from bellwether.core.signals import SignalType
+from testkit.values.builders import after, cluster, demoted, override, partition, record, snapshot, verdict, verdicts
 
 CUT, SLOW = 5, 3
 """Severities."""
@@ -320,8 +308,8 @@ class TestASharedCause:
 
     def test_a_demoted_broker_keeps_the_type_of_its_failing_signal(self):
         seen, lost = ring(4), replace(demoted(2), reason=Reason.SIGNAL_FAILING, signal=SignalType.PROMETHEUS)
-        for failing, blocked in ((SignalType.PROMETHEUS, {1: SHARED}), (SignalType.ALERTMANAGER, {})):
-            sick = replace(verdict(1, reason=Reason.SIGNAL_FAILING), signal=failing)
+        for signal, blocked in ((SignalType.PROMETHEUS, {1: SHARED}), (SignalType.ALERTMANAGER, {})):
+            sick = replace(verdict(1, reason=Reason.SIGNAL_FAILING), signal=signal)
             found = {**verdicts(seen, suspect=[2]), 1: sick}
             assert held(decided(seen, found, policy(2), undo=[lost])) == blocked
 
@@ -454,71 +442,3 @@ class TestWhatTheOthersCanCarry:
 
     def test_nor_while_loads_are_awaited(self):
         assert self.decided(Capacity(max_load=10**6), loads=LOADS_PENDING) == [1]
-
-
-class TestHarmOfAnotherSize:
-    """Two vantages say what each broker loses: all of it, or the given share for ten minutes."""
-
-    @staticmethod
-    def seen(
-        lost: Mapping[int, float], kept: Mapping[int, str], *, limit: int | None = None, brokers: int = 9
-    ) -> Decisions:
-        seen, now = ring(brokers), after(1000)
-        told = [
-            replace(signal(b, source=v), harm=Harm(max(2.0, 540 * share), share, after(400)))
-            for b, share in lost.items()
-            for v in ("vantage-a", "vantage-b")
-        ]
-        found = judged(seen, [b for b in lost if b not in kept], [b for b, why in kept.items() if why == "slow"])
-        found |= {b: verdict(b, HealthState.RECOVERING) for b, why in kept.items() if why == "recovering"}
-        found |= {b: verdict(b, reason=Reason.EXTERNALLY_UNREACHABLE) for b, why in kept.items() if why == "cut"}
-        undo = [replace(demoted(b), reason=found[b].reason) for b in kept]
-        asked = Policy(
-            name="main", demotion=Demotion(dwell_seconds=0, max_brokers=1, capacity=Capacity(max_leaders=limit))
-        )
-        return decide(Context(snapshot(seen, *told, now=now, undo=record(None, *undo)), found, asked))
-
-    @pytest.mark.parametrize(
-        ("kept", "lost", "limit", "chosen"),
-        [
-            pytest.param({9: "slow"}, {1: 1.0}, None, [1, 9], id="a slow disk, and one cut off"),
-            pytest.param({9: "slow"}, {1: 1.0, 2: 1.0}, None, [1, 9], id="one beyond the cap, no more"),
-            pytest.param({9: "slow", 1: "cut"}, {1: 1.0, 2: 1.0}, None, [1, 9], id="nor one more later"),
-            pytest.param({9: "recovering"}, {1: 1.0}, None, [1, 9], id="one that clients reach again, and one cut off"),
-            pytest.param({9: "cut"}, {9: 0.12, 1: 1.0}, None, [1, 9], id="an eighth of all requests, and one cut off"),
-            pytest.param({9: "cut"}, {9: 0.3, 1: 1.0}, None, [9], id="not four times as heavy"),
-            pytest.param({9: "cut"}, {9: 1.0, 1: 1.0}, None, [9], id="two cut off"),
-            pytest.param({9: "cut"}, {1: 1.0}, None, [9], id="nothing known of the first"),
-            pytest.param({9: "slow"}, {1: 0.3}, None, [9], id="a slow disk, and one that loses a third"),
-            pytest.param({9: "slow"}, {1: 1.0}, 1, [9], id="others without capacity"),
-        ],
-    )
-    def test_far_heavier_harm_exceeds_the_cap_by_one(
-        self, kept: dict[int, str], lost: dict[int, float], limit: int | None, chosen: list[int]
-    ):
-        made = self.seen(lost, kept, limit=limit)
-        assert list(made.demoted) == chosen
-        assert held(made) == dict.fromkeys(sorted({*lost} - {*chosen}), CAP)
-
-    @pytest.mark.parametrize(
-        ("lost", "chosen", "blocked"),
-        [
-            pytest.param({1: 1.0, 2: 0.12}, [1], {2: SHARED}, id="one cut off beside one that loses an eighth"),
-            pytest.param({1: 1.0, 2: 0.3}, [], {1: SHARED, 2: SHARED}, id="not four times as heavy"),
-            pytest.param({1: 0.12, 2: 0.12}, [], {1: SHARED, 2: SHARED}, id="two that lose an eighth"),
-        ],
-    )
-    def test_a_cause_is_shared_only_by_harm_of_one_size(
-        self, lost: dict[int, float], chosen: list[int], blocked: dict[int, str]
-    ):
-        made = self.seen(lost, {}, brokers=3)
-        assert (list(made.demoted), held(made)) == (chosen, blocked)
-
-    def test_harm_that_began_a_second_ago_is_of_one_size(self):
-        seen, now = ring(3), after(1000)
-        told = [
-            replace(signal(b, source="vantage-a"), harm=Harm(lost, share, now - timedelta(seconds=lost + 0.5)))
-            for b, lost, share in ((1, 8.0, 0.6), (2, 1.0, 0.1))
-        ]
-        context = Context(snapshot(seen, *told, now=now), judged(seen, [1, 2]), policy())
-        assert held(decide(context)) == {1: SHARED, 2: SHARED}

@@ -42,7 +42,7 @@ class Condition(Reported):
 
 
 NO_OPERATOR = "NoOperator"
-"""Reason of the condition that the API server itself shows, as the default of a status that nobody has written."""
+"""Reason of the condition that the API server itself shows, as the default of a status that was never written."""
 
 UNSEEN = {
     "type": "Ready",
