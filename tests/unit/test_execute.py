@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -119,6 +120,25 @@ def test_somebody_else_s_reassignment_is_never_cancelled(site: MemorySite):
     operator.reconciles(3)
     assert orders(site).adding == (1,)
     assert all(r.result.touched == () for r in operator.reports)
+
+
+def test_an_election_that_kafka_refuses_is_asked_for_ever_more_rarely(site: MemorySite):
+    operator, asked = Operator(site), list[float]()
+    elect = operator.world.leaders.elect
+
+    def counted(names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
+        asked.append(site.clock.monotonic())
+        return elect(names)
+
+    operator.world.leaders.elect = counted  # type: ignore[method-assign]
+    operator.faults.refuse("elect", name(), "PREFERRED_LEADER_NOT_AVAILABLE")
+    operator.reconciles(120, seconds=5)
+    assert [later - first for first, later in pairwise(asked)] == [5, 10, 20, 40, 80, 160]
+    assert operator.reports[-1].blocked_by_reason == {Reason.REQUEST_REFUSED: 1}
+    operator.faults.relent()
+    site.cluster.shrink_isr(name(), 3)
+    operator.reconciles(2)
+    assert orders(site).leader == 2  # at once, as the ISR is another one
 
 
 def test_a_move_costs_what_its_longest_batch_of_elections_takes():

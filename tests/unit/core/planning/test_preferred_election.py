@@ -13,6 +13,7 @@ from bellwether.core.demotion.decisions import Decisions
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster, Partition
+from bellwether.core.model.snapshot import RefusedOrder
 from bellwether.core.model.strimzi import Strimzi
 from bellwether.core.planning.plan import MoveKind, Plan
 from bellwether.core.planning.preferred_election import (
@@ -90,6 +91,13 @@ def test_a_service_without_elections_is_asked_for_none():
         plan_preferred_election(BEGUN, context(snapshot(seen, now=after(300)), verdicts(seen), ENFORCE), Plan()).moves
         == ()
     )
+
+
+def test_a_refused_election_is_asked_for_again_after_a_delay_or_with_another_isr():
+    refused = {ASTRAY.key: RefusedOrder(ASTRAY.replicas, 2, after(291), "no", frozenset(ASTRAY.isr))}
+    assert elected(found(refused=refused, seconds=300)) == []
+    assert elected(found(refused=refused, seconds=301)) == [1]
+    assert elected(found(replace(ASTRAY, isr=(1, 2)), refused=refused, seconds=300)) == [1]
 
 
 def test_what_is_led_by_its_first_is_left_alone():
