@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.api_client import POLICIES
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES
 from realparts.alertmanager import Alertmanager
 from realparts.ports import HeldPorts, accepts
 from realparts.tls import Authority
@@ -40,6 +41,12 @@ class Hook:
         self.token.write_text(TOKEN)
         self.alertmanagers: list[Alertmanager] = []
         self.name_alerts("DiskSlow", "NicDown")
+        for broker in (1, 2, 3):
+            hosts = [f"main-kafka-{broker}.main-kafka-brokers.kafka.svc"]
+            name = object_names.broker_health("main", broker)
+            self.bench.api.merge(
+                BROKER_HEALTHS, self.bench.namespace, name, {"status": {"advertisedHosts": hosts}}, "status"
+            )
 
     def name_alerts(self, *names: str) -> None:
         of_main = [{"name": "cluster", "value": "main"}]

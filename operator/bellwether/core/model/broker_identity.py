@@ -124,19 +124,24 @@ def match(things: Sequence[Named], hosts: Hosts, settled: Mapping[str, int] | No
     index = _HostIndex(hosts)
     proven = [_proven(one, hosts, index) for one in things]
     pairs = list(zip(things, proven, strict=True))
-    numbered = {found for one, proof in pairs if proof is None and (found := one.numbered) is not None}
-    known = dict(settled or {})
-    if any(index.denies(number, name.rpartition("/")[2]) for name, number in numbered) or any(
-        proof is not None and proof.broker is not None and (found := one.numbered) and found[1] != proof.broker
-        for one, proof in pairs
-    ):
-        known = {}
-    elif numbered:
-        brokers = [number for _, number in numbered]
-        brokers += {proof.broker for proof in proven if proof is not None and proof.broker is not None}
-        if sorted(brokers) == sorted(hosts):
-            known = dict(numbered)
-    return Matches(tuple(proof or _by_number(one, known) for one, proof in pairs), known)
+    brokers = {proof.broker for proof in proven if isinstance(proof, Match) and proof.broker is not None}
+    numbered: set[tuple[str, int]] = set()
+    contradicted = False
+    for one, proof in pairs:
+        if (found := one.numbered) is None:
+            continue
+        name, number = found
+        if isinstance(proof, Match):
+            contradicted |= proof.broker not in (None, number)
+        else:
+            numbered.add(found)
+            contradicted |= bool(proof and number not in proof) or index.denies(number, name.rpartition("/")[2])
+    known = {} if contradicted else dict(settled or {})
+    if not contradicted and numbered and sorted([*brokers, *(n for _, n in numbered)]) == sorted(hosts):
+        known = dict(numbered)
+    return Matches(
+        tuple(proof if isinstance(proof, Match) else _by_number(one, proof, known) for one, proof in pairs), known
+    )
 
 
 def claims(things: Sequence[Named], matches: Sequence[Match]) -> Mapping[int, tuple[str, ...]]:
@@ -198,8 +203,8 @@ class _HostIndex:
         return bool(known) and pod.lower() not in known
 
 
-def _proven(one: Named, hosts: Hosts, index: _HostIndex) -> Match | None:
-    """The match by proof; None if there is none for or against any broker."""
+def _proven(one: Named, hosts: Hosts, index: _HostIndex) -> Match | frozenset[int]:
+    """The match by proof; without one the brokers that share its host, as behind one load balancer, or none."""
     said = [found for found in _advertised(one, index) if found]
     by_host = set.intersection(*said) if said else None
     if by_host is not None and not by_host:
@@ -213,10 +218,8 @@ def _proven(one: Named, hosts: Hosts, index: _HostIndex) -> Match | None:
     if by_host is not None and not agreed:
         hosted = f"{one.text} has the host that broker {_few(by_host)} advertises, and states the node id {_few(ids)}"
         return Match(None, "conflict", f"{hosted}: correct the label")
-    if len(agreed) > 1:
-        return Match(None, "conflict", f"{one.text} has a host that brokers {_few(agreed)} advertise: {_REMEDY}")
-    if not agreed:
-        return None
+    if len(agreed) != 1:
+        return frozenset(agreed)
     (broker,) = agreed
     if broker not in hosts:
         return Match(None, "unknown", f"{one.text} names broker {broker}, which is not known")
@@ -228,16 +231,16 @@ def _advertised(one: Named, index: _HostIndex) -> Iterator[set[int]]:
     yield from (index.by_host(pod) | index.by_pod(pod, one.namespace) for pod in one.pods)
 
 
-def _by_number(one: Named, settled: Mapping[str, int]) -> Match:
+def _by_number(one: Named, shared: frozenset[int], settled: Mapping[str, int]) -> Match:
     numbered = one.numbered
     if numbered is not None and numbered[0] in settled:
         return Match(settled[numbered[0]])
-    if not one.text:
-        return Match(None, "unmatched", f"no label names a broker: {_REMEDY}")
-    why = f"{one.text} is not what a broker advertises"
+    why = f"{one.text} is not what a broker advertises" if one.text else "no label names a broker"
+    if shared:
+        why = f"{one.text} has a host that brokers {_few(shared)} advertise"
     if numbered is not None:
         why += ", and its number is no proof, as not every broker is matched exactly once by such a number"
-    return Match(None, "unmatched", f"{why}: {_REMEDY}")
+    return Match(None, "conflict" if shared else "unmatched", f"{why}: {_REMEDY}")
 
 
 def _few(ids: Iterable[int]) -> str:

@@ -147,6 +147,17 @@ class TestNumbers:
         pods = [{"pod": f"kafka-{n}", "namespace": where} for where in ("east", "west") for n in (0, 1, 2)]
         assert found(UNREAD, *pods) == [None] * 6
 
+    def test_host_that_brokers_share_leaves_it_to_the_numbers(self) -> None:
+        hosts = {0: ("lb.example.com",), 1: ("lb.example.com",), 2: ()}
+        pods = [{"pod": f"kafka-{n}", "instance": "lb.example.com:9404"} for n in (0, 1)]
+        assert found(hosts, *pods, {"pod": "kafka-2"}) == [0, 1, 2]
+        assert found(hosts, *pods) == [None, None]
+        assert found(hosts, {"pod": "kafka-2", "instance": "lb.example.com:9404"}, pods[1], {"pod": "kafka-0"}) == [
+            None,
+            None,
+            None,
+        ]
+
     def test_host_of_another_pod_contradicts_a_number(self) -> None:
         hosts = {**UNREAD, 1: ("kafka-2.kafka.prod.svc",)}
         assert found(hosts, *({"pod": f"kafka-{n}"} for n in (0, 1, 2))) == [None, None, 1]
@@ -258,7 +269,8 @@ def sites(draw: st.DrawFn) -> tuple[dict[int, tuple[str, ...]], list[tuple[int |
             node = free[number * 3 + index] if shown == "all" else first + index + (20 * number if number else 0)
             if node in hosts:
                 continue
-            name, outside = f"{pool}-{index}", f"{pool}-{draw(st.integers(0, 3))}.out{node}.example.com"
+            name = f"{pool}-{index}"
+            outside = draw(st.sampled_from(["lb.example.com", f"{pool}-{index + 1}.out{node}.example.com"]))
             inside = f"{name}.{pool}.{namespace}.svc.cluster.local"
             visible = shown == "all" or (shown == "some" and draw(st.booleans()))
             hosts[node] = (outside, inside) if visible else draw(st.sampled_from([(), (outside,)]))
