@@ -263,7 +263,7 @@ def _undo(
     # Only one to our order is Touched; one to another order is another tool's.
     touched = [a.move for a in conflicting if seen[a.move.key] is ReadbackResult.TOUCHED]
     if ours := [m for m in touched if (p := found.get(m.name)) is not None and p.reassigning]:
-        outcomes = _cancel(ours, world, done)
+        outcomes = _cancel(ours, world)
     cancelled = {n: frozenset(p.replicas) - frozenset(p.adding) for n, p in found.items() if _done(outcomes.get(n))}
     now = _read_cancelled({a.move.topic for a in conflicting}, cancelled, world)
     for one in conflicting:
@@ -282,7 +282,7 @@ def _cancel_strays(strays: tuple[Partition, ...], world: World, done: Execution)
     ours = [p for p in strays if (now := fresh.get(p.key)) and now.reassigning and now.target == p.target]
     if not ours:
         return
-    outcomes = _cancel(ours, world, done)
+    outcomes = _cancel(ours, world)
     for partition in ours:
         outcome = outcomes.get(partition.name, Outcome("UNKNOWN", "no answer"))
         text = f"a late request of this operator was moving its replicas to {list(partition.target)}"
@@ -296,7 +296,7 @@ def _cancel_strays(strays: tuple[Partition, ...], world: World, done: Execution)
         done.stopped = Abort(Reason.REPLICA_SET_CONFLICT, _summary(done.touched))
 
 
-def _cancel(ours: Sequence[Move | Partition], world: World, done: Execution) -> Mapping[TopicPartition, Outcome]:
+def _cancel(ours: Sequence[Move | Partition], world: World) -> Mapping[TopicPartition, Outcome]:
     """Cancel reassignments of ours. Kafka cancels by name: a request without an answer may end another tool's later."""
     _require_lease(world)
     try:
@@ -304,12 +304,11 @@ def _cancel(ours: Sequence[Move | Partition], world: World, done: Execution) -> 
     except NotSent:
         raise
     except Transient as error:
-        text = (
-            f"{error}: the cancellation of our own reassignment may arrive later, and then cancel one that another tool"
-            " has started since: compare its replicas with that tool's plan for two minutes"
-        )
-        done.touched.extend(Hold(one.key, one.topic, Reason.REPLICA_SET_CONFLICT, text) for one in ours)
-        raise
+        named = ", ".join(str(one.name) for one in ours[:3]) + (f" and {len(ours) - 3} more" if len(ours) > 3 else "")
+        raise Transient(
+            f"{error}: the cancellation of our own reassignment of {named} may arrive later, and then cancel one that"
+            " another tool has started since: compare the replicas with that tool's plan for two minutes"
+        ) from error
 
 
 def _read_cancelled(

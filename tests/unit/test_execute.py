@@ -192,8 +192,11 @@ def test_a_cancel_without_an_answer_names_what_it_may_still_end(site: MemorySite
     operator = Operator(site)
     operator.faults.race("reorder", moved(site, (1, 2, 4)))
     operator.faults.fail_next("cancel", Fate.LATE)
-    (hold,) = said(operator).result.touched
-    assert "may arrive later, and then cancel one that another tool has started since" in hold.message
+    stopped = said(operator).result.stopped
+    assert stopped is not None
+    assert "reassignment of orders-0 may arrive later, and then cancel one that another tool has started since" in (
+        stopped.message
+    )
     assert said(operator).result.touched[0].message.endswith("it was cancelled")
 
 
@@ -205,7 +208,9 @@ def test_a_cancel_that_was_not_sent_leaves_nothing_to_name(site: MemorySite):
     operator = Operator(site)
     operator.faults.race("reorder", moved(site, (1, 2, 4)))
     operator.world.leaders.cancel = unsent  # type: ignore[method-assign]
-    assert said(operator).result.touched == ()
+    stopped = said(operator).result.stopped
+    assert stopped is not None
+    assert stopped.message == "no connection to the controller"
 
 
 def test_the_order_before_a_late_reorder_of_ours_is_back_after_its_cancel(site: MemorySite):
