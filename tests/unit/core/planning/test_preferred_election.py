@@ -94,7 +94,7 @@ def test_a_service_without_elections_is_asked_for_none():
 
 
 def test_a_refused_election_is_asked_for_again_after_a_delay_or_with_another_isr():
-    refused = {ASTRAY.key: RefusedOrder(ASTRAY.replicas, 2, after(291), "no", frozenset(ASTRAY.isr))}
+    refused = {ASTRAY.key: RefusedOrder(ASTRAY.replicas, 2, after(291), "no", isr=frozenset(ASTRAY.isr))}
     assert elected(found(refused=refused, seconds=300)) == []
     assert elected(found(refused=refused, seconds=301)) == [1]
     assert elected(found(replace(ASTRAY, isr=(1, 2)), refused=refused, seconds=300)) == [1]
