@@ -16,16 +16,16 @@ from sourcetree import ROOT, files
 
 LINES = {
     "operator/bellwether": 1078,
-    "operator/bellwether/adapters": 12630,
+    "operator/bellwether/adapters": 12835,  # what proves a log directory's broker, two probers of one source
     "operator/bellwether/api": 4670,  # entries of listeners, harm in parts, links
-    "operator/bellwether/cli": 12800,  # doctor says which pods and listeners it did not check
+    "operator/bellwether/cli": 12875,  # doctor says which pods and listeners it did not check
     "operator/bellwether/controllers": 3785,
     "operator/bellwether/core": 14530,  # cures by a table, measured acks; causes, freezes, disputes; broken links
     "operator/bellwether/pages": 1409,
     "operator/bellwether/plan_verifier": 2056,
     "operator/bellwether/ports": 443,
-    "operator/bellwether/probes": 6440,  # several listeners, causes, gaps of both sides, slow answers, pairs that lag
-    "operator/bellwether/quarantine": 716,  # ends connections; says which field keeps it from holding
+    "operator/bellwether/probes": 6452,  # several listeners, causes, gaps of both sides, slow answers, pairs that lag
+    "operator/bellwether/quarantine": 773,  # ends connections; which field keeps it from holding; whose process it is
     "operator/bellwether/recording": 1957,  # all fields of signals and records, so that a replay decides alike
     "operator/bellwether/sampling": 882,
     "operator/bellwether/simulation": 522,
@@ -42,7 +42,7 @@ LINES = {
     "tests/contract": 855,
     "tests/e2e": 168,  # the cures bench in its quick form
     "tests/integration": 18567,
-    "tests/properties": 4830,
+    "tests/properties": 4956,  # identity
     "tests/scenarios": 208,
     "tests/spark": 737,
     "tests/support": 19790,
