@@ -22,6 +22,7 @@ _LARGEST_ID = 2147483647
 _MOST_BYTES = 65536
 _ROOT = Path("/")
 _ID_KEYS = ("node.id", "broker.id")  # the second until version 1 of the file
+_FOREIGN = re.compile(r"[^A-Za-z0-9_-]")  # what no id of Kafka has
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK  # without the last, a named pipe would wait for a writer
 
 
@@ -129,7 +130,7 @@ def _parsed(file: Path, shown: Path) -> LogDirIdentity:
         raise Terminal(f"{shown}/{NAME} has {' and '.join(f'{k} {v}' for k, v in ids.items())}: format it again")
     if not ids:
         raise Transient(f"{shown}/{NAME} has neither node.id nor broker.id: format the directory again")
-    cluster, own = (re.sub(r"\\(.)", r"\1", stated.get(key, "")) for key in ("cluster.id", "directory.id"))
+    cluster, own = (re.sub(_FOREIGN, "", stated.get(key, ""))[:64] for key in ("cluster.id", "directory.id"))
     return LogDirIdentity(int(next(iter(ids.values()))), shown, cluster, own, opened)
 
 

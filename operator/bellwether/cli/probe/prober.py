@@ -262,7 +262,7 @@ class Prober:
         """While another prober has this source and measures something else, it is not known whose the signals are."""
         rival, before = self._lease.rival, self._conflict
         self._conflict = rival and (
-            f"two probers have the source {self.source}: one measures {self._measured}, the other {rival};"
+            f"two probers have the source {self.source}: one measures {self._measured[:160]}, the other {rival};"
             " stop the one that does not belong here, or give each a source of its own (--source)"
         )
         if self._conflict == before:

@@ -24,6 +24,11 @@ def test_a_formatted_directory_names_its_broker_and_cluster(tmp_path: Path) -> N
     assert found == LogDirIdentity(3, tmp_path, "MkU3OEVBNTcwNTJENDM2Qk", "8dJ")
 
 
+def test_of_foreign_text_only_what_an_id_may_have_is_taken(tmp_path: Path) -> None:
+    found = read_log_dir(formatted(tmp_path, 3, "\x1b[2Jc1 " + "x" * 5000, "\u202ed1"))
+    assert (found.cluster_id, found.directory_id) == ("2Jc1" + "x" * 60, "d1")
+
+
 def test_the_mount_point_of_a_volume_is_known_by_the_directory_below(tmp_path: Path) -> None:
     (tmp_path / "lost+found").mkdir(mode=0)
     formatted(tmp_path / "kafka-log104", 104)

@@ -33,6 +33,8 @@ TYPE_ANNOTATION = "bellwether.dev/signal-type"
 MEASURED_ANNOTATION = "bellwether.dev/measured"
 CLAIM_ANNOTATION = "bellwether.dev/also-claimed-by"
 _SINCE = ", at "
+_SHOWN = 160
+"""Characters of what another prober says of itself: a signal's message has 512."""
 
 
 class ProberLease(HeldLease):
@@ -110,8 +112,9 @@ class ProberLease(HeldLease):
         """Another prober's sign: the first that is read may be a dead one's, and only a change shows that it lives."""
         before, self._heard = self._heard, (what, sign)
         if before not in (None, self._heard) and self._measured and what not in ("", self._measured):
+            shown = "".join(c if c.isprintable() else "?" for c in what[:_SHOWN])
             with self._state:
-                self._rival = what, self._clock.monotonic()
+                self._rival = shown, self._clock.monotonic()
 
     def _claim(self, found: Object) -> None:
         metadata = dict(found["metadata"])
