@@ -106,13 +106,12 @@ class KafkaReader:
 
     def _whole(self, found: _Read) -> _Read:
         """The same read with what is proven of it. Raises Unauthorized for topics that are hidden from this user."""
-        shown, before = {t.name for t in found.metadata.topics}, self._last
-        suspects = self._visible.held(found.cluster.live) | self._hidden
+        suspects, before = self._visible.held(found.cluster.live) | self._hidden, self._last
         if before is None:
             suspects |= {_ANY_TOPIC}
         elif before.metadata is not found.metadata:
             suspects |= {t.name for t in before.metadata.topics}  # one that is gone may have been hidden
-        if suspects := suspects - shown:
+        if suspects and (suspects := suspects.difference([t.name for t in found.metadata.topics])):
             # By name Kafka tells a topic that is hidden from one that is gone, or has just been created.
             asked = sorted(suspects)[:_SUSPECTS]
             named = self._nodes.read(lambda dialogue, deadline: _metadata(dialogue, deadline, asked))

@@ -72,7 +72,7 @@ def print_report(found: Examination, single: Sequence[Diagnosis], tools: Command
     if not risk_summary.at_risk:
         click.echo(f"\n{_nothing(found)}")
         return
-    for cause in causes(risk_summary, cluster.live, found.silent):
+    for cause in causes(risk_summary, cluster.live | cluster.unlisted, found.silent):
         click.echo()
         _cause(cause, tools, elr=cluster.elr_enabled)
     for one in single:
@@ -206,7 +206,7 @@ def _numbered(remediations: Sequence[Remediation]) -> None:
 def document(found: Examination, tools: CommandOptions) -> Document:
     """The JSON document, with all partitions at risk."""
     cluster, risk_summary = found.cluster, found.risk_summary
-    grouped = causes(risk_summary, cluster.live, found.silent)
+    grouped = causes(risk_summary, cluster.live | cluster.unlisted, found.silent)
     cause_of = {d.partition.name: str(cause.kind) for cause in grouped for d in cause.diagnoses}
     return {
         "clusterId": cluster.cluster_id,

@@ -229,7 +229,9 @@ class Cluster:
     @cached_property
     def without_full_isr(self) -> tuple[Partition, ...]:
         """Partitions that have no leader, or replicas outside the ISR."""
-        return tuple([p for p in self.partitions if p.leaderless or len(p.isr) < len(p.replicas)])
+        return tuple(
+            [p for p in self.partitions if len(p.isr) < len(p.replicas) or (p.leader is None and not p.leader_unknown)]
+        )
 
     @cached_property
     def without_preferred_leader(self) -> tuple[Partition, ...]:

@@ -27,6 +27,7 @@ from bellwether.core.settings.scope import EVERY_TOPIC, Scope
 class PinnedReason(StrEnum):
     """Why a partition must stay as it is. A partition of an ineligible leader has that broker's reason instead."""
 
+    LEADER_UNKNOWN = "LeaderUnknown"
     REASSIGNING = "Reassigning"
     REMOVED_BROKER = "RemovedBroker"
     DISPLACED = "Displaced"
@@ -39,6 +40,7 @@ class IneligibleReason(StrEnum):
     """Why a broker may lead nothing more, where its health state does not say it."""
 
     NOT_REGISTERED = "NotRegistered"
+    LISTENER_MISSING = "ListenerMissing"
     FENCED = "Fenced"
     DEMOTED = "Demoted"
 
@@ -60,6 +62,7 @@ def ineligible_brokers(
     found |= dict.fromkeys(record.demoted, str(IneligibleReason.DEMOTED))
     found |= dict.fromkeys((b.id for b in cluster.brokers.values() if b.fenced), str(IneligibleReason.FENCED))
     found |= dict.fromkeys(cluster.named - set(cluster.brokers), str(IneligibleReason.NOT_REGISTERED))
+    found |= dict.fromkeys(cluster.unlisted, str(IneligibleReason.LISTENER_MISSING))
     return {b: why for b, why in sorted(found.items()) if b in cluster.named}
 
 
@@ -161,6 +164,8 @@ class _PinnedPartitions:
         self._by_topic: dict[str, str] = {}
 
     def why(self, partition: Partition) -> str:
+        if partition.leader_unknown:
+            return PinnedReason.LEADER_UNKNOWN
         if partition.reassigning:
             return PinnedReason.REASSIGNING
         if not self._removed.isdisjoint(partition.replicas):

@@ -50,6 +50,7 @@ def test_what_must_stay_is_held_with_its_reason() -> None:
         partition("named", 0, (1, 9)),
         partition("left-alone", 0),
         partition("of-the-sick", 0, (3, 1)),
+        partition("unseen", 0, (8, 1), leader_unknown=True),
         partition("free", 0),
         removed=[9],
     )
@@ -62,6 +63,7 @@ def test_what_must_stay_is_held_with_its_reason() -> None:
         "named-0": "RemovedBroker",
         "left-alone-0": "Excluded",
         "of-the-sick-0": "Sick",
+        "unseen-0": "LeaderUnknown",
         "free-0": "",
     }
 
@@ -77,7 +79,7 @@ def test_internal_topics_move_where_that_is_asked_for() -> None:
 
 
 def test_a_broker_that_only_a_replica_list_names_is_listed_and_closed() -> None:
-    seen = cluster(partition(replicas=(1, 9)))
+    seen = cluster(partition(replicas=(1, 9), isr=(1,)))
     made = posed(seen, shut=ineligible_brokers(seen, record(), {}))
     assert made.header.brokers[-1] == BrokerInput(9, None, 100, False, "NotRegistered")
 
@@ -95,7 +97,7 @@ def test_a_capacity_that_is_none_is_refused_by_name() -> None:
 
 
 def test_the_well_are_open_and_everybody_else_is_closed_by_name() -> None:
-    seen = cluster(partition(replicas=(1, 9)), brokers=8, fenced=(8,))
+    seen = cluster(partition(replicas=(1, 9), isr=(1,)), brokers=8, fenced=(8,))
     undo = record(None, demoted(7))
     judged = verdicts(seen, sick=[2], suspect=[3], recovering=[4], unknown=[5], down=[9])
     assert ineligible_brokers(seen, undo, judged) == {
@@ -150,3 +152,8 @@ def test_whatever_is_seen_makes_a_problem_that_makes_sense(
     # A rebalance takes nothing from a broker that is not well, and gives it nothing.
     assert all(p.held for p in made.partitions if p.leader in shut)
     assert {b.id for b in made.header.brokers if not b.open} == set(shut)
+
+
+def test_a_broker_without_the_asked_listener_is_closed_for_that() -> None:
+    seen = cluster(partition(replicas=(1, 8)))
+    assert ineligible_brokers(seen, record(), verdicts(seen)) == {8: "ListenerMissing"}

@@ -85,7 +85,8 @@ class LogEnds:
     def ask(
         self, address: str, replicas: Mapping[TopicPartition, int], timeout_seconds: float, longest_seconds: float
     ) -> BrokerLogEnds:
-        """The ends of these partitions, whose values are leader epochs (-1 where the broker follows).
+        """The ends of these partitions, whose values are leader epochs (-1 where the broker follows); of none, only
+        whether it answers: a request that it lacks, or denies us, is no silence.
 
         The very same mapping, asked again, is not encoded again: do not change it in between.
         A broker that stops answering costs ``timeout_seconds``, a slow one ``longest_seconds``. What was received until
@@ -102,7 +103,7 @@ class LogEnds:
             deadline = over.within(timeout_seconds)
             with BrokerConnection.open(address, self._connection, deadline) as dialogue:
                 with deadline.paused(), over.paused():  # our own load is no evidence about the broker
-                    requests = self._requests(dialogue, replicas)
+                    requests = self._requests(dialogue, replicas) if replicas else ()
                 sent = received = time.monotonic()
                 for request in requests:
                     _take(dialogue.ask_again(request, deadline), ends, errors)

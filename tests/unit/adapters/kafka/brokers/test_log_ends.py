@@ -180,3 +180,8 @@ def test_an_unusable_certificate_file_says_nothing_of_the_broker() -> None:
     secure = Security(protocol="SSL", ca_file="absent.pem")  # type: ignore[arg-type]
     with ScriptedBroker() as broker, pytest.raises(Terminal, match=r"ca_file absent\.pem"):
         LogEnds(Connection((broker.address,), secure)).ask(broker.address, {T0: 1}, 1, 1)
+
+
+def test_a_broker_that_lacks_the_request_answers_all_the_same() -> None:
+    with ScriptedBroker({ApiVersionsRequest: versions({ListOffsetsRequest: (0, 3)})}) as broker:
+        assert ask(broker.address, {}).problem == ""
