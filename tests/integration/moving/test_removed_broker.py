@@ -55,7 +55,7 @@ def test_a_dry_run_and_a_demotion_count_what_kafka_refuses_and_the_printed_reass
     alive = ",".join(whole.broker(number).internal for number in (2, 3, 4))
 
     def shell(command: str) -> None:
-        subprocess.run(command, shell=True, check=True, cwd=tmp_path, env=tools, timeout=limit(60))
+        subprocess.run(["sh", "-c", command], check=True, cwd=tmp_path, env=tools, timeout=limit(60))
 
     def orders(sent: dict[int, tuple[int, ...]]) -> set[int]:
         """The partitions whose order Kafka refuses."""

@@ -63,7 +63,7 @@ def unchecked(value: Mapping[str, Any]) -> Iterator[tuple[Path_, str]]:
 
 
 def is_patch(name: str) -> bool:
-    """Whether a kustomization beside or above the file names it as a patch: it has only the fields that change."""
+    """Whether a kustomization in its folder or above names the file as a patch, which has only what changes."""
     file = Path(name).resolve()
     return any(file in _patches(folder) for folder in list(file.parents)[: FOLDERS_ABOVE + 1])
 
