@@ -270,9 +270,11 @@ def test_demoting_by_hand_without_the_acl_changes_nothing_and_names_it(
     allowed(roles["bellwether-observe"])
     soon(lambda: reads(connection))
     before = KafkaReader(BrokerPool(connection, PATIENT)).partitions(["orders"])
-    done = command("demote", "1", "--record", str(tmp_path / "record"))
-    assert done.returncode == 3, done.stderr
-    assert "Grant this user the ACL Alter on Cluster" in done.stdout
+    for more in (["--dry-run"], []):
+        done = command("demote", "1", "--record", str(tmp_path / "record"), *more)
+        assert done.returncode == 3, done.stderr
+        assert "Grant this user the ACL Alter on Cluster" in done.stdout
+        assert ("would reorder 0 partitions and move 0 leaders" in done.stdout) == bool(more)
     assert KafkaReader(BrokerPool(connection, PATIENT)).partitions(["orders"]) == before
 
 

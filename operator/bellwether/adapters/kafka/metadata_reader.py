@@ -44,6 +44,8 @@ from bellwether.ports.errors import Transient, Unauthorized
 _GONE = {UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION}
 _ELR_FEATURE = "eligible.leader.replicas.version"
 _ELR_PAGE = 2000
+_ALTER, _OPERATIONS_UNKNOWN = 7, 31
+"""Bits of authorized operations (KIP-430)."""
 _ANY_TOPIC = "__consumer_offsets"
 """Whether it exists or not, Kafka refuses it to a user that may describe some topics only: also before there are any
 others."""
@@ -70,6 +72,8 @@ class _Read(NamedTuple):
     cluster: Cluster
     missing: tuple[str, ...]
     """Requests without which no leader is moved, and which the service does not offer."""
+    denied: bool
+    """Whether Kafka says that this user has no right to move leaders."""
 
 
 class KafkaReader:
@@ -123,6 +127,8 @@ class KafkaReader:
                     " moved or called safe: grant the ACL Describe on Topic *"
                 )
         problem = f"this Kafka service does not offer {' and '.join(found.missing)}" if found.missing else ""
+        if not problem and found.denied:
+            problem = "Kafka refuses every order and election of this user. Grant this user the ACL Alter on Cluster"
         problem = problem or self._visible.problem(found.cluster.live)
         if found.cluster.immovable == problem:
             return found
@@ -158,10 +164,10 @@ class KafkaReader:
     def _read(self, dialogue: BrokerConnection, deadline: Deadline) -> _Read:
         last = self._last
         metadata, moves, elr = _described(dialogue, deadline, None, last.metadata if last is not None else None)
-        fenced = _fenced(dialogue, deadline)
+        fenced, denied = _described_brokers(dialogue, deadline)
         elr_enabled = dialogue.features.get(_ELR_FEATURE, 0) >= 1
         missing = tuple(name for name, request, least in _MOVING if not dialogue.offers(request, least))
-        others = (fenced, moves, elr, elr_enabled, missing)
+        others = (fenced, moves, elr, elr_enabled, missing, denied)
         if last is not None and last.metadata is metadata and last.others == others:
             return last
         brokers = {b.id: b for b in metadata.brokers}
@@ -173,7 +179,7 @@ class KafkaReader:
             cluster = Cluster(metadata.cluster_id, dict(sorted(brokers.items())), partitions, elr_enabled)
             if fenced is not None and (removed := cluster.named.difference(brokers, cluster.unlisted)):
                 cluster = replace(cluster, removed=removed)
-        return _Read(metadata, others, cluster, missing)
+        return _Read(metadata, others, cluster, missing, denied)
 
 
 def _some_partitions(
@@ -266,15 +272,21 @@ def _reassignments(dialogue: BrokerConnection, deadline: Deadline) -> _Moves:
     }
 
 
-def _fenced(dialogue: BrokerConnection, deadline: Deadline) -> list[Broker] | None:
-    """Brokers that are registered and fenced (KIP-1073), which metadata omits; None where they are not listed."""
+def _described_brokers(dialogue: BrokerConnection, deadline: Deadline) -> tuple[list[Broker] | None, bool]:
+    """Brokers that are registered and fenced (KIP-1073), which metadata omits; None where they are not listed. And
+    whether this user's operations on the cluster (KIP-430) lack Alter, as far as they are known.
+    """
     if dialogue.version(DescribeClusterRequest, 2) != 2:
-        return None
-    request = DescribeClusterRequest(version=2, endpoint_type=1, include_fenced_brokers=True)
+        return None, False
+    request = DescribeClusterRequest(
+        version=2, endpoint_type=1, include_fenced_brokers=True, include_cluster_authorized_operations=True
+    )
     answer = dialogue.ask(request, DescribeClusterResponse, deadline)
     if answer.error_code:
-        return None
-    return [Broker(b.broker_id, b.rack, b.host, b.port, fenced=True) for b in answer.brokers if b.is_fenced]
+        return None, False
+    allowed = set(answer.authorized_operations or ())
+    denied = bool(allowed) and allowed.isdisjoint((_ALTER, _OPERATIONS_UNKNOWN))
+    return [Broker(b.broker_id, b.rack, b.host, b.port, fenced=True) for b in answer.brokers if b.is_fenced], denied
 
 
 def _elr(dialogue: BrokerConnection, deadline: Deadline, topics: Collection[str]) -> _Elr:

@@ -28,4 +28,4 @@ def show(run: Run) -> None:
     for reason, count in sorted(Counter(h.reason for h in run.report.held).items()):
         console.print(f"{count} blocked, {reason}: {DESCRIPTIONS[reason]}")
     for hold in run.report.held_sample:
-        console.print(f"  {hold.topic}-{hold.key.partition}: {hold.message}", highlight=False)
+        console.print(f"  {hold.topic}-{hold.key.partition}: {hold.message}", highlight=False, soft_wrap=True)

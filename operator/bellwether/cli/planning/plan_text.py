@@ -46,6 +46,8 @@ def plan_lines(preview: Preview) -> Iterator[str]:
     for reason, count in sorted(Counter(hold.reason for hold in plan.holds).items()):
         first = next(hold for hold in plan.holds if hold.reason is reason)
         yield f"{count} blocked, {reason}: {DESCRIPTIONS[reason]} (first {first.topic}-{first.key.partition})"
+        if first.message != DESCRIPTIONS[reason]:
+            yield f"  {first.message}"
 
 
 def _decided(plan: Plan, decisions: Decisions, before: set[int], dirs_before: set[LogDir]) -> Iterator[str]:

@@ -106,7 +106,9 @@ def _settled(plan: Plan, result: ExecutionResult, held: tuple[Hold, ...], contex
     if held:
         counts = Counter(h.reason for h in held)
         text = ", ".join(f"{n} {r}" for r, n in sorted(counts.items()))
-        return Condition("Settled", True, Reason.MOVES_BLOCKED, f"partitions not moved: {text}")
+        why = context.snapshot.cluster.immovable
+        text = f"partitions not moved: {text}{f': {why}' if why else ''}"
+        return Condition("Settled", True, Reason.MOVES_BLOCKED, text[:1024])
     text = "Every partition has the intended replica order and leader."
     return Condition("Settled", True, Reason.UP_TO_DATE, text)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -90,7 +90,7 @@ def moves(
     return answer
 
 
-def described(*fenced: int, error: int = 0) -> Callable[[Any], Any]:
+def described(*fenced: int, error: int = 0, allowed: Collection[int] = ()) -> Callable[[Any], Any]:
     return lambda _: DescribeClusterResponse(
         throttle_time_ms=0,
         error_code=error,
@@ -103,6 +103,7 @@ def described(*fenced: int, error: int = 0) -> Callable[[Any], Any]:
             )
             for n in (1, 2, *fenced)
         ],
+        authorized_operations=set(allowed),
     )
 
 

@@ -139,6 +139,21 @@ def test_a_broker_that_is_listed_nowhere_is_removed_unless_others_are_in_sync_wi
 
 
 @pytest.mark.parametrize(
+    ("allowed", "denied"),
+    [
+        pytest.param({7, 8}, False, id="Alter"),
+        pytest.param({8, 10}, True, id="no Alter"),
+        pytest.param({31}, False, id="unknown"),
+        pytest.param(set(), False, id="none listed"),
+    ],
+)
+def test_a_user_without_alter_moves_nothing_and_the_acl_is_named(allowed: set[int], denied: bool) -> None:
+    with ScriptedBroker(answers(topic("a", partition(0)), described=described(3, allowed=allowed))) as broker:
+        said = reader(broker).read().immovable
+    assert ("Grant this user the ACL Alter on Cluster" in said) == denied
+
+
+@pytest.mark.parametrize(
     "without",
     [
         {"versions": versions({DescribeClusterRequest: (0, 1)})},

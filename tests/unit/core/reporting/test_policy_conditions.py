@@ -100,6 +100,12 @@ def test_ready_and_settled(policy: Policy, plan: Plan, result: ExecutionResult, 
         assert condition.message
 
 
+def test_what_lets_nothing_move_in_the_cluster_is_named_with_what_is_not_moved():
+    seen = snapshot(replace(cluster(partition()), immovable="Grant this user the ACL Alter on Cluster"))
+    settled = said(seen, ENFORCE, plan=Plan(holds=(hold(),))).condition("Settled")
+    assert settled.message == "partitions not moved: 1 OnlyReplica: Grant this user the ACL Alter on Cluster"
+
+
 def test_a_cluster_without_partitions_is_ready_and_says_so():
     ready = said(snapshot(cluster()), ENFORCE).condition("Ready")
     assert (ready.reason, ready.message) == (Reason.UP_TO_DATE, "The Kafka cluster has no partitions yet.")
