@@ -257,6 +257,14 @@ def test_a_pod_that_is_not_ready_again_and_again_is_damped_as_flapping_is(made: 
             operator.reconciles(1)
             away[-1] += 1
         operator.reconciles(2)
+    made.pods[2] = Pod("kafka-2", ready=False)
+    operator.reconciles(2)
+    for seconds_ready in (50, 50, 10):
+        made.pods[2] = Pod("kafka-2")
+        operator.reconciles(seconds_ready)
+        made.pods[2] = Pod("kafka-2", ready=False)
+        operator.reconciles(2)
+    assert 2 in operator.memory.record.demoted, "80 s are asked for, and it was ready for 50 s at most"
     assert away[0] >= 10
     assert away[1] >= 20
     assert away[2] >= 40

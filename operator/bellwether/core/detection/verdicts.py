@@ -165,12 +165,14 @@ def _judge_one(
         before = None if counting and known.failed_since(passes) else before
     if demoted:
         wait = stabilization(index.snapshot.flaps.get(broker), policy)
-        known = known.after(_GOOD_EVIDENCE.get(found.evidence, False), now, wait, passes)
+        # What was good before the end of a maintenance says nothing about the broker after it.
+        good = _GOOD_EVIDENCE.get(found.evidence, False) if why is None else False
+        known = known.after(good, now, wait, passes)
     state = next_state(
         before.state if before is not None else None,
         found.evidence,
         demoted=demoted,
-        stayed_well=demoted and why is None and known.seconds >= wait,
+        stayed_well=demoted and known.seconds >= wait,
     )
     if state is HealthState.RECOVERING:
         then = f"it is promoted after {wait} s with fresh, passing signals"
