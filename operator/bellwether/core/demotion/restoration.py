@@ -189,7 +189,9 @@ def _not_healthy(wave: ReturningBroker, context: Context) -> WaveBlocker | None:
     If nothing is known of a broker that signals had not demoted, that is enough where no prober runs, and after a
     timeout in any case: without us Kafka would have returned its leaders long ago.
     """
-    verdict = context.verdicts[wave.broker]
+    verdict, planned = context.verdicts[wave.broker], context.snapshot.maintenance.get(wave.broker)
+    if planned is not None:
+        return WaveBlocker(planned.reason, f"it is in maintenance: {planned.message}")
     if verdict.slow is not None:
         return WaveBlocker(verdict.slow, DESCRIPTIONS[verdict.slow])
     if verdict.state is HealthState.HEALTHY or (verdict.state is HealthState.SUSPECT and _overdue(wave, context)):

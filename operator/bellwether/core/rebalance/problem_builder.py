@@ -19,6 +19,7 @@ from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.rack_ranking import RackRanking, RackRankings
 from bellwether.core.model.undo_record import DemotedBroker, EntryState, UndoEntry, UndoRecord
+from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.problem import NO_BROKER, BrokerInput, PartitionInput, Problem, ProblemHeader
 from bellwether.core.settings.objective import WHOLE, Objective
 from bellwether.core.settings.scope import EVERY_TOPIC, Scope
@@ -46,11 +47,16 @@ class IneligibleReason(StrEnum):
 
 
 def ineligible_brokers(
-    cluster: Cluster, record: UndoRecord, verdicts: Mapping[int, Verdict], *, probed: bool = False
+    cluster: Cluster,
+    record: UndoRecord,
+    verdicts: Mapping[int, Verdict],
+    *,
+    probed: bool = False,
+    maintenance: Collection[int] = (),
 ) -> dict[int, str]:
     """Brokers that must not get leaders, with the reason.
 
-    Brokers that are not registered, fenced or demoted, and those not known to be healthy. Where no prober runs, which
+    Brokers that are not registered, fenced, demoted or in maintenance, and those not known to be healthy. Where no prober runs, which
     neither ``probed`` nor a healthy broker contradicts, Unknown makes only a broker ineligible that was not healthy
     when there was evidence last.
     """
@@ -59,6 +65,7 @@ def ineligible_brokers(
     found: dict[int, str] = {
         b: str(v.state) for b, v in verdicts.items() if (v.state if judged else v.known_state) not in well
     }
+    found |= dict.fromkeys(maintenance, str(Reason.IN_MAINTENANCE))
     found |= dict.fromkeys(record.demoted, str(IneligibleReason.DEMOTED))
     found |= dict.fromkeys((b.id for b in cluster.brokers.values() if b.fenced), str(IneligibleReason.FENCED))
     found |= dict.fromkeys(cluster.named - set(cluster.brokers), str(IneligibleReason.NOT_REGISTERED))
@@ -109,11 +116,13 @@ def rebalance_problem(context: Context, demoted: Mapping[int, DemotedBroker]) ->
     settings = policy.rebalance
     if settings is None:
         return None
-    record = replace(snapshot.record, demoted=demoted)
+    record, probed = replace(snapshot.record, demoted=demoted), context.has_health_evidence
     return build_problem(
         snapshot.cluster,
         record,
-        ineligible_brokers(snapshot.cluster, record, context.verdicts, probed=context.has_health_evidence),
+        ineligible_brokers(
+            snapshot.cluster, record, context.verdicts, probed=probed, maintenance=snapshot.maintenance.keys()
+        ),
         settings.objective,
         policy=f"{policy.namespace}/{policy.name}",
         made_at=snapshot.now.replace(microsecond=0),

@@ -232,9 +232,9 @@ class _MoveChecks:
         self._scope = context.policy.scope
         # A returning broker may be down for a year: only its own partitions wait for it.
         self._kept = frozenset(decisions.demoted).union(decisions.returning.keys() - snapshot.cluster.live)
-        record = replace(snapshot.record, demoted=decisions.demoted)
+        record, probed = replace(snapshot.record, demoted=decisions.demoted), context.has_health_evidence
         self._ineligible = ineligible_brokers(
-            snapshot.cluster, record, context.verdicts, probed=context.has_health_evidence
+            snapshot.cluster, record, context.verdicts, probed=probed, maintenance=snapshot.maintenance.keys()
         )
 
     @cached_property

@@ -13,7 +13,7 @@ from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.restoration_waves import RestorationTrigger, ReturningBroker, wave_position
-from bellwether.core.model.strimzi import Strimzi
+from bellwether.core.model.strimzi import Pod, Strimzi
 from bellwether.core.model.undo_record import RESTORE_TIMEOUT, Cause, DemotedBroker, UndoRecord
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.placement import Placement, Preference
@@ -59,11 +59,12 @@ def decide(
     said: OverrideState | None = None,
     strimzi: Strimzi | None = None,
     wish: Placement | None = None,
+    pods: Mapping[int, Pod] | None = None,
 ) -> Restorations:
     seen = seen or away()
     found = replace(undo or displaced(seen), returning={w.broker: w for w in waves})
     overrides = [override(1, said)] if said is not None else []
-    facts = replace(snapshot(seen, now=after(NOW), undo=found, overrides=overrides), strimzi=strimzi)
+    facts = replace(snapshot(seen, now=after(NOW), undo=found, overrides=overrides), strimzi=strimzi, pods=pods)
     policy = Policy(name="main", promotion=Promotion(waves=settings), placement=wish)
     return advance_restorations(
         Context(facts, judged if judged is not None else verdicts(seen), policy), kept, promoted
@@ -185,6 +186,14 @@ class TestGoingOn:
         busy = Strimzi(namespace="kafka", name="main", listener="tls", paused=True)
         made = decide(None, returning(1, 10), strimzi=busy)
         assert (share(made), made.waits[1].reason) == (10, Reason.EXTERNAL_OPERATION)
+
+    def test_a_broker_in_maintenance_waits_though_it_is_healthy(self):
+        made = decide(None, returning(), pods={1: Pod("kafka-1", ready=False)})
+        assert share(made) == 10
+        assert (made.waits[1].reason, made.waits[1].message) == (
+            Reason.RESTARTING,
+            "it is in maintenance: pod kafka-1 is not ready",
+        )
 
 
 class TestInSync:

@@ -123,6 +123,10 @@ def test_where_probers_run_what_they_do_not_say_closes_a_broker() -> None:
     assert ineligible_brokers(seen, record(), unknown, probed=True) == dict.fromkeys([1, 2, 3], "Unknown")
 
 
+def test_a_broker_in_maintenance_gets_no_leaders_however_healthy() -> None:
+    assert ineligible_brokers(cluster(partition()), record(), {}, maintenance=[2]) == {2: "InMaintenance"}
+
+
 @pytest.mark.parametrize("last", [s for s in HealthState if s not in (HealthState.HEALTHY, HealthState.UNKNOWN)])
 def test_a_broker_last_seen_failing_stays_closed_without_evidence(last: HealthState) -> None:
     seen = cluster(partition())
