@@ -56,9 +56,9 @@ def ineligible_brokers(
 ) -> dict[int, str]:
     """Brokers that must not get leaders, with the reason.
 
-    Brokers that are not registered, fenced, demoted or in maintenance, and those not known to be healthy. Where no prober runs, which
-    neither ``probed`` nor a healthy broker contradicts, Unknown makes only a broker ineligible that was not healthy
-    when there was evidence last.
+    Brokers that are not registered, fenced, demoted or in maintenance, and those not known to be healthy. Where no
+    prober runs, which neither ``probed`` nor a healthy broker contradicts, Unknown makes only a broker ineligible that
+    was not healthy when there was evidence last.
     """
     judged = probed or any(v.state is HealthState.HEALTHY for v in verdicts.values())
     well = {HealthState.HEALTHY} | (set() if judged else {None})
