@@ -250,7 +250,7 @@ class ColdSignals:
         self._renewed_at = signals.clock.monotonic() + RENEW_SECONDS
 
     def signals(self) -> tuple[Signal, ...]:
-        """Every source's last signal, without an age where this process has not heard of the source."""
+        """Every source's last signal, without an age where this process has not seen the source renew its Lease."""
         return tuple(
             said if self._signals.spoke_at(said.source) >= self._renewed_at else replace(said, age_seconds=None)
             for said in self._signals.signals()

@@ -184,7 +184,7 @@ def _advanced(wave: ReturningBroker, context: Context) -> tuple[ReturningBroker,
 
 
 def _not_healthy(wave: ReturningBroker, context: Context) -> WaveBlocker | None:
-    """A healthy broker gets more leaders; one that is only Suspect after a timeout, as nobody would demote it.
+    """A healthy broker gets more leaders; one that is only Suspect after a timeout, as that demotes no broker.
 
     If nothing is known of a broker that signals had not demoted, that is enough where no prober runs, and after a
     timeout in any case: without us Kafka would have returned its leaders long ago.
