@@ -72,8 +72,8 @@ class Memory:
     flaps: Mapping[int, FlapCounter] = field(default_factory=dict)
     clock: ClockReading | None = None
     """The clocks at the start of the last reconcile."""
-    known_good: Mapping[LogDir | Link, KnownGood] = field(default_factory=dict)
-    """How long demoted log directories and broken links are known to be good."""
+    known_good: Mapping[LogDir | Link | int, KnownGood] = field(default_factory=dict)
+    """How long what recovers is known to be good, as in the snapshot."""
     quarantine_orders: Mapping[int, QuarantineOrder] = field(default_factory=dict)
     """Quarantine orders, as they were last given to ``World.quarantine_orders``."""
     rounds: PreferredElectionState | None = None

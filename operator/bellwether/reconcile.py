@@ -131,7 +131,7 @@ def reconcile(
         refused=remember_refusals(snapshot, result.refused_orders, result.refused_elections, plan.targets),
         flaps=flaps,
         clock=clock.reading,
-        known_good={**decisions.log_dirs.known_good, **decisions.links.known_good},
+        known_good={**decisions.log_dirs.known_good, **decisions.links.known_good, **quarantines.known_good},
         quarantine_orders=quarantines.orders,
         rounds=rounds,
         floors=observed.floors,

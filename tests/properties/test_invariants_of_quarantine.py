@@ -206,7 +206,7 @@ def test_a_new_operator_goes_on_with_an_order_that_it_finds_and_ends_one_that_ha
     risk_summary.slow.discard(1)
     risk_summary.seconds(2)
     risk_summary.take_over()
-    risk_summary.seconds(LOSS_SECONDS)
+    risk_summary.seconds(strict().promotion.stabilization_seconds + LOSS_SECONDS)
     assert not risk_summary.held
     assert not risk_summary.broken
 

@@ -47,7 +47,7 @@ class LinkDecisions:
     """The partitions that neither end may lead."""
     held: tuple[BrokerHold, ...] = ()
     dwelling: Mapping[int, float] = field(default_factory=dict)
-    known_good: Mapping[LogDir | Link, KnownGood] = field(default_factory=dict, compare=False)
+    known_good: Mapping[LogDir | Link | int, KnownGood] = field(default_factory=dict, compare=False)
     """How long each of them is known to be well, since its last wave."""
 
     @property
@@ -86,11 +86,11 @@ def keep_links(broken: Iterable[BrokenLink], kept: Mapping[int, DemotedBroker], 
 
 def _still_broken(
     context: Context, evidence: LinkEvidence
-) -> tuple[dict[Link, BrokenLink], dict[LogDir | Link, KnownGood], list[BrokerHold]]:
+) -> tuple[dict[Link, BrokenLink], dict[LogDir | Link | int, KnownGood], list[BrokerHold]]:
     """Links that others lead for, after this reconcile. A link ends at once if an end is not live any more, or if an
     override lets an end lead.
     """
-    broken, known_good, held = {}, dict[LogDir | Link, KnownGood](), list[BrokerHold]()
+    broken, known_good, held = {}, dict[LogDir | Link | int, KnownGood](), list[BrokerHold]()
     for link, was in sorted(context.snapshot.record.links.items()):
         if not context.policy.detection.replication_lag.enabled or _ended(link, context.snapshot):
             continue

@@ -40,7 +40,7 @@ class LogDirDecisions:
     """The same by partition: brokers whose replica lies in a demoted directory."""
     held: tuple[BrokerHold, ...] = ()
     dwelling: Mapping[int, float] = field(default_factory=dict)
-    known_good: Mapping[LogDir | Link, KnownGood] = field(default_factory=dict, compare=False)
+    known_good: Mapping[LogDir | Link | int, KnownGood] = field(default_factory=dict, compare=False)
     """How long each of them is known to be good."""
     to_hold: tuple[int, ...] = ()
     """Brokers of which one directory is slow, and that are held as a whole instead."""
@@ -113,9 +113,9 @@ def _eligible(broker: int, kept: Collection[int], snapshot: Snapshot) -> bool:
 
 def _still_demoted(
     kept: Collection[int], context: Context
-) -> tuple[dict[LogDir, DemotedLogDir], dict[LogDir | Link, KnownGood], list[BrokerHold]]:
+) -> tuple[dict[LogDir, DemotedLogDir], dict[LogDir | Link | int, KnownGood], list[BrokerHold]]:
     snapshot = context.snapshot
-    demoted, known_good, held = {}, dict[LogDir | Link, KnownGood](), []
+    demoted, known_good, held = {}, dict[LogDir | Link | int, KnownGood](), []
     for log_dir, was in sorted(snapshot.record.log_dirs.items()):
         override = snapshot.override_of(log_dir.broker)
         promoted = override is not None and override.state is OverrideState.PROMOTED

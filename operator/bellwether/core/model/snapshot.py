@@ -93,8 +93,10 @@ class Snapshot:
 
     harm_history: HarmHistory = field(default_factory=HarmHistory)
     """What past disturbances in this cluster lost in all."""
-    known_good: Mapping[LogDir | Link, KnownGood] = field(default_factory=dict)
-    """How long demoted log directories and broken links are known to be good; another process starts from 0."""
+    known_good: Mapping[LogDir | Link | int, KnownGood] = field(default_factory=dict)
+    """How long demoted log directories, broken links and the disks of held brokers, by id, are known to be good; another
+    process starts from 0.
+    """
     wall: datetime | None = None
     """What the machine's wall clock shows, where that differs from ``now``, which has no steps."""
     loads: Loads | None = None

@@ -18,9 +18,11 @@ from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.cluster import Cluster, TopicPartition
 from bellwether.core.model.flap_damping import stabilization
 from bellwether.core.model.harm_history import SHORTEST_SECONDS
+from bellwether.core.model.known_good import NOT_YET_GOOD, KnownGood
+from bellwether.core.model.log_dirs import LogDir
 from bellwether.core.model.quarantine_order import RELEASE_AFTER, RENEW_SECONDS, QuarantineOrder
 from bellwether.core.model.refusals import BrokerHold
-from bellwether.core.model.undo_record import DemotedBroker
+from bellwether.core.model.undo_record import DemotedBroker, Link
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import AGENT_STALE_AFTER_SECONDS, QUARANTINE_AGENT
 from bellwether.core.settings.harm import STALLED_SECONDS
@@ -57,6 +59,11 @@ class QuarantineDecisions:
     orders: Mapping[int, QuarantineOrder] = field(default_factory=dict)
     not_held: Mapping[int, BrokerHold] = field(default_factory=dict)
     held: frozenset[int] = frozenset()
+    known_good: Mapping[LogDir | Link | int, KnownGood] = field(default_factory=dict, compare=False)
+    """How long the disks of brokers with an active order are known to be good."""
+
+
+_ABOUT_HOLDING = (SignalType.STORAGE_LATENCY, QUARANTINE_AGENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +124,16 @@ def decide_quarantines(
             orders[broker] = order
     not_held: dict[int, BrokerHold] = {}
     held = checks.said_held()
+    known_good: dict[LogDir | Link | int, KnownGood] = {b: checks.known_good(b) for b, o in orders.items() if o.active}
     if not policy.acts or policy.quarantine.mode is QuarantineMode.OFF:
-        return QuarantineDecisions(orders, not_held, held)
+        return QuarantineDecisions(orders, not_held, held, known_good)
     for broker in checks.candidates(orders, to_hold):
         hold = checks.refusal(broker, orders)
         if hold is None:
             orders[broker] = checks.order(broker, orders)
         else:
             not_held[broker] = hold
-    return QuarantineDecisions(dict(sorted(orders.items())), not_held, held)
+    return QuarantineDecisions(dict(sorted(orders.items())), not_held, held, known_good)
 
 
 @dataclass(frozen=True)
@@ -241,8 +249,13 @@ class Checks(Context):
         if stopping:
             text = f"{stopping}: a held process cannot end"
             return BrokerHold(broker, Reason.QUARANTINE_ENDED, text)
+        about = [s for s in self.snapshot.signals if s.broker == broker and s.type in _ABOUT_HOLDING]
+        if any(s.age_seconds is None for s in about):
+            return self.danger(
+                broker
+            )  # this process has not seen their sources renew a Lease yet; the limit bounds the wait
         wait = stabilization(self.snapshot.flaps.get(broker), self.policy)
-        over = self._disk(broker, wait)
+        over = self._disk(broker, 0 if order.freezes else wait)
         if order.freezes and over is not None:
             # A held process shows nothing. Its start ends what is its own, such as memory that is used up.
             held = (now - order.since).total_seconds()
@@ -375,10 +388,19 @@ class Checks(Context):
         if any(s.reading is Reading.FAILING for s in words):
             return None
         if words and len(words) == len(said) and all(s.reading is Reading.PASSING for s in words):
-            waits = self.snapshot.now - max(s.since for s in words) < timedelta(seconds=wait_seconds)
+            waits = self.known_good(broker).seconds < wait_seconds
             return None if waits else BrokerHold(broker, Reason.QUARANTINE_ENDED, "its disk is fast again")
         text = "no storage probe reports on its disk, so its recovery would not be detected"
         return BrokerHold(broker, Reason.NO_EVIDENCE, text)
+
+    def known_good(self, broker: int) -> KnownGood:
+        """How long its disk is known to be good."""
+        said, patience = self._disk_signals(broker), self.policy.detection.storage.stale_after_seconds
+        known = bool(said) and all(fresh(s, patience) for s in said)
+        good = False if any(s.reading is Reading.FAILING for s in said) else known or None
+        passing = {(str(s.type), s.source): s.since for s in said if s.reading is Reading.PASSING}
+        wait = stabilization(self.snapshot.flaps.get(broker), self.policy)
+        return self.snapshot.known_good.get(broker, NOT_YET_GOOD).after(good, self.snapshot.now, wait, passing)
 
     def _disk_signals(self, broker: int) -> list[Signal]:
         return [s for s in self.snapshot.signals if (s.broker, s.type) == (broker, SignalType.STORAGE_LATENCY)]

@@ -10,6 +10,7 @@ import pytest
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.fault_tolerance import FaultTolerance, Quorum
 from bellwether.core.model.flap_damping import FlapCounter
+from bellwether.core.model.known_good import KnownGood
 from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS, RELEASE_AFTER, RENEW_SECONDS, QuarantineOrder
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.quarantine.hold_decision import (
@@ -60,7 +61,8 @@ def ending(*signals: Signal, order: QuarantineOrder | None = None, **more: objec
     words = signals or (disk(), agent(1, BAD, 1))
     policy = more.pop("policy", None) or opted_in()
     judged, left = more.pop("judged", None), more.pop("demoted", (1,))
-    known = {name: more.pop(name) for name in ("pods", "overrides", "flaps") if name in more}
+    more = {"known_good": {1: KnownGood(300.0)}, **more}
+    known = {name: more.pop(name) for name in ("pods", "overrides", "flaps", "known_good") if name in more}
     facts = scene(more.pop("seen", None), *words, orders=[about], **more)  # type: ignore[arg-type]
     facts = replace(facts, **known)  # type: ignore[arg-type]
     now = weighed(facts, policy, judged, left).orders[1]  # type: ignore[arg-type]
@@ -278,12 +280,25 @@ def test_a_stalled_disk_delays_acks_all_whatever_the_log_ends_say():
 
 def test_a_broker_is_held_until_its_disk_is_fast_for_a_while_and_longer_when_it_was_held_before():
     words = [disk(1, GOOD), agent(1, BAD, 1)]
-    assert ended(replace(words[0], since=NOW - timedelta(seconds=59)), words[1]) is None
+    assert ended(*words, known_good={1: KnownGood(59.0)}) is None
     assert ended(*words, flaps={1: FlapCounter(1, NOW)}) == Reason.QUARANTINE_ENDED
     assert ended(*words, flaps={1: FlapCounter(2, NOW)}, policy=opted_in()) == Reason.QUARANTINE_ENDED, "fast for 300 s"
-    lately = [replace(words[0], since=NOW - timedelta(seconds=119)), words[1]]
-    assert ended(*lately, flaps={1: FlapCounter(2, NOW)}) is None
-    assert ended(*lately, flaps={1: FlapCounter(1, NOW)}) == Reason.QUARANTINE_ENDED
+    lately = {1: KnownGood(119.0)}
+    assert ended(*words, flaps={1: FlapCounter(2, NOW)}, known_good=lately) is None
+    assert ended(*words, flaps={1: FlapCounter(1, NOW)}, known_good=lately) == Reason.QUARANTINE_ENDED
+
+
+@pytest.mark.parametrize("unheard", [{"disk"}, {"agent"}, {"disk", "agent"}])
+def test_a_new_process_that_does_not_know_how_old_signals_are_goes_on_with_an_order(unheard: set[str]):
+    words = {"disk": disk(), "agent": agent(1, BAD, 1)}
+    said = [replace(s, age_seconds=None) if name in unheard else s for name, s in words.items()]
+    assert ended(*said) is None
+
+
+def test_the_time_for_which_a_held_brokers_disk_is_fast_is_not_that_of_its_probers_clock():
+    assert ended(disk(1, GOOD), agent(1, BAD, 1), known_good={}) is None
+    found = weighed(scene(None, disk(1, GOOD), agent(1, BAD, 1), orders=[held()]))
+    assert found.known_good[1].read_at == NOW
 
 
 def test_a_broker_that_froze_is_held_for_the_stabilization_time_as_nothing_else_shows_whether_it_is_well():
