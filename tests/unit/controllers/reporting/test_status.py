@@ -11,9 +11,11 @@ from bellwether.api.v1alpha1.status.status_conditions import Condition as Render
 from bellwether.controllers.reporting import status as rendered_status
 from bellwether.core.demotion.restoration import WaveBlocker
 from bellwether.core.detection.health_states import HealthState
+from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.doctor.risks import RISK_DESCRIPTIONS as RISKS
 from bellwether.core.doctor.risks import Risk
 from bellwether.core.model.condition import Condition
+from bellwether.core.model.known_good import KnownGood
 from bellwether.core.model.refusals import BrokerHold, Hold
 from bellwether.core.model.strimzi import Pod, Strimzi
 from bellwether.core.planning.plan import Plan
@@ -22,6 +24,7 @@ from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.rebalance.lifecycle import RebalanceRun, RunState
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
+from testkit.simulation.operators import carried_verdicts
 from testkit.values.builders import (
     CLUSTER_ID,
     after,
@@ -210,6 +213,26 @@ class TestBrokers:
         body = self.body(verdict=verdict(1, HealthState.SICK), hold=BrokerHold(1, Reason.CAP_REACHED, "the cap is 1"))
         demoted = by_type(body)["Demoted"]
         assert (demoted["status"], demoted["reason"], demoted["message"]) == ("False", "CapReached", "the cap is 1")
+
+
+class TestTakenOver:
+    """What the next process continues from."""
+
+    def carried(self, **more: object) -> Verdict:
+        seen = cluster(partition())
+        judged = {**verdicts(seen), 1: replace(verdict(1, HealthState.UNKNOWN), **more)}
+        return carried_verdicts(said(policy=ENFORCE, judged=judged))[1]
+
+    @pytest.mark.parametrize(("seconds", "known"), [(0.0, 0), (5.9, 0), (6.0, 6), (47.9, 42), (60.0, 60)])
+    def test_seconds_known_to_be_good_are_carried_in_tenths_and_never_rounded_up(self, seconds: float, known: int):
+        assert self.carried(known_good=KnownGood(seconds)).known_good.seconds == known
+
+    def test_the_last_known_state_and_absence_are_carried(self):
+        found = self.carried(last_known=HealthState.SICK, away=after(-9))
+        assert (found.known_state, found.away) == (HealthState.SICK, after(-9))
+
+    def test_an_absence_that_lasts_is_written_once_it_is_over(self):
+        assert self.carried(away=after(0)).away is None
 
 
 class TestReturning:
