@@ -189,7 +189,7 @@ def _hosts(cluster: Cluster, world: World, memory: Memory, policy: Policy) -> Kn
     settings: Mapping[int, Mapping[str, str]] = {}
     with suppress(Transient, Terminal):
         settings = world.configs.broker_configs(due, [ADVERTISED_LISTENERS, LISTENERS]) if due else {}
-    return hosts.answered(due, settings, now)
+    return hosts.answered(due, settings, now).seen(cluster)
 
 
 def _checked(cluster: Cluster, world: World, memory: Memory) -> Checks:

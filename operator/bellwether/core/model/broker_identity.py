@@ -175,27 +175,35 @@ class _HostIndex:
 
     def __init__(self, hosts: Hosts) -> None:
         self._exact: defaultdict[str, set[int]] = defaultdict(set)
-        self._pods: defaultdict[str, list[tuple[int, str, bool]]] = defaultdict(list)
+        self._pods: defaultdict[str, set[tuple[int, str]]] = defaultdict(set)
         self._pods_of: defaultdict[int, set[str]] = defaultdict(set)
+        shown = set()
         for broker, names in hosts.items():
             for host in map(host_of, names):
                 self._exact[host].add(broker)
                 parts = host.split(".")
                 # pod.service, or pod.service.namespace.svc; pod.service.namespace may as well be a host of a domain.
-                if len(parts) in (2, 3) or parts[3:4] == ["svc"]:
-                    place = parts[2] if len(parts) > 2 else ""
-                    self._pods[parts[0]].append((broker, place, len(parts) != 3))
-                    if len(parts) > 3:
-                        self._pods_of[broker].add(parts[0])
+                if len(parts) in (2, 3) or _of_pod(host):
+                    self._pods[parts[0]].add((broker, parts[2] if len(parts) > 2 else ""))
+                if len(parts) == 2 or _of_pod(host):
+                    shown.add(broker)
+                if _of_pod(host):
+                    self._pods_of[broker].add(parts[0])
+        self._whole = shown == set(hosts)
 
     def by_host(self, host: str) -> set[int]:
         """The brokers that advertise this very host."""
         return self._exact.get(host_of(host), set())
 
     def by_pod(self, pod: str, namespace: str) -> set[int]:
-        """The brokers that advertise the host name of this pod."""
-        found = self._pods.get(pod.lower(), ())
-        return {broker for broker, place, sure in found if place == namespace or (sure and not (place and namespace))}
+        """The brokers that advertise the host name of this pod; where a namespace is not known, of all brokers."""
+        found = self._pods.get(pod.lower(), set())
+        anywhere = self._whole and not namespace
+        return {
+            broker
+            for broker, place in found
+            if (place and place == namespace) or (self._whole and not place) or anywhere
+        }
 
     def denies(self, broker: int, pod: str) -> bool:
         """Whether the broker advertises the host name of a pod, and it is another one."""
@@ -250,43 +258,49 @@ def _few(ids: Iterable[int]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KnownHosts:
-    """What brokers advertise, as last known, also of a broker that is away; the host in its metadata is first.
+    """What brokers advertise, as last known, also of a broker that is away.
 
-    Metadata shows the listener that was asked, a broker's settings all. ``due_at`` is when to read them, in monotonic
-    seconds.
+    Metadata shows the listener that was asked, a broker's settings all: ``read`` are the host in the metadata and
+    those in the settings, at one time. ``due_at`` is when to read a broker's settings, in monotonic seconds.
+    ``hosts`` are those that prove a broker: where a live broker's settings are not read yet, it may share a load
+    balancer with one whose are, so that only hosts of metadata and of pods count.
     """
 
+    read: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     hosts: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     due_at: Mapping[int, float] = field(default_factory=dict)
 
     def seen(self, cluster: Cluster) -> KnownHosts:
-        """The hosts after metadata was read. What a live broker advertises is not a former host of another one, and a
+        """The hosts after metadata was read. A live broker's host in it is not a former host of another one, and a
         broker that has moved may have no other host any more.
         """
         now = {b.id: host_of(b.host) for b in cluster.brokers.values() if b.host}
-        live, found, due_at = set(now.values()), {}, dict(self.due_at)
+        read = {b: known for b, known in self.read.items() if known and now.get(b, known[0]) == known[0]}
+        whole, live, found = now.keys() <= read.keys(), set(now.values()), {}
         for broker in sorted(cluster.named):
-            known = self.hosts.get(broker, ())
-            if broker not in now:
-                known = tuple(host for host in known if host not in live)
-            elif now[broker] not in known:
-                known = ()
-                due_at.pop(broker, None)
-            found[broker] = _few_hosts(((now[broker],) if broker in now else ()) + known)
-        return KnownHosts(found, due_at)
+            own = now.get(broker)
+            known = read.get(broker) or self.hosts.get(broker, ()) if own is None else (own, *read.get(broker, ()))
+            proofs = (host for host in known if host == own or ((whole or _of_pod(host)) and (own or host not in live)))
+            found[broker] = _few_hosts(proofs)
+        return KnownHosts(read, found, {b: at for b, at in self.due_at.items() if b in read or b not in self.read})
 
     def due(self, brokers: Iterable[int], now: float) -> list[int]:
         """Which of these brokers to ask for their settings now."""
         return sorted(b for b in brokers if now >= self.due_at.get(b, now))[:READS_AT_ONCE]
 
     def answered(self, asked: Iterable[int], settings: Mapping[int, Mapping[str, str]], now: float) -> KnownHosts:
-        """The hosts after these brokers were asked for their settings."""
-        hosts = {
-            b: _few_hosts((*self.hosts.get(b, ())[:1], *map(host_of, advertised_listeners(one).values())))
+        """What is known after these brokers were asked for their settings; ``seen`` then shows it."""
+        read = {
+            b: _few_hosts((*self.hosts[b][:1], *map(host_of, advertised_listeners(one).values())))
             for b, one in settings.items()
         }
-        due_at = {b: now + (ADVERTISED_SECONDS if b in hosts else RETRY_SECONDS) for b in asked}
-        return KnownHosts({**self.hosts, **hosts}, {**self.due_at, **due_at})
+        due_at = {b: now + (ADVERTISED_SECONDS if b in read else RETRY_SECONDS) for b in asked}
+        return KnownHosts({**self.read, **read}, self.hosts, {**self.due_at, **due_at})
+
+
+def _of_pod(host: str) -> bool:
+    """Whether it is the host name of a pod, which no other broker can have."""
+    return host.split(".")[3:4] == ["svc"]
 
 
 def _few_hosts(hosts: Iterable[str]) -> tuple[str, ...]:

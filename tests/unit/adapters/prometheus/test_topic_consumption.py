@@ -14,7 +14,7 @@ from bellwether.adapters.prometheus.query_client import PrometheusClient
 from bellwether.adapters.prometheus.topic_consumption import BODY_LIMIT, DEFAULT_QUERY, SERIES_LIMIT, TopicReaders
 from bellwether.ports.errors import Terminal, Transient
 
-HOSTS = {1: ("kafka-a.kafka.prod.svc",), 2: ("kafka-b.kafka.prod.svc",), 3: ()}
+HOSTS = {1: ("kafka-a.kafka.prod.svc",), 2: ("kafka-b.kafka.prod.svc",)}
 
 
 def body(*series: tuple[dict[str, str], str]) -> bytes:

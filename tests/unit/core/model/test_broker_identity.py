@@ -75,7 +75,10 @@ class TestProof:
 
     @pytest.mark.parametrize("host", ["kafka-1.kafka", "kafka-1.kafka.default.svc", "kafka-1"])
     def test_short_host_of_a_pod_is_that_pod(self, host: str) -> None:
-        assert found({7: (host,), 8: ()}, {"pod": "kafka-1"}) == [7]
+        assert found({7: (host,), 8: ("kafka-2.kafka",)}, {"pod": "kafka-1"}) == [7]
+
+    def test_pod_without_a_namespace_may_be_one_of_a_broker_whose_host_is_not_known(self) -> None:
+        assert found({7: ("kafka-1.kafka.default.svc",), 8: ()}, {"pod": "kafka-1"}) == [None]
 
     def test_host_of_a_domain_is_not_the_pod_of_its_first_label(self) -> None:
         hosts = {0: ("kafka-1.example.com",), 1: ("kafka-0.example.com",)}
@@ -160,7 +163,7 @@ class TestNumbers:
 
     def test_host_of_another_pod_contradicts_a_number(self) -> None:
         hosts = {**UNREAD, 1: ("kafka-2.kafka.prod.svc",)}
-        assert found(hosts, *({"pod": f"kafka-{n}"} for n in (0, 1, 2))) == [None, None, 1]
+        assert found(hosts, *({"pod": f"kafka-{n}", "namespace": "prod"} for n in (0, 1, 2))) == [None, None, 1]
 
     def test_proof_that_differs_from_a_number_makes_all_numbers_worthless(self) -> None:
         labels = [{"pod": "kafka-0"}, {"pod": "kafka-1", "broker": "2"}, {"pod": "kafka-2", "broker": "1"}]
@@ -198,33 +201,42 @@ def cluster(*brokers: Broker) -> Cluster:
 
 
 class TestKnownHosts:
+    HERE = cluster(Broker(1, host="a.internal"), Broker(2, host="b.internal"))
+
+    def read(self, **settings: str) -> dict[int, tuple[str, ...]]:
+        found = {int(broker[1:]): {"advertised.listeners": value} for broker, value in settings.items()}
+        return dict(KnownHosts().seen(self.HERE).answered([1, 2], found, 0.0).seen(self.HERE).hosts)
+
     def test_metadata_and_settings_add_up(self) -> None:
-        here = cluster(Broker(1, host="a.internal"), Broker(2, host="b.internal"))
-        known = KnownHosts().seen(here)
-        settings = {"advertised.listeners": "IN://A.internal:9092,OUT://a.example.com:9094,ANY://:9095"}
-        assert known.answered([1, 2], {1: settings}, 0.0).hosts == {
+        listeners = "IN://A.internal:9092,OUT://a.example.com:9094,ANY://:9095"
+        assert self.read(b1=listeners, b2="IN://b.internal:9092") == {
             1: ("a.internal", "a.example.com"),
             2: ("b.internal",),
         }
 
+    def test_host_proves_a_broker_only_when_all_are_read_or_it_is_of_a_pod(self) -> None:
+        listeners = "OUT://lb.example.com:9094,POD://kafka-0.kafka.prod.svc:9092"
+        assert self.read(b1=listeners) == {1: ("a.internal", "kafka-0.kafka.prod.svc"), 2: ("b.internal",)}
+
     def test_broker_that_is_away_keeps_what_it_advertised_unless_another_has_it_now(self) -> None:
-        known = KnownHosts({1: ("10.0.0.1", "a.example.com")}).seen(
-            Cluster("c", {2: Broker(2, host="10.0.0.1")}, (Partition("t", "id", 0, (1, 2), (2,), 2),))
+        known = KnownHosts({1: ("10.0.0.1", "a.example.com"), 2: ("10.0.0.1",)}).seen(
+            Cluster("c", {2: Broker(2, host="10.0.0.1")}, known_partitions())
         )
         assert known.hosts == {1: ("a.example.com",), 2: ("10.0.0.1",)}
+        assert known.seen(Cluster("c", {}, known_partitions())).hosts[2] == ("10.0.0.1",)
 
-    def test_settings_that_do_not_name_the_present_host_are_old(self) -> None:
-        before = cluster(Broker(1, host="10.0.0.1"))
-        known = KnownHosts().seen(before).answered([1], {1: {"listeners": "IN://10.0.0.1:9092,OUT://old:1"}}, 0.0)
-        moved = known.seen(cluster(Broker(1, host="10.0.0.9")))
-        assert moved.hosts == {1: ("10.0.0.9",)}
-        assert moved.due([1], 0.0) == [1]
+    def test_settings_of_a_broker_that_has_moved_are_old_and_read_again(self) -> None:
+        known = KnownHosts().seen(self.HERE)
+        known = known.answered([1, 2], {b: {"listeners": f"OUT://old-{b}:1"} for b in (1, 2)}, 0.0).seen(self.HERE)
+        moved = known.seen(cluster(Broker(1, host="c.internal"), Broker(2, host="b.internal")))
+        assert moved.hosts == {1: ("c.internal",), 2: ("b.internal",)}
+        assert moved.due([1, 2], 0.0) == [1]
 
-    def test_what_a_former_process_knew_counts_while_the_host_is_the_same(self) -> None:
-        known = KnownHosts({1: ("a.internal", "a.example.com"), 2: ("b.internal", "b.example.com")})
-        assert known.seen(cluster(Broker(1, host="a.internal"), Broker(2, host="c.internal"))).hosts == {
+    def test_what_a_former_process_read_counts_while_the_host_is_the_same(self) -> None:
+        known = KnownHosts({1: ("a.internal", "a.example.com"), 2: ("b.internal", "b.example.com"), 3: ()})
+        assert known.seen(self.HERE).hosts == {
             1: ("a.internal", "a.example.com"),
-            2: ("c.internal",),
+            2: ("b.internal", "b.example.com"),
         }
 
     def test_few_are_asked_at_once_and_none_again_soon(self) -> None:
@@ -239,7 +251,12 @@ class TestKnownHosts:
     def test_endless_listeners_are_cut(self) -> None:
         here = cluster(Broker(1, host="h0"))
         settings = {"listeners": ",".join(f"L{n}://h{n}:1" for n in range(99))}
-        assert len(KnownHosts().seen(here).answered([1], {1: settings}, 0.0).hosts[1]) == HOST_LIMIT
+        known = KnownHosts().seen(here).answered([1], {1: settings}, 0.0).seen(here)
+        assert len(known.hosts[1]) == HOST_LIMIT
+
+
+def known_partitions() -> tuple[Partition, ...]:
+    return (Partition("t", "id", 0, (1, 2), (2,), 2),)
 
 
 @pytest.mark.parametrize(
@@ -254,13 +271,14 @@ def test_host_of_an_address(address: str, host: str) -> None:
 def sites(draw: st.DrawFn) -> tuple[dict[int, tuple[str, ...]], list[tuple[int | None, dict[str, str]]]]:
     """Pods of StatefulSets with node ids from anywhere, what is known of their hosts, and series with their truth.
 
-    Where no host of a pool is known, its node ids are its numbers plus an offset: a naming that permutes ids and of
-    which Kafka shows nothing cannot be told from one that does not.
+    Hosts outside are known of all brokers or of none, as ``KnownHosts`` gives them; a load balancer may be before
+    several. Where not all hosts of a pool's pods are known, its node ids are its numbers plus an offset: a naming
+    that permutes ids and of which Kafka shows nothing cannot be told from one that does not.
     """
     pools = draw(st.lists(st.sampled_from(["kafka", "kafka-broker", "kafka-controller", "b"]), min_size=1, max_size=3))
     hosts: dict[int, tuple[str, ...]] = {}
     series: list[tuple[int | None, dict[str, str]]] = []
-    free = draw(st.permutations(range(12)))
+    free, all_outside = draw(st.permutations(range(12))), draw(st.booleans())
     for number, pool in enumerate(pools):
         namespace, size = f"ns{number}", draw(st.integers(1, 3))
         shown = draw(st.sampled_from(["all", "some", "none"]))
@@ -273,7 +291,7 @@ def sites(draw: st.DrawFn) -> tuple[dict[int, tuple[str, ...]], list[tuple[int |
             outside = draw(st.sampled_from(["lb.example.com", f"{pool}-{index + 1}.out{node}.example.com"]))
             inside = f"{name}.{pool}.{namespace}.svc.cluster.local"
             visible = shown == "all" or (shown == "some" and draw(st.booleans()))
-            hosts[node] = (outside, inside) if visible else draw(st.sampled_from([(), (outside,)]))
+            hosts[node] = (*([outside] if all_outside else []), *([inside] if visible else []))
             labels = {
                 "pod": name,
                 "namespace": namespace,
