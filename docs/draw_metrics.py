@@ -20,7 +20,6 @@ from bellwether.telemetry.metrics.plugin_metrics import PluginMetrics
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from bellwether.telemetry.metrics.query_metrics import QueryMetrics
 from bellwether.telemetry.metrics.sampler_metrics import SamplingMetrics
-from bellwether.telemetry.metrics.webhook_metrics import WebhookMetrics, WebhookServerMetrics
 
 PAGE = Path(__file__).parent / "reference" / "metrics.md"
 
@@ -62,10 +61,6 @@ prober's name).
 
 {queries}
 
-### Alertmanager webhook
-
-{webhook}
-
 ### Plug-in signals
 
 {plugins}
@@ -97,9 +92,6 @@ def table(found: Iterable[Any]) -> str:
 def page() -> str:
     """The whole page."""
     common = metrics(ProbeMetrics().registry) | metrics(JointRegistry("prober"))
-    webhook, server = ProbeMetrics(), JointRegistry("prober")
-    WebhookMetrics(webhook)
-    WebhookServerMetrics(server)
 
     def own(kind: Any) -> str:
         base = ProbeMetrics()
@@ -114,7 +106,6 @@ def page() -> str:
         canary=own(CanaryMetrics),
         lags=own(LagMetrics),
         queries=own(QueryMetrics),
-        webhook=table(m for name, m in (metrics(webhook.registry) | metrics(server)).items() if name not in common),
         plugins=own(PluginMetrics),
         sampler=table((metrics(SamplingMetrics().registry) | metrics(JointRegistry("sampler"))).values()),
     )

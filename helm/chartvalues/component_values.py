@@ -18,7 +18,6 @@ from chartvalues.shared_values import (
     Port,
     Resources,
     Scheduling,
-    SecretKey,
     ServiceAccount,
     Vantage,
     Workload,
@@ -165,47 +164,6 @@ class Certificate(Model):
     issuer_ref: IssuerReference = Field(default_factory=IssuerReference, description="Its issuer.")
     duration: str = Field(default="2160h", pattern=r"^[0-9]+h$", description="Validity of the certificate.")
     renew_before: str = Field(default="720h", pattern=r"^[0-9]+h$", description="Time before its end to renew it.")
-
-
-class Alertmanager(Workload):
-    """The webhook that receives alerts from Alertmanager."""
-
-    enabled: bool = Field(default=False, description="Enable it.")
-    namespaces: Served = Field(default_factory=list)
-    replicas: int = Field(
-        default=1,
-        ge=0,
-        le=1,
-        description="0 or 1: several replicas could each report for some policies, and none take every alert."
-        " Alertmanager sends again what it could not deliver.",
-    )
-    port: Port = Field(default=9098, description="Port of the Service and of the webhook.")
-    metrics_port: Port = Field(default=9464, description="Port of /metrics.")
-    token_secret: SecretKey = Field(
-        default_factory=SecretKey, description="The bearer token that Alertmanager must send. Required."
-    )
-    tls_secret_name: OptionalName = Field(
-        default="",
-        description="Secret of type kubernetes.io/tls with the certificate of the webhook. Required unless"
-        " allowPlaintext is set.",
-    )
-    certificate: Certificate = Field(
-        default_factory=Certificate, description="cert-manager Certificate that makes tlsSecretName."
-    )
-    service_account_annotations: Labels = Field(
-        default_factory=dict, description="Annotations of its ServiceAccount, for example for a cloud identity."
-    )
-    allow_plaintext: bool = Field(
-        default=False, description="Serve the webhook without TLS: its token is then sent in the clear."
-    )
-    expire_after_seconds: int = Field(
-        default=43200,
-        ge=60,
-        description="Seconds after which an alert that is neither repeated nor resolved becomes Unknown.",
-    )
-    resources: Resources = Field(
-        default_factory=lambda: requests_and_limits("50m", "128Mi", "512Mi"), description="CPU and memory."
-    )
 
 
 class DataVolume(Model):

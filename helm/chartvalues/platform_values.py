@@ -130,9 +130,6 @@ class NetworkPolicies(Model):
     metrics_from: list[KubernetesObject] = Field(
         default_factory=list, description="Peers that may read metrics (NetworkPolicyPeer objects). Empty: all."
     )
-    webhook_from: list[KubernetesObject] = Field(
-        default_factory=list, description="Peers that may send alerts (NetworkPolicyPeer objects). Empty: all."
-    )
     kafka_ports: list[Port] = Field(
         default=[9092, 9093, 9094], description="Ports of the brokers' listeners, at any address. Empty: all ports."
     )
@@ -202,7 +199,7 @@ class Monitoring(Model):
     """Objects for the monitoring stack."""
 
     service_monitor: Monitor = Field(default_factory=Monitor, description="ServiceMonitor of the operator.")
-    pod_monitor: Monitor = Field(default_factory=Monitor, description="PodMonitor of probers, webhook and sampler.")
+    pod_monitor: Monitor = Field(default_factory=Monitor, description="PodMonitor of probers and sampler.")
     prometheus_rule: Rules = Field(default_factory=Rules, description="Alerts.")
     dashboards: Dashboards = Field(default_factory=Dashboards, description="Grafana dashboards.")
     kube_state_metrics: KubeState = Field(default_factory=KubeState, description="Configuration of kube-state-metrics.")

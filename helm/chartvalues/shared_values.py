@@ -87,10 +87,3 @@ class ServiceAccount(Model):
         default="", description="Name of the ServiceAccount. Empty: generated from the release name."
     )
     annotations: Labels = Field(default_factory=dict, description="Annotations, for example for a cloud identity.")
-
-
-class SecretKey(Model):
-    """A key of a Secret in the release's namespace."""
-
-    name: OptionalName = Field(default="", description="Name of the Secret.")
-    key: str = Field(default="token", min_length=1, max_length=253, description="Key in the Secret.")

@@ -7,7 +7,6 @@ from pydantic import ConfigDict, Field
 from bellwether.api.config.field_types import ConfigName
 from bellwether.api.config.workload_identity import WorkloadIdentity
 from chartvalues.component_values import (
-    Alertmanager,
     Operator,
     Policy,
     Prober,
@@ -83,9 +82,6 @@ class Values(Model):
     operator: Operator = Field(default_factory=Operator, description="The operator.")
     prober: ProberDefaults = Field(default_factory=ProberDefaults, description="Defaults for all probers.")
     probers: list[Prober] = Field(default_factory=list, description="Probers; one Deployment for each.")
-    alertmanager: Alertmanager = Field(
-        default_factory=Alertmanager, description="Webhook that receives alerts from Alertmanager."
-    )
     sidecars: Sidecars = Field(default_factory=Sidecars, description="Sidecars in the brokers' pods.")
     load: Load = Field(
         default_factory=Load,

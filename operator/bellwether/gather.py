@@ -183,7 +183,7 @@ def _hosts(cluster: Cluster, world: World, memory: Memory, policy: Policy) -> Kn
     """What brokers advertise: metadata shows one listener, and a few brokers' settings all, where they are needed."""
     hosts, now = memory.hosts.seen(cluster), world.clock.monotonic()
     detection = policy.detection
-    if world.configs is None or not (world.pods or detection.prometheus.rules or detection.alertmanager.alerts):
+    if world.configs is None or not (world.pods or detection.prometheus.rules):
         return hosts
     due = hosts.due(cluster.live - memory.suspects, now)
     settings: Mapping[int, Mapping[str, str]] = {}

@@ -72,9 +72,9 @@ def lacking_for_signal(type_: str, member: str, found: dict[str, str]) -> Iterat
 
 
 def _judged(policy: dict[str, object], type_: str) -> bool:
-    """Whether a signal of some source is judged: of any, of a Prometheus rule, or of an alert."""
+    """Whether a signal of some source is judged: of any, or of a Prometheus rule."""
     detection = LeadershipPolicy.read(policy).policy().detection
-    sources = ["any", *(rule.name for rule in detection.prometheus.rules), *detection.alertmanager.alerts]
+    sources = ["any", *(rule.name for rule in detection.prometheus.rules)]
     return any(detection.stale_after(type_, source) is not None for source in sources)
 
 

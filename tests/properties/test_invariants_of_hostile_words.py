@@ -46,7 +46,7 @@ SCRAPS = st.recursive(
     max_leaves=8,
 )
 ODD = {
-    "type": st.sampled_from(["ExternalReachability", "MoonPhase", "Prometheus", "Alertmanager", "", "x" * 99]) | SCRAPS,
+    "type": st.sampled_from(["ExternalReachability", "MoonPhase", "Prometheus", "", "x" * 99]) | SCRAPS,
     "source": st.sampled_from(["zoo", "", "a b", "x" * 99]) | SCRAPS,
     "reading": st.sampled_from(["Failing", "failing", "Sick"]) | SCRAPS,
     "control": st.sampled_from(["Passing", "Failing"]) | SCRAPS,

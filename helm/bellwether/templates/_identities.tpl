@@ -1,5 +1,5 @@
 {{/*
-Prober identities: each prober and the webhook has its own ServiceAccount, so that an admission policy can limit it to
+Prober identities: each prober has its own ServiceAccount, so that an admission policy can limit it to
 its own entries.
 */}}
 
@@ -13,7 +13,7 @@ its own entries.
 {{- end }}
 
 {{/*
-JSON {"items": [...]} with, for each prober and the webhook: name (of its account), component, namespaces (of its policies;
+JSON {"items": [...]} with, for each prober: name (of its account), component, namespaces (of its policies;
 empty: all), signal, source, secrets (rules), annotations, item (of values.probers) and deployments, one for each shard with name,
 component and shard. Fails on errors that the schema cannot detect. In: the root.
 */}}
@@ -44,11 +44,6 @@ component and shard. Fails on errors that the schema cannot detect. In: the root
 {{- $component := printf "prober-%s%s%s" $kind (empty $one.vantage | ternary "" (printf "-%s" $one.vantage)) (empty $one.namespaces | ternary "" (printf "-%s" (join "-" $one.namespaces))) }}
 {{- $source := $one.vantage | default (eq $one.kind "Prometheus" | ternary "*" "replication") }}
 {{- $items = append $items (dict "component" $component "signal" (include "bellwether.signal" $one) "source" $source "secrets" (include "bellwether.rules.credentials" (dict "root" $root "names" $one.secretNames)) "values" $one "item" $one "where" $where) }}
-{{- end }}
-{{- with .Values.alertmanager }}
-{{- if .enabled }}
-{{- $items = append $items (dict "component" "prober-alertmanager" "signal" "Alertmanager" "source" "*" "secrets" "" "values" . "where" "alertmanager") }}
-{{- end }}
 {{- end }}
 {{- $seen := dict }}
 {{- range $items }}

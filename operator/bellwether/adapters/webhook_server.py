@@ -1,11 +1,9 @@
 """Webhook server: a small HTTP server for requests from one sender, bounded in cost.
 
-In: where to listen, who may come in, and a function that takes a body. Out: bodies, one at a time, each bounded;
-answers that reveal nothing to unauthenticated clients. Called by ``bellwether probe alertmanager`` and ``bellwether
-sidecar-webhook``. The server runs on
-its own thread. A connection serves one request and lives for a few seconds at most. One whose headers are not complete
-after a second is closed, and one without a token after half a second if others wait for its place: idle clients cannot
-keep a sender out.
+In: where to listen, and a function that takes a body. Out: bodies, one at a time, each bounded; answers without
+details of an error. Called by ``bellwether sidecar-webhook``. The server runs on its own thread. A connection serves
+one request and lives for a few seconds at most. One whose headers are not complete after a second is closed, or after
+half a second if others wait for its place: idle clients cannot keep a sender out.
 """
 
 from __future__ import annotations
@@ -15,15 +13,15 @@ import contextlib
 import logging
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import structlog
 from aiohttp import web
 
-from bellwether.adapters.webhook_auth import ServerFiles, TokenFile
+from bellwether.adapters.server_certificate import ServerFiles
 from bellwether.ports.clock import Clock
-from bellwether.ports.errors import Terminal, Transient
+from bellwether.ports.errors import Terminal
 
 BODY_LIMIT = 1024 * 1024
 CONNECTION_SECONDS = 10.0
@@ -32,14 +30,14 @@ HEADER_SECONDS = 1.0
 process had no CPU does not count: what a sender has sent is not read then."""
 
 ANSWER_SECONDS = 5.0
-"""How long a connection may take to read its answer, with complete headers and without a token."""
+"""How long a connection with complete headers and a wrong path may take to read its answer."""
 
 PATIENCE_SECONDS = 0.5
-"""How long a connection without a token keeps its place while others wait for one."""
+"""How long a connection without complete headers keeps its place while others wait for one."""
 
 MOST_STRANGERS = 32
 MOST_SENDERS = 32
-"""Connections that have shown a token; further ones are to come again."""
+"""Connections whose request is read; further ones are to come again."""
 
 _LATE_SECONDS = 0.1
 """A timer that fires so much too late shows that this process had no CPU."""
@@ -55,32 +53,24 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Webhook:
-    """The server. ``receive`` gets a body, and namespace and name of the policy that the path names, if it does. It
-    returns the JSON to answer with, if any. It raises ValueError for a body that is not understood, and Transient when
-    it is to come again.
-
-    ``token`` None accepts every client. ``on_answer`` receives each answer's status. Port 0 takes a free one.
+    """The server. ``receive`` gets a body that was posted to ``path`` and returns the JSON to answer with. It raises
+    ValueError for a body that is not understood. Port 0 takes a free one.
     """
 
     def __init__(
         self,
         host: str,
         port: int,
-        receive: Callable[[bytes, tuple[str, str] | None], bytes | None],
-        token: TokenFile | None,
+        path: str,
+        receive: Callable[[bytes], bytes],
         files: ServerFiles | None,
         clock: Clock,
-        *,
-        on_answer: Callable[[int], None] = lambda _status: None,
-        paths: Sequence[str] = ("/alerts", "/alerts/{namespace}/{policy}"),
     ) -> None:
         self._address = (host, port)
         self._receive = receive
-        self._token = token
         self._files = files
         self._clock = clock
-        self._on_answer = on_answer
-        self._paths = paths
+        self._path = path
         self._log = structlog.get_logger(__name__)
         self._said: set[str] = set()
         self._sockets: list[socket.socket] = []
@@ -132,8 +122,7 @@ class Webhook:
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
         self._loop.set_exception_handler(lambda _loop, facts: self._warn("connection_failed", facts.get("exception")))
         app = web.Application(client_max_size=BODY_LIMIT, middlewares=[self._guarded])
-        for path in self._paths:
-            app.router.add_post(path, self._take)
+        app.router.add_post(self._path, self._take)
         runner = web.AppRunner(
             app, access_log=None, logger=_SILENT, auto_decompress=False, lingering_time=0, shutdown_timeout=0.5
         )
@@ -185,7 +174,7 @@ class Webhook:
 
     @web.middleware
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Convert every outcome to an answer without details, and count it. Called once the headers are complete."""
+        """Convert every outcome to an answer without details. Called once the headers are complete."""
         self._places.heard(request.protocol)
         try:
             answer = await handler(request)
@@ -197,40 +186,28 @@ class Webhook:
             self._log.exception("webhook_request_failed_unexpectedly", error=str(error)[:200])
             answer = web.Response(status=500)
         answer.force_close()
-        self._on_answer(answer.status)
         return answer
 
     async def _take(self, request: web.Request) -> web.StreamResponse:
-        if self._token is not None:
-            try:
-                admitted = self._token.admits(request.headers.get("Authorization", ""))
-            except Terminal as error:
-                self._warn("token_file_unusable", error)
-                return web.Response(status=503)
-            if not admitted:
-                self._warn("request_unauthorized", None)
-                return web.Response(status=401, headers={"WWW-Authenticate": "Bearer"})
         if not self._places.admit(request.protocol):
             return web.Response(status=503, headers={"Retry-After": "5"})
-        body, path = await request.read(), request.match_info
+        body = await request.read()
         try:
-            content = self._receive(body, (path["namespace"], path["policy"]) if path else None)
+            content = self._receive(body)
         except ValueError as error:
             self._warn("request_invalid", error)
             return web.Response(status=400)
-        except Transient:
-            return web.Response(status=503, headers={"Retry-After": "5"})
-        return web.Response(body=content, content_type="application/json" if content else None)
+        return web.Response(body=content, content_type="application/json")
 
     def _warn(self, event: str, error: object) -> None:
-        """Log it once; the metrics count the rest."""
+        """Log it once."""
         if event not in self._said:
             self._said.add(event)
             self._log.warning(event, error=None if error is None else str(error))
 
 
 class _Places:
-    """The connections that are open, by whether they have shown a token. Used by the server's thread only."""
+    """The connections that are open, by whether their request is read. Used by the server's thread only."""
 
     def __init__(self) -> None:
         self._strangers: dict[_Connection, float] = {}  # the oldest first
@@ -238,7 +215,7 @@ class _Places:
         self._left = asyncio.Event()
 
     async def free(self) -> None:
-        """Wait for a place; the oldest connection without a token is closed after ``PATIENCE_SECONDS``."""
+        """Wait for a place; the oldest connection without a request is closed after ``PATIENCE_SECONDS``."""
         while len(self._strangers) >= MOST_STRANGERS:
             oldest, since = next(iter(self._strangers.items()))
             self._left.clear()
@@ -260,7 +237,7 @@ class _Places:
             connection.extend(ANSWER_SECONDS)
 
     def admit(self, protocol: object) -> bool:
-        """The connection of this protocol has shown a token; False if too many others have."""
+        """Read the request of the connection of this protocol; False if those of too many others are read."""
         connection = self._stranger(protocol)
         if connection is None or len(self._senders) >= MOST_SENDERS:
             return False

@@ -22,7 +22,6 @@ class SignalType(StrEnum):
     READ_LATENCY = "ReadLatency"
     REPLICATION_LAG = "ReplicationLag"
     PROMETHEUS = "Prometheus"
-    ALERTMANAGER = "Alertmanager"
 
 
 class Reading(StrEnum):

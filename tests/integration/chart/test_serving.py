@@ -62,7 +62,7 @@ def test_what_a_platform_team_sets_reaches_its_objects(helm: Helm, chart: Path):
     (operator,) = of(objects, "Deployment", "-operator")
     assert operator["spec"]["strategy"]["rollingUpdate"] == {"maxUnavailable": 1}
     roles = {o["metadata"].get("annotations", {}).get("example.com/role") for o in of(objects, "ServiceAccount")}
-    assert roles == {None, "probe", "alerts"}
+    assert roles == {None, "probe"}
     for monitor, endpoints in (("ServiceMonitor", "endpoints"), ("PodMonitor", "podMetricsEndpoints")):
         (found,) = of(objects, monitor)
         assert found["metadata"]["annotations"] == {"example.com/team": "kafka"}
@@ -73,22 +73,6 @@ def test_what_a_platform_team_sets_reaches_its_objects(helm: Helm, chart: Path):
         container, bundle = pod["containers"][0], "/etc/bellwether-trust/bundle.pem"
         assert {"name": "SSL_CERT_FILE", "value": bundle} in container["env"]
         assert {"name": "trust-bundle", "configMap": {"name": "corporate-ca"}} in pod["volumes"]
-
-
-def test_cert_manager_makes_the_certificate_of_the_webhook(helm: Helm, chart: Path):
-    issued = {"enabled": True, "issuerRef": {"name": "corporate", "kind": "ClusterIssuer"}}
-    webhook = {"enabled": True, "tokenSecret": {"name": "t"}, "tlsSecretName": "webhook-tls", "certificate": issued}
-    objects = helm.template(chart, {"alertmanager": webhook})
-    (certificate,) = of(objects, "Certificate")
-    (service,) = of(objects, "Service", "-alertmanager")
-    name = f"{service['metadata']['name']}.{service['metadata']['namespace']}.svc"
-    assert certificate["spec"]["dnsNames"] == [name, f"{name}.cluster.local"]
-    assert certificate["spec"]["secretName"] == "webhook-tls"
-    assert certificate["spec"]["issuerRef"] == {
-        "name": "corporate",
-        "kind": "ClusterIssuer",
-        "group": "cert-manager.io",
-    }
 
 
 def test_further_containers_are_added(helm: Helm, chart: Path):

@@ -301,7 +301,7 @@ def test_a_prober_of_many_sources_writes_any_of_them_under_its_one_lease(stage: 
         stage.apply(rules, 3, entry("Prometheus", rule), manager=rule)
     assert ("Prometheus", "disk.latency") in stage.signals(3)
     with pytest.raises(Terminal, match=r"write only these entries: \*/Prometheus"):
-        stage.apply(rules, 3, entry("Alertmanager", "FlushTime"))
+        stage.apply(rules, 3, entry("ReplicationLag", "FlushTime"))
 
 
 def test_an_account_without_a_grant_is_told_how_to_get_one(stage: Stage) -> None:

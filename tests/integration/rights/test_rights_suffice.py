@@ -14,13 +14,11 @@ from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAP
 from realparts.auditing import AuditedApiServer
 from testkit.kubernetes.chart_accounts import OPERATOR, SAMPLER
 from testkit.kubernetes.service_accounts import (
-    ALERTS,
     CREDENTIALS,
     REACHABILITY,
     REPLICATION,
     RULES,
     SIDECARS,
-    TOKEN,
     Crew,
 )
 from testkit.loads.load_configs import options
@@ -35,11 +33,6 @@ ROOT = Path(__file__).parents[3]
 RULE = {"name": "down", "query": "up", "threshold": "1"}
 DETECTION = {
     "externalReachability": {"vantages": ["zone-a"]},
-    "alertmanager": {
-        "alerts": ["DiskSlow"],
-        "matchers": [{"name": "cluster", "value": "main"}],
-        "brokerLabel": "pod",
-    },
     "prometheus": {
         "url": "https://127.0.0.1:1",
         "bearerTokenSecretName": CREDENTIALS,
@@ -64,7 +57,7 @@ def test_operator_probers_sampler_and_people_do_their_work_with_exactly_what_the
     site.until(lambda: not crew.orders(), 30, "broker 77's order is deleted")
     site.until(lambda: not site.health(77) and not stands(crew, 77), 30, "broker 77's object is deleted")
     before = site.orders()
-    start_probers(crew, tmp_path)
+    start_probers(crew)
     site.until_restored(before)
 
     proxy = breakable_kafka.proxy
@@ -79,7 +72,7 @@ def test_operator_probers_sampler_and_people_do_their_work_with_exactly_what_the
     sample(crew, tmp_path)
     job_that_fails(crew)
     end_of_a_policy(crew)
-    accounts = (OPERATOR, SAMPLER, REACHABILITY, REPLICATION, RULES, ALERTS, SIDECARS)
+    accounts = (OPERATOR, SAMPLER, REACHABILITY, REPLICATION, RULES, SIDECARS)
     assert {call for account in accounts for call in crew.calls(account) if call.code in (401, 403)} == set()
     end_of_a_namespace(crew)  # which takes nothing new, whoever asks
 
@@ -91,27 +84,22 @@ def stands(crew: Crew, broker: int) -> bool:
     return crew.site.api.find(BROKER_HEALTHS, crew.site.namespace, f"{POLICY}-{broker}") is not None
 
 
-def start_probers(crew: Crew, folder: Path) -> None:
+def start_probers(crew: Crew) -> None:
     """All kinds; each has written its word."""
     site = crew.site
-    token, disk, port = folder / "token", crew.disk(1), site.free_port()
-    token.write_text(TOKEN)
+    disk = crew.disk(1)
     listener = site.kafka.broker(1).external_listen.rpartition(":")[2]
     crew.prober(REACHABILITY, "reachability", "--vantage", "zone-a", policy=None)
     crew.prober(REPLICATION, "replication", policy=None)
     crew.prober(RULES, "prometheus", policy=None)
-    crew.prober(ALERTS, "alertmanager", "--listen", f"127.0.0.1:{port}", "--token-file", str(token), policy=None)
     crew.prober(SIDECARS, "storage", "--directory", str(disk), pod="kafka-1")
     crew.agent(1)
     crew.prober(SIDECARS, "self", "--directory", str(disk), "--port", listener, pod="kafka-1")
-    site.until(lambda: crew.alert(port, "DiskSlow", 3) == 200, 60, "the webhook takes an alert")
     for broker, kind in (
         *((b, "ExternalReachability") for b in (1, 2, 3)),
         *((1, kind) for kind in (*OF_A_BROKER, "ReplicationLag", "Prometheus")),
-        (3, "Alertmanager"),
     ):
         site.until(lambda b=broker, k=kind: crew.entry(b, k), 60, f"{kind} speaks of broker {broker}")  # type: ignore[misc]
-    site.until(lambda: crew.alert(port, "DiskSlow", 3, "resolved") == 200, 60, "the webhook takes its end")
     site.change(detection={"prometheus": None})  # whose Prometheus does not answer, so nobody would be well
     site.until(lambda: [site.verdict(b)[0] for b in (1, 2, 3)] == ["Healthy"] * 3, 60, "all are healthy", site.logs)
 

@@ -33,11 +33,6 @@ def values(**changed: Any) -> dict[str, Any]:
         "strimzi": {"enabled": True},
         "maintenance": {"watchPods": True},
         "probers": [*kinds, plugin],
-        "alertmanager": {
-            "enabled": True,
-            "tokenSecret": {"name": "hook", "key": "token"},
-            "tlsSecretName": "hook-tls",
-        },
         "sidecars": {"accounts": [{"name": "brokers", "policy": "main", "policyNamespace": POLICIES}]},
         "load": {"stores": {"default": {"namespaces": ["*"], "uri": "s3://samples"}}},
         "sampler": {"enabled": True},
@@ -96,8 +91,7 @@ def test_a_prober_that_asks_kafka_is_granted_its_table_in_its_policys_namespace(
     assert given(account) == needed(PROBER)
 
 
-def test_webhook_and_sidecars_read_no_secret_and_a_sidecar_serves_one_policy() -> None:
-    assert given(f"{FULL}-prober-alertmanager") == needed(PROBER, Only.SECRETS, Only.STRIMZI)
+def test_a_sidecar_reads_no_secret_and_serves_one_policy() -> None:
     assert given("brokers") == needed(PROBER, Only.SECRETS, Only.STRIMZI, Only.SEVERAL)
 
 

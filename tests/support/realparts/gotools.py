@@ -57,8 +57,6 @@ PROMETHEUS = GoTool("prometheus", "github.com/prometheus/prometheus/cmd/promethe
 PROMTOOL = GoTool(
     "promtool", "github.com/prometheus/prometheus/cmd/promtool", tags=_PROMETHEUS_TAGS, shares="prometheus"
 )
-# The last release whose module holds the built pages that its main package embeds; later ones do not build as modules.
-ALERTMANAGER = GoTool("alertmanager", "github.com/prometheus/alertmanager/cmd/alertmanager", tags="netgo")
 # As its own Makefile sets them: else it renders for Kubernetes 1.20 where it is not asked to look at a cluster.
 _RENDERS_FOR = (("k8sVersionMajor", "1"), ("k8sVersionMinor", "37"))
 HELM = GoTool(

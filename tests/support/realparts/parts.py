@@ -79,7 +79,6 @@ PARTS = (
     _go(gotools.PROMETHEUS),
     _go(gotools.PROMTOOL),
     _go(gotools.HELM),
-    _go(gotools.ALERTMANAGER),
     _go(gotools.GITOPS_HEALTH),
     Part("prometheus-definitions", prometheus_definitions.folder),
 )

@@ -1,4 +1,4 @@
-"""Prometheus client: one instant query at a time (``/api/v1/query``), bounded in time and in memory.
+"""Prometheus client: instant queries (``/api/v1/query``) and alert rules (``rules``), bounded in time and in memory.
 
 In: a base URL, optionally credentials, headers, a proxy and the certificates of an authority. Out: a ``QueryResponse``,
 or Transient or Terminal with a sentence that is the same for the same failure and never holds a credential. Called by
@@ -11,14 +11,18 @@ import base64
 import ssl
 import threading
 import time
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import requests
 import urllib3.exceptions
 from requests.adapters import HTTPAdapter
 
+from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.http_proxies import proxied, proxy_failure, refusal
+from bellwether.adapters.prometheus.alert_rules import unevaluated
 from bellwether.adapters.prometheus.query_response import SERIES_LIMIT, QueryResponse, error_of, read_answer
 from bellwether.kafka_connection import Hidden, HttpProxy
 from bellwether.ports.errors import Terminal, Transient
@@ -27,6 +31,8 @@ from bellwether.ports.errors import Terminal, Transient
 BODY_LIMIT = 4 * 1024 * 1024
 _CHUNK = 65_536
 _CONNECTIONS = 32
+
+_Read = TypeVar("_Read")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +74,7 @@ class PrometheusClient:
         body_limit: int = BODY_LIMIT,
         series_limit: int = SERIES_LIMIT,
     ) -> None:
-        self._url = f"{url.rstrip('/')}/api/v1/query"
+        self._url = f"{url.rstrip('/')}/api/v1/"
         self._body_limit = body_limit
         self._series_limit = series_limit
         self._reading = threading.Lock()
@@ -96,25 +102,51 @@ class PrometheusClient:
         """
         deadline = time.monotonic() + timeout_seconds
         form = {"query": query, "timeout": f"{timeout_seconds:g}s", "limit": str(self._series_limit + 1)}
-        answer = self._send("POST", form, label, deadline)
-        if answer is None:
-            answer = self._send("GET", form, label, deadline)
-        if answer is None:
-            raise Terminal("accepts neither POST nor GET: check url")
-        return answer
+        remedy = f"aggregate the query to one series for each {label}"
+        for method in ("POST", "GET"):
+            answer = self._send(
+                method, "query", form, deadline, lambda body: read_answer(body, label, self._series_limit), remedy
+            )
+            if answer is not None:
+                return answer
+        raise Terminal("accepts neither POST nor GET: check url")
+
+    def check_alerts(self, alerts: Collection[str], timeout_seconds: float) -> None:
+        """Raise Terminal or Transient unless the rules of these alerts are evaluated: then no series means no alert."""
+        deadline = time.monotonic() + timeout_seconds
+        form: dict[str, str | list[str]] = {"type": "alert", "exclude_alerts": "true", "rule_name[]": sorted(alerts)}
+        remedy = "use a Prometheus that knows the parameter rule_name"
+        problem = self._send(
+            "GET", "rules", form, deadline, lambda body: unevaluated(body, alerts, SystemClock().now()), remedy
+        )
+        if problem is None:
+            raise Terminal("does not show its alert rules (/api/v1/rules): check url")
+        if problem:
+            raise Terminal(problem)
 
     def close(self) -> None:
         """Let go of the connections."""
         self._session.close()
 
-    def _send(self, method: str, form: dict[str, str], label: str, deadline: float) -> QueryResponse | None:
-        """One request; None when it came to a gateway that does not let this method through."""
+    def _send(
+        self,
+        method: str,
+        path: str,
+        form: Mapping[str, str | list[str]],
+        deadline: float,
+        read: Callable[[bytes], _Read],
+        remedy: str,
+    ) -> _Read | None:
+        """One request; None when it came to a gateway that does not let this method through.
+
+        ``remedy`` is for a body that is too large.
+        """
         posted = method == "POST"
         left = _left(deadline)
         try:
             with self._session.request(
                 method,
-                self._url,
+                self._url + path,
                 data=form if posted else None,
                 params=None if posted else form,
                 timeout=(left, left),
@@ -124,12 +156,12 @@ class PrometheusClient:
                 if response.status_code in (405, 501):
                     return None
                 with _Slot(self._reading, deadline):
-                    body = self._body(response, label, deadline)
+                    body = self._body(response, deadline, remedy)
                     if response.status_code == 407:
                         raise refusal(407, self._proxy, "url")
                     if response.status_code != 200:
-                        raise error_of(response.status_code, body)
-                    return read_answer(body, label, self._series_limit)
+                        raise error_of(response.status_code, body, path)
+                    return read(body)
         except requests.exceptions.SSLError as error:
             if "CERTIFICATE_VERIFY_FAILED" in str(error):
                 raise Terminal(
@@ -147,7 +179,7 @@ class PrometheusClient:
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError):
             raise Transient("cannot be reached, or ends the connection") from None
 
-    def _body(self, response: requests.Response, label: str, deadline: float) -> bytes:
+    def _body(self, response: requests.Response, deadline: float, remedy: str) -> bytes:
         """The body up to its limit; a server that drips bytes is left at the deadline."""
         parts: list[bytes] = []
         size = 0
@@ -155,10 +187,7 @@ class PrometheusClient:
             parts.append(part)
             size += len(part)
             if size > self._body_limit:
-                limit = self._body_limit // 1024
-                raise Terminal(
-                    f"answers with more than {limit} KiB: aggregate the query to one series for each {label}"
-                )
+                raise Terminal(f"answers with more than {self._body_limit // 1024} KiB: {remedy}")
             _left(deadline)
         return b"".join(parts)
 

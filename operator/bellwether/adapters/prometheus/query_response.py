@@ -36,9 +36,9 @@ class QueryResponse:
 
 def read_answer(body: bytes, label: str, most: int = SERIES_LIMIT) -> QueryResponse:
     """Read the body of a query's success, of ``most`` series. Raises Terminal."""
-    said = _object(body)
+    said = json_object(body)
     if said.get("status") != "success":
-        raise Terminal(f"refuses the query: {_words(said.get('error')) or 'it gives no reason'}")
+        raise Terminal(f"refuses the query: {words_of(said.get('error')) or 'it gives no reason'}")
     data = said.get("data")
     kind, result = (data.get("resultType"), data.get("result")) if isinstance(data, dict) else (None, None)
     if kind != "vector" or not isinstance(result, list):
@@ -50,13 +50,13 @@ def read_answer(body: bytes, label: str, most: int = SERIES_LIMIT) -> QueryRespo
     warnings = said.get("warnings")
     texts = warnings[:_WARNINGS_LIMIT] if isinstance(warnings, list) else []
     kept = (label, *IDENTITY_LABELS)
-    return QueryResponse(tuple(_sample(one, kept) for one in result), tuple(_words(text) for text in texts))
+    return QueryResponse(tuple(_sample(one, kept) for one in result), tuple(words_of(text) for text in texts))
 
 
-def error_of(status: int, body: bytes) -> Transient | Terminal:
-    """The error for an answer other than a success."""
+def error_of(status: int, body: bytes, path: str = "query") -> Transient | Terminal:
+    """The error for an answer other than a success, from that path below ``/api/v1/``."""
     try:
-        words = _words(_object(body).get("error"))
+        words = words_of(json_object(body).get("error"))
     except Terminal:
         words = ""
     why = f": {words}" if words else ""
@@ -66,7 +66,7 @@ def error_of(status: int, body: bytes) -> Transient | Terminal:
             " workloadIdentity, and the tenant in headers"
         )
     if status == 404:
-        return Terminal("has no /api/v1/query (404): check url, and its path")
+        return Terminal(f"has no /api/v1/{path} (404): check url, and its path")
     if status in (400, 422):
         return Terminal(f"refuses the query ({status}){why}")
     if 300 <= status < 400:
@@ -76,7 +76,8 @@ def error_of(status: int, body: bytes) -> Transient | Terminal:
     return Terminal(f"answers with status {status}{why}: check url")
 
 
-def _object(body: bytes) -> dict[str, Any]:
+def json_object(body: bytes) -> dict[str, Any]:
+    """The body as an object. Raises Terminal."""
     try:
         said = json.loads(body)
     except (ValueError, RecursionError):
@@ -106,7 +107,7 @@ def _number(text: Any) -> float | None:
     return math.nan if math.isnan(value) else value
 
 
-def _words(text: Any) -> str:
+def words_of(text: Any) -> str:
     """Foreign text in one short line."""
     if not isinstance(text, str):
         return ""

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.sidecar_injection import answer, read_sidecars
-from bellwether.adapters.webhook_auth import ServerFiles
+from bellwether.adapters.server_certificate import ServerFiles
 from bellwether.adapters.webhook_server import Webhook
 from bellwether.cli.probe.prober_process import reported, serve, stop_on_signals
 from bellwether.telemetry.health_server import Health
@@ -25,7 +25,7 @@ def sidecar_webhook(port: int, tls_cert: Path, tls_key: Path, sidecars: str, met
         files.context()
         stop, health = stop_on_signals(), Health()
         # The API server does not authenticate itself; the answer reveals nothing but the sidecars.
-        webhook = Webhook("", port, lambda body, _: answer(body, added), None, files, SystemClock(), paths=[PATH])
+        webhook = Webhook("", port, PATH, lambda body: answer(body, added), files, SystemClock())
         health.watch(lambda: [] if webhook.alive() else ["the webhook does not serve"])
         serve(health, CollectorRegistry(), metrics_port, None)
         webhook.start()

@@ -33,7 +33,7 @@ from bellwether.probes.connections.socket_table import SocketTable
 from bellwether.probes.plugins.plugin_api import Kind
 from bellwether.probes.plugins.plugin_call import attempted
 from bellwether.probes.plugins.plugin_discovery import Found
-from bellwether.probes.prometheus.prometheus_probe import QueryClient
+from bellwether.probes.prometheus.prometheus_probe import QueryClient, answer_of
 from bellwether.probes.prometheus.prometheus_rules import figures, judge
 from bellwether.probes.reachability.asked_round import NoAnswer
 from bellwether.probes.reachability.broker_watch import BrokerAddress, ListenerClient
@@ -194,7 +194,7 @@ def self_reachability(table: SocketTable, port: int, settings: SelfReachability,
 def _rule(client: QueryClient, rule: PrometheusRule, timeout_seconds: float, hosts: Hosts) -> list[tuple[str, ...]]:
     limit = f"{'>' if rule.comparison is Comparison.ABOVE else '<'} {rule.threshold:g}"
     try:
-        samples = client.ask(rule.query, rule.broker_label, timeout_seconds).samples
+        samples = answer_of(client, rule, timeout_seconds).samples
     except (Transient, Terminal) as error:
         return [(rule.name, "?", str(Reading.UNKNOWN), "", "", limit, f"Prometheus {error}")]
     stated = {broker for labels, _ in samples for broker in Named.of_labels(labels, rule.broker_label).stated_ids}

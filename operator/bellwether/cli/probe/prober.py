@@ -68,7 +68,7 @@ def hosts_of(api: KubernetesClient, namespace: str, policy: str) -> dict[int, tu
 class Prober:
     """One prober of one policy. Its probe reports with ``post`` and ``forget``.
 
-    With ``many`` every signal has a source of its own, such as the name of a rule or an alert; ``source`` is then the
+    With ``many`` every signal has a source of its own, such as the name of a rule; ``source`` is then the
     name of the prober, whose Lease determines the freshness of all its signals. ``further_types`` are signal types that
     it reports in addition to ``signal_type``, which its Lease is named after.
 
@@ -160,10 +160,6 @@ class Prober:
     def leads(self) -> bool:
         """Whether this replica reports for its source, and no other prober does of another broker or directory."""
         return self._leading and not self._conflict
-
-    def standing(self) -> list[tuple[Signal, bool]]:
-        """Its stored signals, each with whether this process wrote it. Raises Transient, Terminal."""
-        return self._writer.standing()
 
     def hosts(self) -> dict[int, tuple[str, ...]] | None:
         """As ``hosts_of`` this policy."""

@@ -25,7 +25,6 @@ from bellwether.cli.commands.probe.prober_options import HEALTH_PORT
 from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe.prober import Probe, ProbeDied, Prober
 from bellwether.cli.watched_policies import PolicyList, WatchedPolicies
-from bellwether.controllers.policy_quota import Named
 from bellwether.core.settings.detection import Detection
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Transient
@@ -218,13 +217,8 @@ class ProberProcess:
         serve(health, metrics, metrics_port, given_health_port())
         return cls(selection, signal_type, source, metrics, health, many)
 
-    def run(
-        self, measure: Callable[[PolicyProber], None], expect: Callable[[frozenset[Named]], None] | None = None
-    ) -> None:
-        """Connect to Kubernetes, and measure until SIGTERM or SIGINT.
-
-        ``expect`` is called with all policies that will be measured, before their runs begin.
-        """
+    def run(self, measure: Callable[[PolicyProber], None]) -> None:
+        """Connect to Kubernetes, and measure until SIGTERM or SIGINT."""
         api, default = connect(self.selection.target)
         clock, stop = SystemClock(), stop_on_signals()
 
@@ -237,13 +231,7 @@ class ProberProcess:
 
         listed = PolicyList(api, default, self.selection)
 
-        def read() -> frozenset[Named]:
-            found = listed.read()
-            if expect is not None and not listed.unread():
-                expect(found)
-            return found
-
-        policies = WatchedPolicies(read, begin, clock)
+        policies = WatchedPolicies(listed.read, begin, clock)
         self.health.watch(policies.problems)
         self.health.require(listed.unread)
         policies.run(stop)

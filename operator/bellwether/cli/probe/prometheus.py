@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from collections.abc import Collection
 
 import click
 
@@ -70,6 +71,10 @@ class _Unable:
         self._error = error
 
     def ask(self, query: str, label: str, timeout_seconds: float) -> QueryAnswer:  # noqa: ARG002 - the port's signature
+        """Raise Terminal."""
+        raise Terminal(f"cannot be queried: {self._error}")
+
+    def check_alerts(self, alerts: Collection[str], timeout_seconds: float) -> None:  # noqa: ARG002 - the port's
         """Raise Terminal."""
         raise Terminal(f"cannot be queried: {self._error}")
 

@@ -1,4 +1,4 @@
-"""Signals judged by their threshold alone: replication lag, Prometheus rules, alerts and plug-in signal types.
+"""Signals judged by their threshold alone: replication lag, Prometheus rules and plug-in signal types.
 
 Called by ``verdicts`` for each broker. The reading is failing if enough sources fail. A source that is not deployed has
 no effect; a source that became stale prevents the promotion of a demoted broker.
@@ -20,7 +20,6 @@ THRESHOLD_SEVERITY = 2
 _STORED_REASONS: dict[str, str] = {
     SignalType.REPLICATION_LAG: "ReplicationLagging",
     SignalType.PROMETHEUS: "PrometheusRule",
-    SignalType.ALERTMANAGER: "AlertFiring",
 }
 """What a demotion has as its reason in an undo record from before it named the signal; a plug-in: PluginFailing."""
 

@@ -186,6 +186,7 @@ class PrometheusRule:
     ``peer_ratio`` additionally requires the value to be that multiple of the other brokers' median; 0 disables it.
     ``leaders_only`` marks a value that is meaningful only while the broker leads, so it is not used to judge a demoted
     broker. ``shows_acks`` marks one that judges no broker: beyond the threshold, it shows producers with ``acks=all``.
+    ``alerts`` are the alerts that a query on ``ALERTS`` selects: a broker without a series has the value 0.
     """
 
     name: str
@@ -199,6 +200,7 @@ class PrometheusRule:
     success_threshold: int = _IN_A_ROW
     on_failing: OnFailing = OnFailing.DEMOTE
     shows_acks: bool = False
+    alerts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,20 +220,6 @@ class Prometheus:
     def stale_after_seconds(self) -> int:
         """Seconds after which a signal is ignored: four periods."""
         return max(_LEAST_STALE_AFTER_SECONDS, 4 * self.period_seconds)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Alertmanager:
-    """Names of the alerts that count as signals, and the labels (name, value) that an alert of this Kafka cluster has.
-
-    Other alerts sent to the webhook are ignored.
-    """
-
-    alerts: tuple[str, ...] = ()
-    matchers: tuple[tuple[str, str], ...] = ()
-    broker_label: str = "broker"
-    stale_after_seconds: Annotated[int, INTERNAL] = 30
-    on_failing: _OnFailing = OnFailing.DEMOTE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,13 +295,12 @@ class Detection:
     read_latency: ReadLatency = field(default_factory=ReadLatency)
     replication_lag: ReplicationLag = field(default_factory=ReplicationLag)
     prometheus: Prometheus = field(default_factory=Prometheus)
-    alertmanager: Alertmanager = field(default_factory=Alertmanager)
     plugins: tuple[Plugin, ...] = ()
 
     @cached_property
     def threshold_signals(self) -> tuple[ThresholdSignals, ...]:
-        """Signals judged by threshold alone: replication lag, Prometheus rules, alerts and plug-in signal types."""
-        lag, prometheus, alerts = self.replication_lag, self.prometheus, self.alertmanager
+        """Signals judged by threshold alone: replication lag, Prometheus rules and plug-in signal types."""
+        lag, prometheus = self.replication_lag, self.prometheus
         found = [
             ThresholdSignals(
                 type=SignalType.REPLICATION_LAG,
@@ -331,15 +318,6 @@ class Detection:
             )
             for rule in prometheus.rules
             if not rule.shows_acks
-        ]
-        found += [
-            ThresholdSignals(
-                type=SignalType.ALERTMANAGER,
-                source=name,
-                stale_after_seconds=alerts.stale_after_seconds,
-                on_failing=alerts.on_failing,
-            )
-            for name in alerts.alerts
         ]
         found += [
             ThresholdSignals(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -50,6 +50,10 @@ class QueryClient(Protocol):
 
     def ask(self, query: str, label: str, timeout_seconds: float) -> QueryAnswer:
         """The values as of now."""
+        ...
+
+    def check_alerts(self, alerts: Collection[str], timeout_seconds: float) -> None:
+        """Raise unless the rules of these alerts are evaluated."""
         ...
 
 
@@ -265,9 +269,16 @@ def _question(rule: PrometheusRule | None) -> tuple[str, str] | None:
     return None if rule is None else (rule.query, rule.broker_label)
 
 
+def answer_of(client: QueryClient, rule: PrometheusRule, timeout_seconds: float) -> QueryAnswer:
+    """The answer to a rule. Raises Transient or Terminal, also where its alerts are not evaluated."""
+    if rule.alerts:
+        client.check_alerts(rule.alerts, timeout_seconds)
+    return client.ask(rule.query, rule.broker_label, timeout_seconds)
+
+
 def _ask(client: QueryClient, question: _Question) -> None:
     try:
-        question.answer.put(client.ask(question.rule.query, question.rule.broker_label, question.timeout))
+        question.answer.put(answer_of(client, question.rule, question.timeout))
     except (Transient, Terminal) as error:
         question.answer.put(error)
     except Exception as error:  # any failure of the query is no evidence about a broker

@@ -75,12 +75,15 @@ def figures(
             odd.setdefault(matched.kind, matched.problem)
         else:
             found.setdefault(matched.broker, []).append((one.text, value))
-    if not series:
+    if not series and not rule.alerts:
         return Figures({}, dict.fromkeys(sorted(hosts), NO_SERIES), {"empty": NO_SERIES}, settled=matches.settled)
     values: dict[int, float] = {}
     unusable: dict[int, str] = {}
     for broker in sorted(hosts):
         several = found.get(broker, [])
+        if rule.alerts and (several or not odd):
+            # Several alerts of one broker are one. A series that names no broker may be about any that has none.
+            several = list(dict.fromkeys(several)) or [("", 0.0)]
         problem = _problem(several, rule)
         if problem:
             unusable[broker] = problem

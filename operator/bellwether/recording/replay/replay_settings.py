@@ -57,7 +57,6 @@ def settings_section(policy: LeadershipPolicy) -> dict[str, Json]:
             "bearerTokenSecretName", "basicAuthSecretName", "workloadIdentity", "headers", "proxy", "caSecretName"
         ):  # fmt: skip
             prometheus.pop(reference, None)
-    (detection.get("alertmanager") or {}).pop("matchers", None)
     for plugin in detection.get("plugins") or ():
         plugin.pop("settings", None)
     return body
@@ -69,9 +68,6 @@ def policy_of(section: Document, name: str, namespace: str, changes: Iterable[Se
     A path starts below ``spec``: ``promotion.stabilizationSeconds``. A limit by load is left out (``limits_loads``).
     """
     spec: dict[str, Any] = _copied(section)
-    alertmanager = (spec.get("detection") or {}).get("alertmanager")
-    if alertmanager:
-        alertmanager["matchers"] = [{"name": "omitted", "value": "left-out"}]
     spec["kafka"] = {"bootstrapServers": [NOWHERE]}
     for path, value in changes:
         if path[0] != "rebalance":

@@ -95,11 +95,8 @@ class Anonymity:
             detection["externalReachability"] = reachability
         if detection.get("prometheus"):
             rules = [{**r, "name": self.name("source", r["name"])} for r in detection["prometheus"]["rules"]]
-            rules = [{**r, "query": "left out", "preset": "", "brokerLabel": "broker"} for r in rules]
+            rules = [{**r, "query": "left out", "preset": "", "selector": None, "brokerLabel": "broker"} for r in rules]
             detection["prometheus"] = {**detection["prometheus"], "rules": rules}
-        if detection.get("alertmanager"):
-            alerts = [self.name("source", a) for a in detection["alertmanager"]["alerts"]]
-            detection["alertmanager"] = {**detection["alertmanager"], "alerts": alerts, "brokerLabel": "broker"}
         return {**settings, "detection": detection}
 
     def _broker(self, broker: Broker) -> Broker:

@@ -119,7 +119,6 @@ def rebalance(**fields: Any) -> Body:
 AWS = {"region": "eu-central-1", "accessKeySecretName": "aws"}
 _PROMETHEUS = "spec.detection.prometheus"
 _RULE = f"{_PROMETHEUS}.rules[0]"
-OF_MAIN = [{"name": "cluster", "value": "main"}]
 _LOAD_LIMIT = "spec.demotion.capacity.maxBytesPerSecond"
 
 BAD_POLICIES: dict[str, tuple[Body, str]] = {
@@ -137,6 +136,16 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
     "neither a query nor a preset": (prometheus(), f"{_RULE}.query"),
     "a selector without a preset": (prometheus(query="up", selector='a="b"'), f"{_RULE}.selector"),
     "a selector with braces": (prometheus(preset="NodeIoStalled", selector='{a="b"}'), f"{_RULE}.selector"),
+    **{
+        f"alerts are selected by {selector}": (prometheus(preset="FiringAlerts", **selected), f"{_RULE}.selector")
+        for selector, selected in {
+            "nothing": {},
+            "no name": {"selector": 'namespace="kafka",severity="critical"'},
+            "an expression": {"selector": 'alertname=~"Disk.*",namespace="kafka"'},
+            "two names without an expression": {"selector": 'alertname="A|B",namespace="kafka"'},
+            "names of any Kafka cluster": {"selector": 'alertname="DiskFailing"'},
+        }.items()
+    },
     "a threshold without quotes": (prometheus(query="up", threshold=0.5), f"{_RULE}.threshold"),
     "a plugged-in kind has a name of our own": (
         policy(detection={"plugins": [{"type": "StorageLatency"}]}),
@@ -145,18 +154,6 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
     "a plugged-in kind's name is not in UpperCamelCase": (
         policy(detection={"plugins": [{"type": "disk-wear"}]}),
         "spec.detection.plugins[0].type",
-    ),
-    "an alert's name is none": (
-        policy(detection={"alertmanager": {"alerts": ["disk slow"], "matchers": OF_MAIN}}),
-        "spec.detection.alertmanager.alerts[0]",
-    ),
-    "an alert is named twice": (
-        policy(detection={"alertmanager": {"alerts": ["DiskSlow", "DiskSlow"], "matchers": OF_MAIN}}),
-        "spec.detection.alertmanager.alerts",
-    ),
-    "alerts of any Kafka cluster would count": (
-        policy(detection={"alertmanager": {"alerts": ["DiskSlow"], "matchers": []}}),
-        "spec.detection.alertmanager.matchers",
     ),
     "mode is missing": (without(policy(), "spec", "mode"), "spec.mode"),
     "mode is another word": (policy(mode="Dance"), "spec.mode"),
@@ -364,10 +361,6 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
     "a preferred rack twice": (
         rebalance(objective={"preferredRacks": ["a", "a"]}),
         "spec.rebalance.objective.preferredRacks",
-    ),
-    "a matcher twice": (
-        policy(detection={"alertmanager": {"alerts": ["DiskSlow"], "matchers": OF_MAIN * 2}}),
-        "spec.detection.alertmanager.matchers",
     ),
     "no move at all": (rebalance(objective={"maxMoves": 0}), "spec.rebalance.objective.maxMoves"),
     "a topic's name with a slash": (

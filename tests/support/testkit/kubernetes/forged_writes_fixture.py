@@ -113,7 +113,7 @@ class Stage:
 
 def entry(type_: str, source: str, reading: str = "Passing", *, lease: str = "", policy: str = "main") -> Object:
     """An entry as that prober would write it."""
-    place = {"Prometheus": "rules", "Alertmanager": "webhook"}.get(type_, source)
+    place = "rules" if type_ == "Prometheus" else source
     return {
         "type": type_,
         "source": source,

@@ -7,8 +7,6 @@ have what the chart gives them, in a namespace apart from the policy's; and a Se
 from __future__ import annotations
 
 import base64
-import http.client
-import json
 import os
 import subprocess
 import sys
@@ -29,11 +27,10 @@ from testkit.kubernetes.chart_accounts import FULL, OPERATOR, Accounts, Grant, o
 from testkit.processes.sites import POLICY, Site
 from testkit.values.builders import after
 from testkit.values.quarantine_inputs import ordered
-from waiting import limit
 
 CREDENTIALS, TOKEN = "kafka-credentials", "a-token-that-nobody-guesses"
 REACHABILITY, REPLICATION = f"{FULL}-prober-reachability-zone-a", f"{FULL}-prober-replication"
-RULES, ALERTS, SIDECARS = f"{FULL}-prober-prometheus", f"{FULL}-prober-alertmanager", "brokers"
+RULES, SIDECARS = f"{FULL}-prober-prometheus", "brokers"
 PERSON = "ann"
 
 
@@ -67,11 +64,6 @@ class Crew:
                 {"kind": "Replication"},
                 {"kind": "Prometheus"},
             ],
-            "alertmanager": {
-                "enabled": True,
-                "tokenSecret": {"name": "hook", "key": "token"},
-                "tlsSecretName": "hook-tls",
-            },
             "sidecars": {
                 "quarantineAgent": {"enabled": True},
                 "accounts": [
@@ -173,19 +165,6 @@ class Crew:
     def healths(self, policy: Object, *brokers: int) -> None:
         """BrokerHealths of the operator's making, where no operator runs."""
         BrokerHealths(self.site.api, SystemClock()).ensure_broker_healths(policy, brokers)
-
-    def alert(self, port: int, name: str, broker: int, status: str = "firing") -> int:
-        """Send an alert to the webhook, as Alertmanager does; the status of the answer, 0 for none."""
-        labels = {"alertname": name, "cluster": "main", "pod": f"kafka-{broker}"}
-        body = {"version": "4", "alerts": [{"status": status, "labels": labels, "fingerprint": "a1"}]}
-        client = http.client.HTTPConnection("127.0.0.1", port, timeout=limit(20))
-        try:
-            client.request("POST", "/alerts", json.dumps(body), {"Authorization": f"Bearer {TOKEN}"})
-            return client.getresponse().status
-        except OSError:
-            return 0
-        finally:
-            client.close()
 
     def entry(self, broker: int, type_: str) -> Object:
         """An entry of that kind on a broker; empty where there is none."""

@@ -152,7 +152,6 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "integration/placement/test_moving_by_racks.py": ("core/planning/*", "core/model/rack*"),
     "integration/placement/test_primary_rack.py": ("/examples/placement/primary-rack/*", "core/planning/*"),
     "integration/placement/test_scope.py": ("core/settings/scope*",),
-    "integration/probes/test_alertmanager_process.py": ("probes/alertmanager/*", "adapters/webhook*", *_PROBING),
     "integration/probes/test_canary_process.py": (
         "probes/canary/*",
         "adapters/kafka/canary_client*",

@@ -76,13 +76,11 @@ class ChartRelease:
         return {**variables, "KUBECONFIG": str(self._server.service_account_kubeconfig(HOME, account))}
 
     def _values(self) -> dict[str, Any]:
-        hook = {"tokenSecret": {"name": "hook", "key": "token"}, "tlsSecretName": "hook-tls"}
         brokers = {"name": _BROKER_ACCOUNT, "policy": POLICY, "policyNamespace": self._namespace}
         return {
             "crds": {"install": False},
             "rbac": {"secretNames": [CREDENTIALS, MISSING]},
             "probers": [{"kind": "Reachability", "vantage": zone} for zone in ZONES],
-            "alertmanager": {**hook, "enabled": True},
             "sidecars": {"quarantineAgent": {"enabled": True}, "accounts": [brokers]},
             "spark": {"enabled": True, "namespaces": [self._namespace]},
             "load": {"stores": {"default": {"namespaces": ["*"], "uri": str(self.store)}}},

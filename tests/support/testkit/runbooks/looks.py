@@ -145,7 +145,6 @@ LOOKS: Mapping[str, Look] = {
     "| base64 -d | openssl x509 -noout -dates -subject": Look(rf"{CERTIFICATE}subject="),
     "kubectl logs -n BELLWETHER -l app.kubernetes.io/component=operator --prefix --tail=-1 --since=15m": BY_KUBELET,
     "kubectl logs -n BELLWETHER POD --since=15m": BY_KUBELET,
-    "kubectl logs -n BELLWETHER deploy/bellwether-prober-alertmanager --since=15m": BY_KUBELET,
     "kubectl logs -n BELLWETHER deploy/bellwether-sampler --since=15m": BY_KUBELET,
     "kubectl logs -n NAMESPACE job/JOB": BY_KUBELET,
     "kubectl logs -n NAMESPACE POD -c bellwether-quarantine-agent": BY_KUBELET,
@@ -242,8 +241,8 @@ def _not_served(installation: Installation, port: str, path: str) -> list[str]:
         return found if answer.status == 200 else [*found, f"{path}: status {answer.status}"]
 
 
-EMPTY = ("certificate_expiry", "sampler", "kubernetes_requests", "webhook")
-"""Metrics of which nothing is to be told here: no TLS, no sampler, no request refused, no webhook."""
+EMPTY = ("certificate_expiry", "sampler", "kubernetes_requests")
+"""Metrics of which nothing is to be told here: no TLS, no sampler, no request refused."""
 
 
 def _query_faults(installation: Installation, command: PageCommand) -> list[str]:

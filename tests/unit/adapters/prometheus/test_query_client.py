@@ -41,6 +41,21 @@ def test_a_query_is_posted_with_its_limits_and_the_token(server: Any) -> None:
     assert b"limit=10001" in request
 
 
+def test_alert_rules_are_asked_for_by_name(server: Any) -> None:
+    server.says("200 OK", b'{"status":"success","data":{"groups":[]}}')
+    with pytest.raises(Terminal, match="has no rule of alert A: "):
+        PrometheusClient(server.url).check_alerts(["B", "A"], 30)
+    (request,) = server.requests
+    line = b"GET /api/v1/rules?type=alert&exclude_alerts=true&rule_name%5B%5D=A&rule_name%5B%5D=B HTTP/1.1"
+    assert request.startswith(line)
+
+
+def test_a_server_without_alert_rules_is_named(server: Any) -> None:
+    server.says("404 No", b"")
+    with pytest.raises(Terminal, match=r"has no /api/v1/rules \(404\)"):
+        PrometheusClient(server.url).check_alerts(["A"], 30)
+
+
 def test_a_gateway_that_lets_no_post_through_is_asked_with_get(server: Any) -> None:
     def reply(request: bytes, client: socket.socket) -> None:
         good = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(GOOD), GOOD)

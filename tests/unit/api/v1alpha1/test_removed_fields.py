@@ -12,7 +12,6 @@ from testkit.kubernetes import api_objects
 
 REFERENCE = {"name": "a", "key": "b"}
 PROMETHEUS = {"url": "https://p", "rules": [{"name": "r", "query": "up", "threshold": "1"}]}
-ALERTMANAGER = {"alerts": ["A"], "matchers": api_objects.OF_MAIN}
 
 
 def detection(kind: str, **fields: Any) -> dict[str, Any]:
@@ -51,7 +50,7 @@ def kafka(**fields: Any) -> dict[str, Any]:
             detection("prometheus", url="http://p", rules=[{**PROMETHEUS["rules"][0], "failureThreshold": 2}]),
             "spec.detection.prometheus.rules[0].failureThreshold: is always 3: remove it",
         ),
-        (detection("alertmanager", **ALERTMANAGER, staleAfterSeconds=9), "staleAfterSeconds: is always 30: remove it"),
+        (detection("alertmanager", alerts=["A"]), "spec.detection.alertmanager: has become the preset FiringAlerts"),
         (
             {"detection": {"plugins": [{"type": "Wear", "staleAfterSeconds": 60}]}},
             "spec.detection.plugins[0].staleAfterSeconds: follows from periodSeconds: remove it",

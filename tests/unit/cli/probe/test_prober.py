@@ -57,12 +57,12 @@ def sources(api: MemoryApi) -> list[str]:
 
 
 def word(source: str) -> Signal:
-    return Signal(1, SignalType.ALERTMANAGER, source, Reading.FAILING, SINCE)
+    return Signal(1, SignalType.PROMETHEUS, source, Reading.FAILING, SINCE)
 
 
 @contextmanager
 def running(api: MemoryApi, probe: Told, wanted: set[str], *, many: bool = True) -> Iterator[Prober]:
-    prober = Prober(api, "default", "main", SignalType.ALERTMANAGER, "alerts", SystemClock(), ProbeMetrics(), many=many)
+    prober = Prober(api, "default", "main", SignalType.PROMETHEUS, "rules", SystemClock(), ProbeMetrics(), many=many)
     probe.post = prober.post
     stop = threading.Event()
 
@@ -84,7 +84,7 @@ def test_many_sources_speak_under_one_lease(api: MemoryApi) -> None:
     with running(api, probe, {"DiskSlow", "BrokerUnreachable"}):
         until(lambda: sources(api) == ["BrokerUnreachable", "DiskSlow"])
         (lease,) = api.all(LEASES)
-        assert lease["metadata"]["name"] == "bellwether-prober-main-alertmanager-alerts"
+        assert lease["metadata"]["name"] == "bellwether-prober-main-prometheus-rules"
 
 
 def test_a_source_that_is_no_longer_kept_loses_its_entry_at_once(api: MemoryApi) -> None:
@@ -107,9 +107,9 @@ def test_one_source_of_many_is_forgotten_by_its_name(api: MemoryApi) -> None:
 
 def test_a_prober_of_one_source_forgets_its_own(api: MemoryApi) -> None:
     probe = Told()
-    probe.words = [word("alerts")]
+    probe.words = [word("rules")]
     with running(api, probe, set(), many=False) as prober:
-        until(lambda: sources(api) == ["alerts"])
+        until(lambda: sources(api) == ["rules"])
         prober.forget(1)
         until(lambda: sources(api) == [])
 

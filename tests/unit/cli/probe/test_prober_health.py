@@ -52,7 +52,7 @@ def stop() -> Iterator[threading.Event]:
 
 
 def prober(api: MemoryApi, metrics: ProbeMetrics, clock: ManualClock | None = None) -> Prober:
-    return Prober(api, "default", "main", SignalType.ALERTMANAGER, "alerts", clock or ManualClock(), metrics)
+    return Prober(api, "default", "main", SignalType.PROMETHEUS, "rules", clock or ManualClock(), metrics)
 
 
 def run(made: Prober, follow: Callable[[LeadershipPolicy | None], bool], stop: threading.Event) -> threading.Thread:
@@ -86,7 +86,7 @@ def test_a_loop_that_hangs_is_told_and_recovers(api: MemoryApi, stop: threading.
     assert made.problems(BOUND) == []
     clock.advance(BOUND + 1)
     (text,) = until(lambda: made.problems(BOUND), so=lambda found: len(found) == 1)
-    assert text.startswith("the loop of prober alertmanager/alerts has been stuck for")
+    assert text.startswith("the loop of prober prometheus/rules has been stuck for")
     go.set()
     until(lambda: made.problems(BOUND) == [])
     stop.set()
@@ -129,7 +129,7 @@ def test_the_kubelet_hears_of_it(api: MemoryApi) -> None:
     try:
         prober(api, metrics)
         assert ask(server.port, "/healthz") == (200, "ok\n")
-        metrics.health.watch(lambda: ["the loop of prober alertmanager/alerts has been stuck for 121 s"])
+        metrics.health.watch(lambda: ["the loop of prober prometheus/rules has been stuck for 121 s"])
         assert ask(server.port, "/healthz")[0] == 503
     finally:
         server.close()

@@ -300,15 +300,14 @@ class TestASharedCause:
 
     def test_failing_signals_of_two_types_are_two_symptoms(self):
         one, other = (
-            replace(verdict(reason=Reason.SIGNAL_FAILING), signal=s)
-            for s in (SignalType.PROMETHEUS, SignalType.ALERTMANAGER)
+            replace(verdict(reason=Reason.SIGNAL_FAILING), signal=s) for s in (SignalType.PROMETHEUS, "VolumeHealth")
         )
         assert symptom(one) != symptom(other)
         assert symptom(one) == symptom(replace(one, broker=2))
 
     def test_a_demoted_broker_keeps_the_type_of_its_failing_signal(self):
         seen, lost = ring(4), replace(demoted(2), reason=Reason.SIGNAL_FAILING, signal=SignalType.PROMETHEUS)
-        for signal, blocked in ((SignalType.PROMETHEUS, {1: SHARED}), (SignalType.ALERTMANAGER, {})):
+        for signal, blocked in ((SignalType.PROMETHEUS, {1: SHARED}), ("VolumeHealth", {})):
             sick = replace(verdict(1, reason=Reason.SIGNAL_FAILING), signal=signal)
             found = {**verdicts(seen, suspect=[2]), 1: sick}
             assert held(decided(seen, found, policy(2), undo=[lost])) == blocked
@@ -369,7 +368,7 @@ class TestTheLastOneThatMayLead:
         seen = ring(3)
         found = {
             b: replace(verdict(b, reason=Reason.SIGNAL_FAILING, severity=2), signal=s)
-            for b, s in ((1, SignalType.PROMETHEUS), (2, SignalType.ALERTMANAGER), (3, "DiskTemperature"))
+            for b, s in ((1, SignalType.PROMETHEUS), (2, "VolumeHealth"), (3, "DiskTemperature"))
         }
         assert held(decided(seen, found, policy(3))) == dict.fromkeys([1, 2, 3], CAP)
 

@@ -11,7 +11,6 @@ from bellwether.core.detection.verdicts import Verdict, judge
 from bellwether.core.model.undo_record import DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import (
-    Alertmanager,
     Detection,
     OnFailing,
     Plugin,
@@ -27,8 +26,7 @@ GOOD, BAD = Reading.PASSING, Reading.FAILING
 RULE = PrometheusRule(name="flush", query="q", threshold=1)
 DETECTION = Detection(
     prometheus=Prometheus(url="http://prometheus:9090", rules=(RULE, replace(RULE, name="produce", leaders_only=True))),
-    alertmanager=Alertmanager(alerts=("DiskFailing",)),
-    plugins=(Plugin(type="MoonPhase", sources=2, on_failing=OnFailing.SUSPECT),),
+    plugins=(Plugin(type="MoonPhase", sources=2, on_failing=OnFailing.SUSPECT), Plugin(type="DiskFailure")),
 )
 
 
@@ -47,7 +45,7 @@ def demoted_by(type_: str) -> DemotedBroker:
     return replace(demoted(1), reason=Reason.SIGNAL_FAILING, signal=type_)
 
 
-ALERT = said(SignalType.ALERTMANAGER, "DiskFailing")
+DISK = said("DiskFailure", "zone-a")
 FLUSH = said(SignalType.PROMETHEUS, "flush")
 LAG = said(SignalType.REPLICATION_LAG, "replication")
 
@@ -55,7 +53,7 @@ LAG = said(SignalType.REPLICATION_LAG, "replication")
 @pytest.mark.parametrize(
     ("signals", "state", "reason"),
     [
-        pytest.param([ALERT], HealthState.SICK, Reason.SIGNAL_FAILING, id="an alert that the policy names"),
+        pytest.param([DISK], HealthState.SICK, Reason.SIGNAL_FAILING, id="a plug-in of one source"),
         pytest.param([FLUSH], HealthState.SICK, Reason.SIGNAL_FAILING, id="a rule of the policy"),
         pytest.param([LAG], HealthState.SUSPECT, Reason.REPLICATION_LAGGING, id="replication lag only names"),
         pytest.param(
@@ -67,7 +65,7 @@ LAG = said(SignalType.REPLICATION_LAG, "replication")
             Reason.SIGNAL_FAILING,
             id="two of two",
         ),
-        pytest.param([replace(ALERT, reading=GOOD)], HealthState.HEALTHY, Reason.SIGNALS_PASSING, id="it is resolved"),
+        pytest.param([replace(DISK, reading=GOOD)], HealthState.HEALTHY, Reason.SIGNALS_PASSING, id="it passes"),
     ],
 )
 def test_a_failing_reading_is_all_there_is_to_judge(signals: list[Signal], state: HealthState, reason: Reason):
@@ -76,21 +74,20 @@ def test_a_failing_reading_is_all_there_is_to_judge(signals: list[Signal], state
 
 
 def test_what_would_end_a_failure_depends_on_how_many_sources_must_agree():
-    assert of_one(ALERT).change == "Alertmanager/DiskFailing passing"
+    assert of_one(FLUSH).change == "Prometheus/flush passing"
     assert of_one(said("MoonPhase", "a"), said("MoonPhase", "b")).change == "fewer than 2 of its sources failing"
 
 
 @pytest.mark.parametrize(
     "stranger",
     [
-        pytest.param(said(SignalType.ALERTMANAGER, "SomethingElse"), id="an alert that the policy does not name"),
         pytest.param(said(SignalType.PROMETHEUS, "removed"), id="a rule that the policy does not have"),
         pytest.param(said("StarSign", "a"), id="a kind that the policy does not have"),
     ],
 )
 def test_what_the_policy_does_not_watch_says_nothing(stranger: Signal):
     assert of_one(stranger).reason is Reason.NO_EVIDENCE
-    assert of_one(stranger, replace(ALERT, reading=GOOD)).state is HealthState.HEALTHY
+    assert of_one(stranger, replace(DISK, reading=GOOD)).state is HealthState.HEALTHY
 
 
 def test_who_wants_lagging_brokers_demoted_gets_them_sick():
@@ -111,28 +108,27 @@ def test_a_figure_that_only_leaders_have_does_not_judge_a_demoted_broker():
 
 
 def test_silence_makes_nobody_sick_and_lets_others_judge():
-    silent = replace(ALERT, age_seconds=999.0)
+    silent = replace(DISK, age_seconds=999.0)
     found = of_one(silent, replace(FLUSH, reading=GOOD))
     assert found.state is HealthState.HEALTHY
-    assert found.facts[-1].ignored_because == "stale: its prober has not reported for more than 30 s"
+    assert found.facts[-1].ignored_because == "stale: its prober has not reported for more than 60 s"
 
 
 def test_silence_keeps_a_demoted_broker_from_being_promoted():
-    silent, by = replace(ALERT, reading=GOOD, age_seconds=999.0), demoted_by(SignalType.PROMETHEUS)
-    assert of_one(replace(ALERT, reading=GOOD), replace(FLUSH, reading=GOOD), by=by).state is HealthState.RECOVERING
+    silent, by = replace(DISK, reading=GOOD, age_seconds=999.0), demoted_by(SignalType.PROMETHEUS)
+    assert of_one(replace(DISK, reading=GOOD), replace(FLUSH, reading=GOOD), by=by).state is HealthState.RECOVERING
     assert of_one(silent, replace(FLUSH, reading=GOOD), by=by).state is HealthState.UNKNOWN
 
 
 def test_evidence_that_has_vanished_does_not_promote_whom_it_demoted():
     healthy = replace(FLUSH, reading=GOOD)
-    assert of_one(healthy, by=demoted_by(SignalType.ALERTMANAGER)).state is HealthState.UNKNOWN
+    assert of_one(healthy, by=demoted_by("DiskFailure")).state is HealthState.UNKNOWN
     assert of_one(healthy, by=demoted_by("MoonPhase")).state is HealthState.UNKNOWN
 
 
 @pytest.mark.parametrize(
     ("reason", "missing"),
     [
-        pytest.param("AlertFiring", True, id="an alert, which is silent"),
         pytest.param("PluginFailing", True, id="a plug-in, which is silent"),
         pytest.param("PrometheusRule", False, id="a rule, which passes"),
     ],
@@ -145,4 +141,4 @@ def test_a_demotion_that_an_earlier_version_recorded_waits_for_the_signal_that_i
 
 
 def test_a_verdict_names_the_type_of_the_signal_that_fails():
-    assert (of_one(ALERT).signal, of_one(replace(ALERT, reading=GOOD)).signal) == (SignalType.ALERTMANAGER, "")
+    assert (of_one(DISK).signal, of_one(replace(DISK, reading=GOOD)).signal) == ("DiskFailure", "")

@@ -13,7 +13,7 @@ from bellwether.core.detection.verdicts import Verdict, judge
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.undo_record import Cause
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.detection import Alertmanager, Detection
+from bellwether.core.settings.detection import Detection, Plugin
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Override, Reading, Signal, SignalType
 from testkit.values.builders import START, after, cluster, demoted, drain, partition, record, signal, snapshot
@@ -145,13 +145,13 @@ class TestAfterwards:
         assert (found.state, found.resumed) == (HealthState.UNKNOWN, after(100))
 
     def test_neither_is_what_a_rule_over_the_last_minutes_says(self):
-        alert = signal(1, BAD, kind=SignalType.ALERTMANAGER, source="am", since=after(90))
-        policy = replace(POLICY, detection=Detection(alertmanager=Alertmanager(alerts=("am",))))
-        said = [*words(1, GOOD), alert]
+        found = signal(1, BAD, kind="DiskFailure", source="zone-a", since=after(90))
+        policy = replace(POLICY, detection=Detection(plugins=(Plugin(type="DiskFailure"),)))
+        said = [*words(1, GOOD), found]
         inside = judged(said, 99, drain(1), policy=policy)
         over = judged(said, 100, before=inside, policy=policy)
         assert over[1].state is HealthState.HEALTHY
-        late = [*words(1, GOOD), replace(alert, since=after(101))]
+        late = [*words(1, GOOD), replace(found, since=after(101))]
         assert judged(late, 102, before=over, policy=policy)[1].state is HealthState.SICK
 
     def test_what_fails_for_the_first_time_is_given_as_long_as_after_a_restart(self):

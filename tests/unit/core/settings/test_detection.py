@@ -8,7 +8,6 @@ from functools import partial
 import pytest
 
 from bellwether.core.settings.detection import (
-    Alertmanager,
     Detection,
     Plugin,
     Prometheus,
@@ -19,7 +18,6 @@ from bellwether.core.settings.detection import (
 DETECTION = Detection(
     storage=StorageLatency(enabled=False),
     prometheus=Prometheus(url="http://p", period_seconds=20, rules=(PrometheusRule(name="r", query="q", threshold=1),)),
-    alertmanager=Alertmanager(alerts=("A",), stale_after_seconds=32),
     plugins=(Plugin(type="MoonPhase", period_seconds=1),),
 )
 
@@ -35,8 +33,6 @@ DETECTION = Detection(
         ("ReplicationLag", "replication", 30),
         ("Prometheus", "r", 80),
         ("Prometheus", "another", None),
-        ("Alertmanager", "A", 32),
-        ("Alertmanager", "B", None),
         ("MoonPhase", "anybody", 10),
         ("StarSign", "anybody", None),
     ],

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import pytest
@@ -42,6 +42,7 @@ class Server:
     says: dict[str, Samples | Exception | None] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
+    evaluates: bool = True
     go_on: threading.Event = field(default_factory=threading.Event)
 
     def ask(self, query: str, label: str, timeout_seconds: float) -> Said:  # noqa: ARG002 - the port's signature
@@ -53,6 +54,10 @@ class Server:
         if isinstance(answer, Exception):
             raise answer
         return Said(answer, self.warnings)
+
+    def check_alerts(self, alerts: Collection[str], timeout_seconds: float) -> None:  # noqa: ARG002 - the port's signature
+        if not self.evaluates:
+            raise Terminal(f"has no rule of alert {' or '.join(alerts)}")
 
 
 @dataclass
@@ -182,6 +187,17 @@ def test_a_server_that_never_answered_makes_every_broker_unknown_with_its_reason
         (1, Reading.UNKNOWN),
         (2, Reading.UNKNOWN),
     ]
+
+
+def test_a_broker_passes_without_a_series_only_while_the_rule_of_its_alert_is_evaluated(play: Play) -> None:
+    play.rules(replace(FLUSH, threshold=0, alerts=("DiskFailing",)))
+    play.server.says["flush_seconds"] = [("1", 1.0)]
+    play.round(3)
+    assert (play.last(1).reading, play.last(2).reading) == (Reading.FAILING, Reading.PASSING)
+    play.server.evaluates = False
+    play.round(6)
+    assert (play.last(1).reading, play.last(2).reading) == (Reading.UNKNOWN, Reading.UNKNOWN)
+    assert play.last(2).message == "Prometheus has no rule of alert DiskFailing"
 
 
 def test_trouble_and_oddities_are_logged_once_while_they_last_and_again_when_they_return(play: Play) -> None:

@@ -78,6 +78,13 @@ class TestFigures:
         assert seen.values == {1: 5.0}
         assert seen.odd["unmatched"].startswith("broker='other-kafka-1' is not what a broker advertises")
 
+    def test_a_broker_without_an_alert_has_zero_unless_one_names_no_broker(self) -> None:
+        assert found(("1", 1.0), alerts=("DiskFailing",)).values == {1: 1.0, 2: 0.0, 3: 0.0}
+        assert found(("1", 1.0), (None, 1.0), alerts=("DiskFailing",)).values == {1: 1.0}
+
+    def test_several_alerts_of_one_broker_are_one_value(self) -> None:
+        assert found(("1", 1.0), ("1", 1.0), alerts=("DiskFailing", "NodeDown")).values == {1: 1.0, 2: 0.0, 3: 0.0}
+
     def test_an_unreadable_twin_makes_the_readable_one_doubtful(self) -> None:
         assert 1 in found(("1", 500.0), ("1", None)).unusable
 

@@ -35,7 +35,6 @@ def test_no_name_and_no_free_text_is_left():
                 "startupGraceSeconds": 1,
             },
             "prometheus": {"url": "http://x", "rules": [{"name": "AcmeLag", "query": "acme_lag", "threshold": "1"}]},
-            "alertmanager": {"alerts": ["AcmeLag"], "brokerLabel": "acme"},
         },
     }
     said = {

@@ -201,17 +201,6 @@ class SignalWriter:
                     again.add(broker)
         return tuple(sorted(again))
 
-    def standing(self) -> list[tuple[Signal, bool]]:
-        """Entries with this prober's Lease, each with whether this process wrote it."""
-        labels = {object_names.POLICY_LABEL: object_names.legal(self._policy)}
-        found = []
-        for one in self._api.list(BROKER_HEALTHS, self._namespace, labels):
-            for entry in read_entries(_entries(one))[0]:
-                if entry.type in self._types and entry.lease_name == self._lease.name:
-                    word = entry.to_core(int(one["spec"]["brokerId"]), None)
-                    found.append((word, entry.prober_uid == self._lease.holder))
-        return found
-
     def _keep(self, found: dict[str, Object], sources: Collection[str]) -> None:
         for key in [key for key in self._written if key[2] not in sources]:
             del self._written[key]

@@ -1,4 +1,4 @@
-"""``spec.detection`` sources other than the built-in probers: Prometheus, Alertmanager, plug-ins."""
+"""``spec.detection`` sources other than the built-in probers: Prometheus, plug-ins."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Matching, Model, Rule, as_map, distinct_by, integer
+from bellwether.api.v1alpha1.base_model import Matching, Model, Rule, as_map, distinct_by, integer
 from bellwether.api.v1alpha1.settings_model import SettingsModel
 from bellwether.api.v1alpha1.spec.credentials_spec import Header, HttpProxy, IdentityName, workload_identity
 from bellwether.api.v1alpha1.spec.kafka_spec import CA_MOVED, authorities_of
 from bellwether.api.v1alpha1.spec.promql import Scope
-from bellwether.api.v1alpha1.spec.query_presets import BY_NAME, PRESETS
+from bellwether.api.v1alpha1.spec.query_presets import ALERTS_NAMED, BY_NAME, PRESETS, alerts_of
 from bellwether.api.v1alpha1.spec.strimzi_spec import ResourceName
 from bellwether.core.settings import detection
 from bellwether.core.signals import SignalType
 
 _PROMETHEUS = detection.Prometheus()
 _RULE = detection.PrometheusRule(name="", query="", threshold=0)
-_ALERTMANAGER = detection.Alertmanager()
 
 _IN_A_ROW = f"is always {_RULE.failure_threshold}: remove it"
 _BY_PERIOD = "follows from periodSeconds: remove it, or change periodSeconds"
@@ -65,6 +64,7 @@ def _preset_rules() -> tuple[Rule, ...]:
 
     known = [preset.name for preset in PRESETS]
     leading = [preset.name for preset in PRESETS if preset.leaders_only]
+    alerting = [preset.name for preset in PRESETS if preset.selects_alerts]
     rules = [
         Rule(
             cel=f"!has(self.preset) || self.preset == '' || ({named(known)})",
@@ -82,6 +82,17 @@ def _preset_rules() -> tuple[Rule, ...]:
             cel="!has(self.selector) || (has(self.preset) && self.preset != '')",
             message="requires preset: write the matchers into query instead",
             holds=lambda rule: rule.selector is None or bool(rule.preset),
+            field="selector",
+        ),
+        Rule(
+            # Of two brokers with one id only one may have an alert: nothing would show that it is of another cluster.
+            cel=f"!({named(alerting)}) || (has(self.selector) && self.selector.matches({ALERTS_NAMED!r})"
+            " && self.selector.contains('\",'))",
+            message=f"must name alerts and this Kafka cluster for {' and '.join(alerting)}, such as"
+            ' alertname=~"DiskFailing|NodeDown",namespace="kafka"',
+            holds=lambda rule: (
+                rule.preset not in alerting or bool(alerts_of(rule.selector or "") and '",' in rule.selector)
+            ),
             field="selector",
         ),
     ]
@@ -168,6 +179,7 @@ class PrometheusRule(Model):
         if preset:
             values["query"] = BY_NAME[preset].query(Scope(self.broker_label, selector or ""))
             values["shows_acks"] = BY_NAME[preset].shows_acks
+            values["alerts"] = alerts_of(selector or "") if BY_NAME[preset].selects_alerts else ()
         return detection.PrometheusRule(**{**values, "threshold": float(self.threshold)})
 
 
@@ -248,44 +260,6 @@ class Prometheus(Model):
             period_seconds=self.period_seconds,
             rules=tuple(rule.to_core() for rule in self.rules_),
         )
-
-
-class Matcher(Model):
-    """A label that an alert must have."""
-
-    name: Annotated[LabelName, Field(description="Name of the label.")]
-    value: str = Field(min_length=1, max_length=256, description="Value of the label.")
-
-
-class Alertmanager(SettingsModel[detection.Alertmanager]):
-    """Alerts that are used as signals. 'bellwether probe alertmanager' serves the webhook that receives them."""
-
-    alerts: Annotated[
-        tuple[SourceName, ...],
-        Field(
-            min_length=1,
-            max_length=32,
-            description="Names of the alerts that are used (label alertname). All others are ignored.",
-            json_schema_extra=AS_SET,
-        ),
-        DISTINCT,
-    ]
-    matchers: Annotated[tuple[Matcher, ...], distinct_by("name")] = Field(
-        min_length=1,
-        max_length=16,
-        description="Labels that tell an alert of this Kafka cluster from one of another, for example namespace and"
-        " cluster. An alert that lacks one of them is ignored.",
-        json_schema_extra=as_map("name"),
-    )
-    broker_label: Annotated[LabelName, Field(description=_BROKER_LABEL)] = _ALERTMANAGER.broker_label
-
-    moved: ClassVar[Mapping[str, str]] = {
-        "staleAfterSeconds": f"is always {_ALERTMANAGER.stale_after_seconds}: remove it"
-    }
-
-    def to_core(self) -> detection.Alertmanager:
-        """Convert to the settings of the core."""
-        return detection.Alertmanager(**{**dict(self), "matchers": tuple((m.name, m.value) for m in self.matchers)})
 
 
 class Setting(Model):

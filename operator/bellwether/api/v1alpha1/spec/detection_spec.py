@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Matching, Model, Rule, as_map, distinct_by, integer
 from bellwether.api.v1alpha1.settings_model import SettingsModel
-from bellwether.api.v1alpha1.spec.detection_sources import Alertmanager, Plugin, Prometheus
+from bellwether.api.v1alpha1.spec.detection_sources import Plugin, Prometheus
 from bellwether.api.v1alpha1.spec.kafka_spec import HostPort
 from bellwether.core.settings import detection, harm
 
@@ -167,16 +168,16 @@ class Detection(Model):
     prometheus: Prometheus | None = Field(
         default=None, description="Queries to a Prometheus server. If unset, there are none."
     )
-    alertmanager: Alertmanager | None = Field(
-        default=None,
-        description="Alerts that an Alertmanager sends to the webhook of Bellwether. If unset, none is used.",
-    )
     plugins: Annotated[tuple[Plugin, ...], distinct_by("type")] = Field(
         default=(),
         max_length=16,
         description="Signal types that plug-ins measure.",
         json_schema_extra=as_map("type"),
     )
+
+    moved: ClassVar[Mapping[str, str]] = {
+        "alertmanager": "has become the preset FiringAlerts: name the alerts in the selector of a rule in prometheus"
+    }
 
     def to_core(self) -> detection.Detection:
         """Convert to the settings of the core."""
@@ -190,6 +191,5 @@ class Detection(Model):
             read_latency=self.read_latency.to_core(),
             replication_lag=self.replication_lag.to_core(),
             prometheus=self.prometheus.to_core() if self.prometheus is not None else detection.Prometheus(),
-            alertmanager=self.alertmanager.to_core() if self.alertmanager is not None else detection.Alertmanager(),
             plugins=tuple(plugin.to_core() for plugin in self.plugins),
         )

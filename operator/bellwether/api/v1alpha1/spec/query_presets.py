@@ -7,6 +7,7 @@ supported exporter, so that the exporter need not be known. Read by the policy's
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -21,13 +22,16 @@ NODE_LABELLED = "node exporter with a broker label"
 EBS = "EBS CSI driver"
 CLOUDWATCH = "CloudWatch exporter"
 BLACKBOX = "blackbox exporter"
+RULES = "Prometheus' own rules"
 
 Query = Callable[[Scope], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
-    """One preset query; ``threshold`` and ``peer_ratio`` are suggested values. ``shows_acks``: it judges no broker."""
+    """One preset query; ``threshold`` and ``peer_ratio`` are suggested values. ``shows_acks``: it judges no broker.
+    ``selects_alerts``: its selector names alerts (``alerts_of``).
+    """
 
     name: str
     sentence: str
@@ -37,6 +41,7 @@ class Preset:
     comparison: Comparison = Comparison.ABOVE
     leaders_only: bool = False
     shows_acks: bool = False
+    selects_alerts: bool = False
     needs: str = ""
     dialects: tuple[tuple[str, Query], ...]
 
@@ -61,6 +66,16 @@ def _quantile(metric: str, quantile: str, *matchers: str) -> Query:
 
 def _gauge(metric: str, aggregate: str = "max") -> Query:
     return lambda scope: scope.each(scope.series(metric), aggregate)
+
+
+ALERTS_NAMED = r'(^|,)alertname(="[A-Za-z0-9_-]+"|=~"[A-Za-z0-9_-]+([|][A-Za-z0-9_-]+)*")(,|$)'
+"""A matcher of a selector that names alerts one by one, so that their rules can be looked up."""
+
+
+def alerts_of(selector: str) -> tuple[str, ...]:
+    """The alerts that the selector names."""
+    found = re.search(ALERTS_NAMED, selector)
+    return tuple(found[2].strip('=~"').split("|")) if found else ()
 
 
 def _handlers_by_reporter(scope: Scope) -> str:
@@ -223,6 +238,16 @@ PRESETS = (
         comparison=Comparison.BELOW,
         needs="the broker label on each target",
         dialects=((BLACKBOX, _blackbox),),
+    ),
+    Preset(
+        name="FiringAlerts",
+        sentence="1 while one of the alerts in `selector` fires for the broker, 0 while Prometheus evaluates their"
+        " rules and none fires.",
+        unit="alerts",
+        threshold="0",
+        selects_alerts=True,
+        needs='a selector such as alertname=~"DiskFailing|NodeDown",namespace="kafka", and /api/v1/rules',
+        dialects=((RULES, lambda scope: scope.each(scope.series("ALERTS", 'alertstate="firing"'))),),
     ),
 )
 BY_NAME = {preset.name: preset for preset in PRESETS}

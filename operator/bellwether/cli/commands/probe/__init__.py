@@ -12,7 +12,6 @@ from bellwether.cli.lazy_group import LazyGroup
 _PROBERS = "bellwether.cli.commands.probe.probers"
 # command -> module:object
 VERBS = {
-    "alertmanager": f"{_PROBERS}:alertmanager",
     "canary": f"{_PROBERS}:canary",
     "plugin": f"{_PROBERS}:plugin",
     "prometheus": f"{_PROBERS}:prometheus",

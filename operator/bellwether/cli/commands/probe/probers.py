@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import click
@@ -15,7 +14,6 @@ from bellwether.cli.commands.probe.log_directory_option import LogDirectoryOptio
 from bellwether.cli.commands.probe.prober_options import shared_options
 from bellwether.core.model.quarantine_order import MAX_HOLD_SECONDS
 
-_FILE = click.Path(dir_okay=False, path_type=Path)
 _PORT = click.IntRange(1, 65535)
 _SIDECAR_SOURCE = click.option("--source", metavar="NAME", help="Stable name of this prober.  [default: broker-<ID>]")
 
@@ -59,31 +57,6 @@ def _prober(
         return click.command(name or verb.replace("_", "-"))(shared_options(command, sidecar=sidecar))
 
     return command_of
-
-
-@_prober(
-    click.option("--listen", metavar="[HOST]:PORT", default=":9098", show_default=True, help="Address of the webhook."),
-    click.option("--token-file", type=_FILE, help="File with the bearer token that Alertmanager must send."),
-    click.option("--tls-cert", type=_FILE, help="PEM file of the webhook's certificate."),
-    click.option("--tls-key", type=_FILE, help="PEM file of the certificate's private key."),
-    click.option(
-        "--insecure-no-auth", is_flag=True, help="Accept requests without a token; allowed on a loopback address only."
-    ),
-    click.option(
-        "--forget-after-seconds",
-        type=click.IntRange(60),
-        default=43200,
-        show_default=True,
-        help="Discard an alert that was neither repeated nor resolved for this many seconds. Must exceed Alertmanager's"
-        " repeat_interval.",
-    ),
-)
-def alertmanager() -> None:
-    """Receive alerts from Alertmanager and report signals.
-
-    The alerts are those in detection.alertmanager of the policy. POST /alerts accepts webhook notifications of
-    Alertmanager, version 4. GET /readyz returns 200 while this replica reports, GET /healthz while it serves.
-    """
 
 
 @_prober(

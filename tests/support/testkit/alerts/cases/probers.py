@@ -20,10 +20,6 @@ def reports(result: str) -> str:
     return series("probe_reports_total", type=REACH, source="zone-a", result=result)
 
 
-def webhook(status: str) -> str:
-    return series("probe_webhook_requests_total", type="Alertmanager", source="webhook", status=status)
-
-
 CASES = (
     Case(
         "BellwetherProberDown",
@@ -104,18 +100,5 @@ CASES = (
         "the API server was away for a minute, and nothing has changed since",
         "8m",
         {reports("failed"): "0x4 0+2x4 8x40", reports("ok"): "5x8 6x40"},
-    ),
-    Case(
-        "BellwetherWebhookRejecting",
-        "the token is wrong",
-        "10m",
-        {webhook("401"): "0+1x60"},
-        ({"namespace": "kafka", "source": "webhook"},),
-    ),
-    Case(
-        "BellwetherWebhookRejecting",
-        "somebody tried a browser once",
-        "10m",
-        {webhook("405"): "0x4 1x60", webhook("200"): "0+1x60"},
     ),
 )

@@ -122,27 +122,6 @@ def test_a_prober_that_starts_again_keeps_the_since_time_of_each_source(api: Mem
     assert found == {"flush": "2026-01-02T03:04:05Z", "idle": "2026-01-02T04:04:05Z"}
 
 
-def test_what_stands_is_told_with_whether_this_process_wrote_it(api: MemoryApi) -> None:
-    writer_of(api, uid="uid-earlier").write(word("flush", value=2.0))
-    writer = writer_of(api)
-    writer.write(word("idle", broker=2))
-    writer_of(api, "elsewhere", uid="uid-other").write(word("elsewhere"))
-    found = {(w.broker, w.source): (w.reading, w.since, w.value, own) for w, own in writer.standing()}
-    assert found == {
-        (1, "flush"): (Reading.FAILING, SINCE, 2.0, False),
-        (2, "idle"): (Reading.FAILING, SINCE, None, True),
-    }
-
-
-def test_a_broken_entry_does_not_hide_the_others_that_stand(api: MemoryApi) -> None:
-    writer = writer_of(api)
-    writer.write(word("idle"))
-    found = api.get(BROKER_HEALTHS, "default", "main-1")
-    found["status"]["signals"] += [{"type": RULES.value, "source": "broken", "leaseName": 5}, "nonsense"]
-    api.put(BROKER_HEALTHS, found)
-    assert [w.source for w, _ in writer.standing()] == ["idle"]
-
-
 def test_a_prober_of_two_types_keeps_both_entries_under_its_lease_and_removes_both(api: MemoryApi) -> None:
     writes, reads = SignalType.STORAGE_LATENCY, SignalType.READ_LATENCY
     lease = ProberLease(api, "default", "main", writes, "broker-1", SystemClock(), uid="uid-1")

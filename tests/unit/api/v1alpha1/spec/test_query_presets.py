@@ -17,12 +17,17 @@ from testkit.kubernetes.api_objects import prometheus
 each_preset = pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
 
 
+ALERTS = 'alertname=~"DiskFailing|NodeDown",namespace="kafka"'
+"""A selector of the preset that selects alerts."""
+
+
 def rule_of(preset: Preset, **fields: object) -> detection.PrometheusRule:
     said = {
         "preset": preset.name,
         "threshold": preset.threshold,
         "comparison": str(preset.comparison),
         "leadersOnly": preset.leaders_only,
+        **({"selector": ALERTS} if preset.selects_alerts else {}),
         **fields,
     }
     (rule,) = LeadershipPolicy.read(prometheus(**said)).policy().detection.prometheus.rules
@@ -32,13 +37,25 @@ def rule_of(preset: Preset, **fields: object) -> detection.PrometheusRule:
 @each_preset
 def test_a_preset_reaches_the_core_as_its_query_and_its_sense(preset: Preset) -> None:
     rule = rule_of(preset, peerRatio=preset.peer_ratio)
-    assert rule.query == preset.query(Scope())
+    assert rule.query == preset.query(Scope(selector=ALERTS if preset.selects_alerts else ""))
     assert (rule.comparison, rule.leaders_only) == (preset.comparison, preset.leaders_only)
     assert (rule.threshold, rule.peer_ratio) == (float(preset.threshold), preset.peer_ratio)
 
 
 def test_the_preset_of_remote_time_alone_shows_acks() -> None:
     assert [preset.name for preset in PRESETS if rule_of(preset).shows_acks] == ["ProduceRemoteTimeP50"]
+
+
+@pytest.mark.parametrize(
+    ("selector", "alerts"),
+    [
+        (ALERTS, ("DiskFailing", "NodeDown")),
+        ('cluster="main",alertname="DiskFailing"', ("DiskFailing",)),
+        ('cluster="main",alertname=~"Disk-1",alertname!="x"', ("Disk-1",)),
+    ],
+)
+def test_the_alerts_of_a_selector_reach_the_core(selector: str, alerts: tuple[str, ...]) -> None:
+    assert rule_of(BY_NAME["FiringAlerts"], selector=selector).alerts == alerts
 
 
 @each_preset
@@ -51,7 +68,8 @@ def test_a_preset_asks_for_every_dialect_at_once(preset: Preset) -> None:
 def test_a_selector_narrows_the_series_that_name_the_broker_in_every_dialect(preset: Preset) -> None:
     for dialect, _ in preset.dialects:
         assert 'namespace="kafka"' in preset.query(Scope(selector='namespace="kafka"'), dialect)
-    assert rule_of(preset, selector='namespace="kafka",a=~"b.*"').query.count('namespace="kafka",a=~"b.*"') >= 1
+    more = f'{ALERTS},a=~"b.*"'
+    assert rule_of(preset, selector=more).query.count(more) >= 1
 
 
 @each_preset

@@ -1,1 +1,0 @@
-"""Alertmanager probe: alerts that a webhook receives, as signals."""
