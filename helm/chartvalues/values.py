@@ -43,7 +43,7 @@ class Values(Model):
 
     enabled: bool = Field(
         default=True,
-        description="For the condition of an umbrella chart (condition: bellwether.enabled), which leaves the chart out."
+        description="For the condition of an umbrella chart (condition: bellwether.enabled) that leaves it out."
         " Without such a condition false is refused.",
     )
     name_override: OptionalName = Field(default="", description="Replaces the chart name in object names.")

@@ -205,7 +205,8 @@ def _freezing(
     if past.reason is Reason.FREEZING or (lost is not None and lost.worth_moving):
         text = (
             f"it freezes for seconds: {silent}, each time for less than Kafka needs to fence it (check garbage"
-            f" collection, CPU limits and its host); {PROBES_LOST} more than {weighed.limit_seconds:.1f} s, and {weighed}"
+            f" collection, CPU limits and its host); {PROBES_LOST} more than {weighed.limit_seconds:.1f} s, and"
+            f" {weighed}"
         )
         return Finding(Evidence.BAD, Reason.FREEZING, text, UNREACHABLE_SEVERITY, change=change)
     text = f"it did not answer for seconds, less than a minute ago: {silent}; {weighed}"

@@ -94,7 +94,7 @@ class Snapshot:
     harm_history: HarmHistory = field(default_factory=HarmHistory)
     """What past disturbances in this cluster lost in all."""
     known_good: Mapping[LogDir | Link | int, KnownGood] = field(default_factory=dict)
-    """How long demoted log directories, broken links and the disks of held brokers, by id, are known to be good; another
+    """How long demoted log directories, broken links and disks of held brokers (by id) are known to be good; another
     process starts from 0.
     """
     wall: datetime | None = None
