@@ -10,6 +10,7 @@ from datetime import datetime
 
 from bellwether.core.detection.findings import Finding, SignalIndex, recent
 from bellwether.core.detection.harm import PROBES_LOST
+from bellwether.core.detection.storage import stalled_without_metadata_log
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import ON_BROKER_HOST
 from bellwether.core.signals import Reading, SignalType
@@ -39,7 +40,7 @@ def _with_host(found: Finding, broker: int, index: SignalIndex, silent_since: da
 
     A report from before it fell silent says nothing: the sidecars of a host that is lost are not stale at once.
     """
-    if found.reason not in SILENT or silent_since is None:
+    if found.reason not in SILENT or silent_since is None or stalled_without_metadata_log(index.disks_heard(broker)):
         return found
     if index.snapshot.is_quarantined(broker):
         until = "after a while" if index.snapshot.quarantine_orders[broker].freezes else "when its disk is fast"
@@ -55,7 +56,7 @@ def _with_host(found: Finding, broker: int, index: SignalIndex, silent_since: da
     if not reporting:
         return found
     text = (
-        f"{found.message}; {reporting[0]} is still reported from its host: the host is up, and the process hangs, is"
-        " stopped (frozen) or does not run"
+        f"{found.message}; the probe of {reporting[0]} still reports from its host: the host is up, and the process"
+        " hangs, is stopped (frozen) or does not run"
     )
     return found._replace(message=text)

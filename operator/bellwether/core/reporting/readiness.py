@@ -62,6 +62,10 @@ class PolicyState:
         return sum(self.risks.counts.get(risk, 0) for risk in risks)
 
 
+LOSING = CLIENTS_SUFFER | {Reason.VANTAGES_DISAGREE}
+"""Reasons of Suspect brokers of which probes lose requests, of one vantage or of more."""
+
+
 class Finding(NamedTuple):
     """One thing that is so. ``blocks``: an enforcing policy cannot do its work because of it."""
 
@@ -150,7 +154,7 @@ def _down(state: PolicyState) -> Finding | None:
 def _harmed(state: PolicyState) -> Finding | None:
     """Suspect brokers whose probes lose requests. Without their figures: this message would change with each report."""
     suspect = state.unplanned(HealthState.SUSPECT)
-    harmed = [b for b in suspect if b.demoted is None and b.verdict.reason in CLIENTS_SUFFER]
+    harmed = [b for b in suspect if b.demoted is None and b.verdict.reason in LOSING]
     if not harmed:
         return None
     reasons = ", ".join(dict.fromkeys(b.verdict.reason for b in harmed))

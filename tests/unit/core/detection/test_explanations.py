@@ -12,7 +12,7 @@ from bellwether.core.signals import Harm, Signal, SignalType
 from testkit.values.builders import after, cluster, partition, signal, snapshot, verdict
 from testkit.values.vantage_signals import BAD, DUNNO, GOOD, of_one, words
 
-UP = "; StorageLatency is still reported from its host: the host is up, and the process hangs, is stopped (frozen) or"
+UP = "; the probe of StorageLatency still reports from its host: the host is up, and the process hangs, is stopped"
 WAS_DOWN = verdict(state=HealthState.DOWN, reason=Reason.BROKER_DOWN, since=after(0))
 
 

@@ -97,6 +97,7 @@ class TestAStalledDirectoryBesideTheMetadataLog:
             "its internal listener fails; an append to /data-1 does not end, and its metadata log lies elsewhere"
             in found.message
         )
+        assert "does not run" not in found.message, "its heartbeats go on"
 
     @pytest.mark.parametrize(
         "disk",
