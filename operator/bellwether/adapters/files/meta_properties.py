@@ -74,7 +74,7 @@ def read_broker(directories: Iterable[Path], root: Path = _ROOT) -> LogDirIdenti
         except Transient as error:
             unknown.append(error)
     if not found:
-        raise unknown[0] if unknown else Transient("no log directory is open")
+        raise unknown[0] if unknown else Transient("it has no log directory open yet")
     return same_broker(found)
 
 

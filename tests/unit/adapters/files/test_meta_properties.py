@@ -112,7 +112,7 @@ def test_a_broker_is_known_by_the_directories_that_can_be_read(tmp_path: Path) -
     assert read_broker([tmp_path / "failed", formatted(tmp_path / "b", 3)]).broker == 3
     with pytest.raises(Transient, match="failed cannot be read"):
         read_broker([tmp_path / "failed"])
-    with pytest.raises(Transient, match="no log directory is open"):
+    with pytest.raises(Transient, match="no log directory open yet"):
         read_broker([])
 
 
