@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.core.execution.batches import batches
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.planning.plan import MoveKind, build_plan
+from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Election
+from bellwether.ports.kafka import Reorder
+from bellwether.testing.memory_kafka import MemoryMover
+from bellwether.testing.replayed_cluster import ReplayedCluster
 from testkit.values.builders import context, decisions, snapshot
 from testkit.values.strategies import clusters
 
@@ -44,3 +50,20 @@ def test_no_batch_is_larger_than_the_policy_allows_or_lets_a_leader_wait_for_ano
 def test_a_demoted_broker_loses_leaders_before_another_one_gets_its_own_back(seen: Cluster, demoted: set[int]):
     kinds = [m.kind for m in build_plan(context(snapshot(seen), {}), decisions(*demoted)).moves if m.elect]
     assert kinds == sorted(kinds, key=[MoveKind.DISPLACE, MoveKind.RESTORE].index)
+
+
+@given(clusters(), DEMOTED, st.sets(st.integers(1, 5)))
+def test_a_plan_has_no_order_that_kafka_refuses_and_holds_only_what_it_refuses(
+    seen: Cluster, demoted: set[int], gone: set[int]
+):
+    seen = replace(seen, removed=frozenset(gone).difference(seen.brokers))
+    plan = build_plan(context(snapshot(seen), {}), decisions(*demoted))
+    mover = MemoryMover(ReplayedCluster(seen))
+    names = {p.key: p.name for p in seen.partitions}
+    for move in plan.moves:
+        if move.reorders:
+            assert mover.reorder([Reorder(move.name, move.order)])[move.name].ok, move
+    for hold in plan.holds:
+        if hold.reason is Reason.REMOVED_BROKER:
+            name = names[hold.key]
+            assert mover.reorder([Reorder(name, plan.targets[hold.key])])[name].error == "INVALID_REPLICA_ASSIGNMENT"
