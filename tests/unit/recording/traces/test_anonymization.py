@@ -34,7 +34,13 @@ def test_no_name_and_no_free_text_is_left():
                 "vantages": ["fra1"],
                 "startupGraceSeconds": 1,
             },
-            "prometheus": {"url": "http://x", "rules": [{"name": "AcmeLag", "query": "acme_lag", "threshold": "1"}]},
+            "prometheus": {
+                "url": "http://x",
+                "rules": [
+                    {"name": "AcmeLag", "query": "acme_lag", "threshold": "1"},
+                    {"name": "b", "preset": "NodeIoStalled", "selector": 'cluster="acme"', "threshold": "1"},
+                ],
+            },
         },
     }
     said = {
