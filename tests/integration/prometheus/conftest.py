@@ -35,6 +35,8 @@ SITES: dict[str, Callable[[float], Site]] = {
     "machines with a broker label": lambda now: Site(now, host).jmx("_count").nodes(node_of_host).blackbox(),
     "a broker that leads nothing": lambda now: Site(now, pod_monitor, leading=(1, 3)).jmx(),
     "a second pool": lambda now: of_ids(now, lambda broker: pool(broker, "kafka-broker", "kafka", 100)).jmx(),
+    "default names on Amazon MSK": lambda now: Site(now, msk).default_names(),
+    "Bitnami's rules": lambda now: Site(now, pod_monitor).bitnami(),
     "one of two regions": lambda now: of_ids(now, lambda broker: pool(broker, "kafka", "east", 100)).jmx(),
     "addresses alone": lambda now: Site(now, msk).jmx(),
     "two clusters": lambda now: Site(now, pod_monitor).jmx(),

@@ -8,10 +8,12 @@ from bellwether.adapters.prometheus.query_client import PrometheusClient
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.spec.promql import Scope
 from bellwether.api.v1alpha1.spec.query_presets import (
+    BITNAMI,
     BLACKBOX,
     BOTH,
     BY_NAME,
     CLOUDWATCH,
+    DEFAULTS,
     EBS,
     JMX,
     NODE,
@@ -43,6 +45,8 @@ MSK = {n: (f"b-{n}.demo.a1b2c3.c2.kafka.eu-west-1.amazonaws.com",) for n in BROK
 HERE = {
     "JMX exporter under Strimzi": (BOTH, JMX, NODE, EBS),
     "Metrics Reporter under Strimzi": (BOTH, REPORTER, NODE, CLOUDWATCH),
+    "default names on Amazon MSK": (DEFAULTS,),
+    "Bitnami's rules": (BITNAMI,),
     "machines with a broker label": (BOTH, JMX, NODE_LABELLED, BLACKBOX),
 }
 # What broker 1 and its peers show, by preset.
@@ -79,7 +83,7 @@ def rule_of(preset: Preset, **fields: object) -> PrometheusRule:
 
 def asked(server: PrometheusServer, query: str) -> dict[int | None, float | None]:
     samples = PrometheusClient(server.url).ask(query, "broker", 10).samples
-    matches = match([Named.of_labels(labels) for labels, _ in samples], UNREAD).of
+    matches = match([Named.of_labels(labels) for labels, _ in samples], MSK).of
     found = {one.broker: value for one, (_, value) in zip(matches, samples, strict=True)}
     assert len(found) == len(samples), f"two series for one broker: {samples}"
     return found
@@ -119,7 +123,7 @@ def test_a_policy_that_names_a_preset_finds_the_sick_broker_whichever_exporter_r
         if not any(dialect in HERE[site] for dialect, _ in preset.dialects):
             continue
         rule = rule_of(preset)
-        found = figures(client.ask(rule.query, rule.broker_label, 10).samples, rule, UNREAD)
+        found = figures(client.ask(rule.query, rule.broker_label, 10).samples, rule, MSK)
         assert [judge(broker, found, rule).bad for broker in BROKERS] == [True, False, False], (preset.name, found)
         assert found.odd == {}
 

@@ -108,6 +108,33 @@ class Site:
             self.add("process_start_time_seconds", labels, _always(self.started))
         return self
 
+    def default_names(self) -> Site:
+        """The JMX exporter without rules, as on Amazon MSK."""
+        for broker in self.brokers:
+            labels = self.target(broker)
+            local = {**labels, "name": "LocalTimeMs", "request": "Produce"}
+            self.add("kafka_network_RequestMetrics_99thPercentile", local, self.choose(broker, 2.0, 850.0))
+            rate = 50.0 if broker in self.leading else 0.0
+            self.add("kafka_network_RequestMetrics_Count", local, self.grown(broker, rate, rate))
+            for bean, name, well, ill in (
+                ("server_KafkaRequestHandlerPool_OneMinuteRate", "RequestHandlerAvgIdlePercent", 0.9, 0.05),
+                ("network_SocketServer_Value", "NetworkProcessorAvgIdlePercent", 0.98, 0.02),
+                ("server_ReplicaManager_Value", "UnderReplicatedPartitions", 0, 17),
+                ("log_LogManager_Value", "OfflineLogDirectoryCount", 0, 1),
+            ):
+                self.add(f"kafka_{bean}", {**labels, "name": name}, self.choose(broker, well, ill))
+        return self
+
+    def bitnami(self) -> Site:
+        """The JMX exporter with the rules of Bitnami's chart."""
+        for broker in self.brokers:
+            network, replicas = "kafka_network_socketserver", "kafka_server_replicamanager"
+            idle = self.choose(broker, 0.98, 0.02)
+            self.add(f"{network}_networkprocessoravgidlepercent_value", self.target(broker), idle)
+            lagging = self.choose(broker, 0, 17)
+            self.add(f"{replicas}_total_underreplicatedpartitions_value", self.target(broker), lagging)
+        return self
+
     def reporter(self) -> Site:
         """The Strimzi Metrics Reporter, with an allowList that has everything."""
         for broker in self.brokers:

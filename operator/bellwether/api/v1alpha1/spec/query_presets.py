@@ -15,6 +15,8 @@ from bellwether.api.v1alpha1.spec.promql import Scope, mean_since_start, of_node
 from bellwether.core.settings.detection import Comparison
 
 JMX = "JMX exporter"
+DEFAULTS = "JMX exporter's default names"
+BITNAMI = "Bitnami's rules"
 REPORTER = "Strimzi Metrics Reporter"
 BOTH = f"{JMX}, {REPORTER}"
 NODE = "node exporter"
@@ -76,6 +78,21 @@ def alerts_of(selector: str) -> tuple[str, ...]:
     """The alerts that the selector names."""
     found = re.search(ALERTS_NAMED, selector)
     return tuple(found[2].strip('=~"').split("|")) if found else ()
+
+
+def _by_default(bean: str, attribute: str, name: str, aggregate: str = "max", *matchers: str) -> Query:
+    """An attribute under the name that the JMX exporter gives it without rules, as on Amazon MSK, or in lower case."""
+
+    def make(scope: Scope) -> str:
+        def series(suffix: str) -> str:
+            full = f"kafka_{bean}_{suffix}"
+            return scope.series("", f'__name__=~"{full}|{full.lower()}"', f'name="{name}"', *matchers)
+
+        # As in _quantile: a percentile without new samples keeps its last value forever.
+        fresh = f" and (rate({series('Count')}[5m]) > 0)" if "Percentile" in attribute else ""
+        return scope.each(f"{series(attribute)}{fresh}", aggregate)
+
+    return make
 
 
 def _handlers_by_reporter(scope: Scope) -> str:
@@ -142,7 +159,13 @@ PRESETS = (
         peer_ratio=3,
         leaders_only=True,
         needs="RequestMetrics, which the newest Strimzi example rules for the JMX exporter omit",
-        dialects=((BOTH, _quantile("kafka_network_requestmetrics_localtimems", "0.99", 'request="Produce"')),),
+        dialects=(
+            (BOTH, _quantile("kafka_network_requestmetrics_localtimems", "0.99", 'request="Produce"')),
+            (
+                DEFAULTS,
+                _by_default("network_RequestMetrics", "99thPercentile", "LocalTimeMs", "max", 'request="Produce"'),
+            ),
+        ),
     ),
     Preset(
         name="ProduceRemoteTimeP50",
@@ -172,7 +195,14 @@ PRESETS = (
         peer_ratio=3,
         comparison=Comparison.BELOW,
         needs="process_start_time_seconds in addition to the JMX exporter's metric, which is a mean since the start",
-        dialects=((REPORTER, _handlers_by_reporter), (JMX, _handlers_by_jmx)),
+        dialects=(
+            (REPORTER, _handlers_by_reporter),
+            (JMX, _handlers_by_jmx),
+            (
+                DEFAULTS,
+                _by_default("server_KafkaRequestHandlerPool", "OneMinuteRate", "RequestHandlerAvgIdlePercent", "min"),
+            ),
+        ),
     ),
     Preset(
         name="NetworkProcessorIdle",
@@ -184,6 +214,8 @@ PRESETS = (
         dialects=(
             (REPORTER, _gauge("kafka_network_socketserver_networkprocessoravgidlepercent", "min")),
             (JMX, _gauge("kafka_network_socketserver_networkprocessoravgidle_percent", "min")),
+            (DEFAULTS, _by_default("network_SocketServer", "Value", "NetworkProcessorAvgIdlePercent", "min")),
+            (BITNAMI, _gauge("kafka_network_socketserver_networkprocessoravgidlepercent_value", "min")),
         ),
     ),
     Preset(
@@ -194,7 +226,11 @@ PRESETS = (
         threshold="0",
         peer_ratio=3,
         leaders_only=True,
-        dialects=((BOTH, _gauge("kafka_server_replicamanager_underreplicatedpartitions")),),
+        dialects=(
+            (BOTH, _gauge("kafka_server_replicamanager_underreplicatedpartitions")),
+            (DEFAULTS, _by_default("server_ReplicaManager", "Value", "UnderReplicatedPartitions")),
+            (BITNAMI, _gauge("kafka_server_replicamanager_total_underreplicatedpartitions_value")),
+        ),
     ),
     Preset(
         name="OfflineLogDirectories",
@@ -202,7 +238,10 @@ PRESETS = (
         unit="directories",
         threshold="0",
         needs="kafka_log_logmanager.* in the Metrics Reporter's allowList, which by default does not contain it",
-        dialects=((BOTH, _gauge("kafka_log_logmanager_offlinelogdirectorycount")),),
+        dialects=(
+            (BOTH, _gauge("kafka_log_logmanager_offlinelogdirectorycount")),
+            (DEFAULTS, _by_default("log_LogManager", "Value", "OfflineLogDirectoryCount")),
+        ),
     ),
     Preset(
         name="NodeDiskWriteLatency",
