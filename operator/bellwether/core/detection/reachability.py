@@ -150,11 +150,9 @@ def _too_few(
     missing = [v for v in index.vantages if v not in seen]
     text = f"{len(words)} of {total} vantages have fresh evidence, {need} are needed"
     if missing and index.blind.issuperset(index.vantages):
-        heard = [s for s in index.about(broker, SignalType.EXTERNAL_REACHABILITY) if s.reading is Reading.FAILING]
-        text = (
-            f"no vantage reaches any broker ({', '.join(missing)}){_why(heard)}: what they share has failed, or what all"
-            " brokers share; nothing is moved"
-        )
+        words = [s for s in index.about(broker, SignalType.EXTERNAL_REACHABILITY) if s.reading is Reading.FAILING]
+        shared = "what they share has failed, or what all brokers share; nothing is moved"
+        text = f"no vantage reaches any broker ({', '.join(missing)}){_why(words)}: {shared}"
         change = "one of them reaching a broker; a client tells whether clients reach one"
         return Finding(Evidence.MISSING, Reason.NO_EVIDENCE, text, facts=facts, change=change)
     problems, remedies = _why_missing(broker, missing, index)
