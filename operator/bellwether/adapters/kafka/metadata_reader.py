@@ -13,7 +13,12 @@ from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
-from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
+from kafka.protocol.admin.cluster import (
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+)
 from kafka.protocol.admin.topics import (
     AlterPartitionReassignmentsRequest,
     DescribeTopicPartitionsRequest,
@@ -44,6 +49,8 @@ from bellwether.ports.errors import Transient, Unauthorized
 _GONE = {UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION}
 _ELR_FEATURE = "eligible.leader.replicas.version"
 _ELR_PAGE = 2000
+_FOLLOWS_MILLISECONDS = 3000
+"""Live brokers fetch the metadata log at least twice a second."""
 _ALTER, _OPERATIONS_UNKNOWN = 7, 31
 """Bits of authorized operations (KIP-430)."""
 _ANY_TOPIC = "__consumer_offsets"
@@ -74,6 +81,8 @@ class _Read(NamedTuple):
     """Requests without which no leader is moved, and which the service does not offer."""
     denied: bool
     """Whether Kafka says that this user has no right to move leaders."""
+    absent: frozenset[int]
+    """Brokers that replica lists name and metadata neither lists nor shows to serve."""
 
 
 class KafkaReader:
@@ -168,8 +177,9 @@ class KafkaReader:
         elr_enabled = dialogue.features.get(_ELR_FEATURE, 0) >= 1
         missing = tuple(name for name, request, least in _MOVING if not dialogue.offers(request, least))
         others = (fenced, moves, elr, elr_enabled, missing, denied)
-        if last is not None and last.metadata is metadata and last.others == others:
-            return last
+        same = last if last is not None and last.metadata is metadata and last.others == others else None
+        if same and (not same.absent or same.cluster.serving == _serving(dialogue, deadline) & same.absent):
+            return same
         brokers = {b.id: b for b in metadata.brokers}
         for one in fenced or ():
             brokers.setdefault(one.id, one)
@@ -177,9 +187,12 @@ class KafkaReader:
         with deadline.paused():
             partitions = _partitions(metadata, moves, elr, dialogue.address)
             cluster = Cluster(metadata.cluster_id, dict(sorted(brokers.items())), partitions, elr_enabled)
-            if fenced is not None and (removed := cluster.named.difference(brokers, cluster.unlisted)):
-                cluster = replace(cluster, removed=removed)
-        return _Read(metadata, others, cluster, missing, denied)
+            absent = cluster.named.difference(brokers, cluster.unlisted)
+        if absent:
+            serving = _serving(dialogue, deadline) & absent
+            removed = frozenset() if fenced is None else absent - serving
+            cluster = replace(cluster, serving=serving, removed=removed)
+        return _Read(metadata, others, cluster, missing, denied, absent)
 
 
 def _some_partitions(
@@ -287,6 +300,18 @@ def _described_brokers(dialogue: BrokerConnection, deadline: Deadline) -> tuple[
     allowed = set(answer.authorized_operations or ())
     denied = bool(allowed) and allowed.isdisjoint((_ALTER, _OPERATIONS_UNKNOWN))
     return [Broker(b.broker_id, b.rack, b.host, b.port, fenced=True) for b in answer.brokers if b.is_fenced], denied
+
+
+def _serving(dialogue: BrokerConnection, deadline: Deadline) -> frozenset[int]:
+    """Nodes that follow the metadata log just now, as every live broker does, whatever listeners it has (KIP-595)."""
+    if not dialogue.offers(DescribeQuorumRequest, 1):
+        return frozenset()
+    topic = DescribeQuorumRequest.TopicData
+    asked = [topic(topic_name="__cluster_metadata", partitions=[topic.PartitionData(partition_index=0)])]
+    answer = dialogue.ask(DescribeQuorumRequest(version=1, topics=asked), DescribeQuorumResponse, deadline)
+    found = [one for of in answer.topics for p in of.partitions for one in (*p.current_voters, *p.observers)]
+    newest = max((one.last_fetch_timestamp for one in found), default=0)
+    return frozenset(n.replica_id for n in found if newest - n.last_fetch_timestamp <= _FOLLOWS_MILLISECONDS)
 
 
 def _elr(dialogue: BrokerConnection, deadline: Deadline, topics: Collection[str]) -> _Elr:

@@ -107,6 +107,7 @@ class Cluster:
     """Cluster metadata. ``elr_enabled``: eligible leader replicas are enabled (KIP-966). ``immovable``: why no leader
     can be moved in it at all, as far as that is known.
 
+    ``serving`` are brokers that metadata does not list and that follow the metadata log.
     ``removed`` are the brokers that replica lists name and that are not registered, not even fenced: Kafka refuses each
     order that names one. Empty where Kafka does not list its registrations (before 4.0).
 
@@ -119,6 +120,7 @@ class Cluster:
     partitions: tuple[Partition, ...] = ()
     elr_enabled: bool = False
     immovable: str = ""
+    serving: frozenset[int] = frozenset()
     removed: frozenset[int] = frozenset()
 
     @cached_property
@@ -136,11 +138,11 @@ class Cluster:
         """Brokers that serve and that metadata does not list: they lack the listener that was asked.
 
         The controller removes a broker that it fences from every ISR of more than one, so one that is in such an ISR
-        is alive; so is each that may be the leader that metadata does not name.
+        is alive; so is each that may be the leader that metadata does not name, and one that follows the metadata log.
         """
         absent = self.named.difference(self.brokers)
         proofs = ((b, p) for b in absent for p in self.held_by(b) if b in p.isr)
-        return frozenset(b for b, p in proofs if p.leader_unknown or len(p.isr) > 1)
+        return self.serving.union(b for b, p in proofs if p.leader_unknown or len(p.isr) > 1)
 
     def without_listener(self, broker: int) -> str:
         """What is so of an unlisted broker, and what to do."""

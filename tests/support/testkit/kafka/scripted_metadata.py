@@ -11,6 +11,8 @@ from kafka.protocol.admin.cluster import (
     DescribeClusterResponse,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
 )
 from kafka.protocol.admin.topics import (
     ListPartitionReassignmentsRequest,
@@ -107,6 +109,30 @@ def described(*fenced: int, error: int = 0, allowed: Collection[int] = ()) -> Ca
     )
 
 
+def quorum(observers: Mapping[int, int]) -> Callable[[Any], Any]:
+    """DescribeQuorum: observers of the metadata log, and when each fetched last, in milliseconds."""
+    topic = DescribeQuorumResponse.TopicData
+    state = topic.PartitionData.ReplicaState
+
+    def answer(_: Any) -> Any:
+        nodes = [
+            state(replica_id=n, log_end_offset=1, last_fetch_timestamp=at, last_caught_up_timestamp=at)
+            for n, at in observers.items()
+        ]
+        one = topic.PartitionData(
+            partition_index=0,
+            error_code=0,
+            leader_id=101,
+            leader_epoch=1,
+            high_watermark=1,
+            current_voters=[],
+            observers=nodes,
+        )
+        return DescribeQuorumResponse(error_code=0, topics=[topic(topic_name="__cluster_metadata", partitions=[one])])
+
+    return answer
+
+
 def held(*topics: str) -> Callable[[Any], Any]:
     """DescribeLogDirs of a broker with a partition of each of these topics."""
     result = DescribeLogDirsResponse.DescribeLogDirsResult
@@ -143,4 +169,5 @@ def answers(*topics: Any, features: Mapping[str, int] | None = None, **others: C
         ListPartitionReassignmentsRequest: others.get("moves", moves()),
         DescribeClusterRequest: others.get("described", described()),
         DescribeLogDirsRequest: others.get("held", held()),
+        DescribeQuorumRequest: others.get("quorum", quorum({})),
     }

@@ -35,6 +35,7 @@ from testkit.kafka.scripted_metadata import (
     metadata,
     moves,
     partition,
+    quorum,
     topic,
 )
 
@@ -211,6 +212,20 @@ def test_a_controllers_address_is_named_and_a_brokers_beside_it_is_used() -> Non
         with ScriptedBroker(answers(topic("a", partition(0)))) as broker:
             both = KafkaReader(BrokerPool(Connection((controller.address, broker.address))))
             assert len(both.read().partitions) == 1
+
+
+def test_a_broker_that_follows_the_metadata_log_serves_though_it_is_in_no_isr() -> None:
+    alone, seen = partition(0, isr=(1,)), {1: 100_000, 3: 99_000}
+    made = answers(topic("a", alone), quorum=quorum(seen))
+    with ScriptedBroker(made) as broker:
+        reads = reader(broker)
+        cluster = reads.read()
+        assert (cluster.unlisted, cluster.removed) == ({3}, set())
+        assert reads.read() is cluster
+        seen[1] += 60_000
+        gone = reads.read()
+        assert (gone.unlisted, gone.removed) == (set(), {3})
+        assert reads.read() is gone
 
 
 def test_a_service_without_elections_moves_no_leader() -> None:
