@@ -37,6 +37,6 @@ def test_a_cluster_that_is_well_has_margins_and_nobody_trails(kafka: KafkaCluste
     assert found.quorum is not None
     assert found.quorum.voters == found.quorum.current == {101}
     assert found.quorum.active == 101
-    assert found.quorum.spares_without(1) is None, "the controller is apart"
+    assert found.quorum.shortage_without(1) is None, "the controller is apart"
     assert found.silent == {99}
     assert not found.trailing
