@@ -7,15 +7,18 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import judge
+from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.undo_record import EntryState
+from bellwether.core.planning.plan import build_plan
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import ListenerReading, OverrideState, Reading, Signal, SignalType
 from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.simulation.operators import POLICY, Operator
 from testkit.simulation.scenario_driver import Play
-from testkit.values.builders import signal, site, snapshot
-from testkit.values.strategies import memory_clusters
+from testkit.values.builders import context, decisions, demoted, record, signal, site, snapshot
+from testkit.values.strategies import clusters, memory_clusters
 
 
 @given(st.data())
@@ -71,3 +74,16 @@ def test_an_override_demotes_and_its_end_promotes_exactly(cluster: MemoryCluster
     assert play.orders == baseline
     assert play.site.store.record is not None
     assert not [e for e in play.site.store.record.entries.values() if e.state is EntryState.DISPLACED]
+
+
+@given(clusters(), st.sets(st.integers(1, 5), max_size=2), st.sampled_from(["", "no elections are offered"]))
+def test_what_metadata_does_not_show_is_never_moved(seen: Cluster, away: set[int], immovable: str):
+    seen = replace(seen, immovable=immovable)
+    found = snapshot(seen, undo=record(None, *(demoted(b) for b in away)))
+    plan = build_plan(context(found, judge(found, POLICY, {})), decisions(*away))
+    moved = [seen.by_key[move.key] for move in plan.moves]
+    assert not any(p.leader_unknown for p in moved)
+    assert not (immovable and moved)
+    assert not any(m.elect and m.leads_next in seen.unlisted for m in plan.moves)
+    states = {broker: v.state for broker, v in judge(found, POLICY, {}).items()}
+    assert all(states[broker] is HealthState.UNKNOWN for broker in seen.unlisted)

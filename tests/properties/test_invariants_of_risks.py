@@ -36,7 +36,7 @@ def lose_one(kafka: MemoryCluster, acts: list[tuple[str, Act]]) -> list[Diagnosi
 def test_every_partition_has_one_class_and_advice_for_it(seen: Cluster, elr: bool, floors: dict[str, int]):
     for found in diagnose_cluster(seen, RiskInputs(floors)).diagnoses:
         p = found.partition
-        assert (found.risk in OFFLINE) == (p.leader not in seen.live)
+        assert (found.risk in OFFLINE) == (p.leader not in seen.live and not p.leader_unknown)
         advice = remediation_plan(found, TOOLS, elr=elr)
         assert advice.clients
         assert advice.safe

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 from hypothesis import strategies as st
@@ -41,13 +42,16 @@ def partitions(
     topic: str = "orders",
     index: int = 0,
 ) -> Partition:
-    """Any partition that metadata could show: the leader is of the ISR, or there is none."""
+    """Any partition that metadata could show: the leader is of the ISR, or there is none, or it is not named."""
     replicas = draw(orders(list(brokers)))
     isr = tuple(draw(st.lists(st.sampled_from(replicas), unique=True, max_size=len(replicas))))
     leader = draw(st.sampled_from([*isr, None]))
     elr = () if isr else tuple(draw(st.lists(st.sampled_from(replicas), unique=True, max_size=2)))
     adding = draw(st.sampled_from([(), (), (), replicas[-1:]])) if len(replicas) > 1 else ()
-    return Partition(topic, f"id-of-{topic}", index, replicas, isr, leader, 0, elr, adding)
+    unknown = leader is None and bool(isr) and draw(st.booleans())
+    offline = tuple(draw(st.sets(st.sampled_from(replicas), max_size=1)))
+    found = Partition(topic, f"id-of-{topic}", index, replicas, isr, leader, 0, elr, adding)
+    return replace(found, leader_unknown=unknown, offline=offline)
 
 
 @st.composite
