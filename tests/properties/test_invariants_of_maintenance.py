@@ -116,6 +116,34 @@ def test_signals_of_a_broker_in_maintenance_demote_nobody_neither_then_nor_when_
     assert ends[0] == ends[1]
 
 
+@FEWER
+@given(
+    st.sets(st.integers(1, 5), max_size=1),
+    st.lists(st.tuples(st.sampled_from(["drain", "lift", "pod", "ready"]), st.integers(1, 5)), max_size=8),
+)
+def test_what_is_called_safe_to_stop_stays_so_whoever_is_drained_next(sick: set[int], acts: list[tuple[str, int]]):
+    made = MemoryCluster(5)
+    made.create_topic("orders", 10, 3, min_isr=2)
+    play = Play(made)
+    play.site.pods = {b: Pod(f"kafka-{b}") for b in made.brokers}
+    for broker in made.brokers:
+        play.site.signals.say(broker, Reading.FAILING if broker in sick else Reading.PASSING)
+    play.reconciles(5)
+    safe: set[int] = set()
+    for act, broker in acts:
+        if act == "drain":
+            play.site.signals.drain(broker)
+        elif act == "lift":
+            play.site.signals.lift(broker)
+        else:
+            play.site.pods[broker] = Pod(f"kafka-{broker}", ready=act == "ready")
+        play.reconciles(4)
+        reports = {b.broker: b.drained for b in play.operator.reports[-1].brokers if b.drained is not None}
+        now = {b for b, drained in reports.items() if drained.status}
+        assert safe & reports.keys() <= now, reports
+        safe = now
+
+
 FAULTS = st.sampled_from([SignalType.EXTERNAL_REACHABILITY, SignalType.STORAGE_LATENCY, SignalType.READ_LATENCY])
 
 

@@ -107,9 +107,9 @@ class Decisions:
         """How sick each broker is that is demoted, or has a demoted log directory."""
         ends: dict[int, float] = {end: SICKNESS[Reason.BROKEN_LINK] for link in self.links.broken for end in link}
         slow = {one.broker: SICKNESS.get(was.reason, LESS_SICK) for one, was in self.log_dirs.demoted.items()}
-        # The last to be drained leads where only drained ones can: those before it may be stopped at any moment.
+        # Drained brokers may be stopped at any moment: where only demoted ones can lead, the first of them leads last.
         drained = in_order_of_drain(self.demoted)
-        later = {b: (len(drained) - n) / (len(drained) + 1) for n, b in enumerate(drained, 1)}
+        later = {b: (len(drained) - n) / (len(drained) + 1) for n, b in enumerate(drained)}
         return ends | slow | {b: sickness(one) + later.get(b, 0) for b, one in self.demoted.items()}
 
     @cached_property

@@ -140,7 +140,7 @@ class TestHolding:
         for first, second in ((1, 2), (2, 1)):
             undo = [replace(demoted(first, Cause.MAINTENANCE), drained_since=START)]
             sickness = decided(seen, drain(1), drain(2), undo=undo).sickness
-            assert sickness[second] < sickness[first] < LESS_SICK + 1
+            assert LESS_SICK < sickness[second] < sickness[first] < LESS_SICK + 1
 
     def test_a_drain_that_stands_is_not_given_up_for_what_happens_later(self):
         seen = ring(5, partition("logs", replicas=[1, 2], isr=[1]))
