@@ -253,7 +253,7 @@ class LeaderExplanation:
             if broker not in snapshot.record.demoted:
                 why = f"it would be demoted ({demoted.reason})"
             sick, recovery = broker in self._unhealthy, self._would_change.get(broker) or "it is Healthy again"
-            if demoted.cause is Cause.OVERRIDE:
+            if demoted.by_person and demoted.cause is Cause.OVERRIDE:
                 ends = f"its override ({demoted.message}) ends: bellwether release {broker}{options}"
                 return why, f"{recovery}, and {ends}" if sick else f"{ends}; it is {context.verdicts[broker].state}"
             joint = "; or" if not sick else ", and" if demoted.cause is Cause.COMMAND else ""

@@ -210,7 +210,7 @@ def _most_severe(
 def let_idle_lead(kept: Mapping[int, DemotedBroker], context: Context) -> str:
     """The first remedy: let a healthy broker lead that a person keeps from it. Empty if there is none."""
     live, verdicts, policy = context.snapshot.cluster.live, context.verdicts, context.policy
-    wanted = [b for b, found in kept.items() if found.cause in _LED_AGAIN_BY]
+    wanted = [b for b, found in kept.items() if found.by_person]
     idle = sorted(b for b in live.intersection(wanted) if verdicts[b].state in _PASSING)
     if not idle:
         return ""

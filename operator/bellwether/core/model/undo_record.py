@@ -15,6 +15,7 @@ from typing import NamedTuple
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.log_dirs import DemotedLogDir, LogDir
 from bellwether.core.model.restoration_waves import ReturningBroker
+from bellwether.core.reasons import Reason
 
 FORMAT_VERSION = 2
 OUTSTANDING_LIMIT = 8
@@ -132,6 +133,11 @@ class DemotedBroker:
     """Type of the signal whose threshold failed, if that is the cause: it must pass again before a promotion."""
     drained_since: datetime | None = None
     """While it is in maintenance: since when it is demoted and in maintenance. The first of two drains goes first."""
+
+    @property
+    def by_person(self) -> bool:
+        """Whether a person keeps it demoted: by a command, or by an override that has not ended."""
+        return self.cause is Cause.COMMAND or (self.cause is Cause.OVERRIDE and self.reason != Reason.STABILIZING)
 
 
 class Link(NamedTuple):

@@ -43,5 +43,5 @@ def _end_of(was: DemotedBroker | None, snapshot: Snapshot) -> str:
         return "the end of its maintenance"
     if was is not None and was.cause is Cause.OVERRIDE:
         end = "end" if any(o.broker == was.broker for o in snapshot.overrides) else "removal"
-        return f"the {end} of its override ({was.message})"
+        return f"the {end} of its override{f' ({was.message})' if was.by_person else ''}"
     return "signals"

@@ -18,7 +18,7 @@ from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.condition import Condition
 from bellwether.core.model.loads import measured_at_suffix
 from bellwether.core.model.refusals import BrokerHold
-from bellwether.core.model.undo_record import Cause, Link
+from bellwether.core.model.undo_record import Link
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.broker_report import BrokerReport
@@ -287,7 +287,7 @@ def _demoted(state: PolicyState) -> Finding | None:
 
 
 def _kept_by_a_person(report: BrokerReport) -> bool:
-    return report.demoted is not None and report.demoted.cause in (Cause.OVERRIDE, Cause.COMMAND)
+    return report.demoted is not None and report.demoted.by_person
 
 
 RANKS: tuple[Callable[[PolicyState], Finding | None], ...] = (

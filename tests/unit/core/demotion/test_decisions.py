@@ -149,6 +149,7 @@ class TestARelease:
         left = self.left(cause, verdict(1, state))
         assert left is not None
         assert (left.cause, left.reason) == (cause, Reason.STABILIZING)
+        assert not left.by_person
 
     @pytest.mark.parametrize("starting", [{"restarted": START}, {"resumed": START}])
     def test_a_suspect_one_waits_while_it_starts_up(self, cause: Cause, starting: dict[str, datetime]):
