@@ -49,7 +49,7 @@ from bellwether.core.planning.preferred_election import (
     AutoRebalance,
     PreferredElectionState,
 )
-from bellwether.core.quarantine.hold_decision import FaultToleranceQuery, fault_tolerance_query
+from bellwether.core.quarantine.fault_tolerance_query import FaultToleranceQuery, fault_tolerance_query
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Signal
