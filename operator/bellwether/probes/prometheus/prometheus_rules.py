@@ -84,7 +84,7 @@ def figures(
         if rule.alerts and (several or not odd):
             # Several alerts of one broker are one. A series that names no broker may be about any that has none.
             several = list(dict.fromkeys(several)) or [("", 0.0)]
-        problem = _problem(several, rule)
+        problem = _problem(several, rule, odd.get("conflict") or odd.get("unmatched", ""))
         if problem:
             unusable[broker] = problem
         else:
@@ -92,10 +92,10 @@ def figures(
     return Figures(values, unusable, odd, tuple(sorted(values.values())), matches.settled)
 
 
-def _problem(several: list[tuple[str, float | None]], rule: PrometheusRule) -> str:
-    """Why what was found for a broker is not one figure."""
+def _problem(several: list[tuple[str, float | None]], rule: PrometheusRule, unmatched: str) -> str:
+    """Why what was found for a broker is not one figure; ``unmatched``: why some series is no broker's."""
     if not several:
-        return "the query returns nothing for this broker"
+        return f"the query returns nothing for this broker{f', but {unmatched}' if unmatched else ''}"
     if len(names := sorted({text for text, _ in several})) > 1:
         return f"the query returns series of {' and '.join(names[:3])} for this broker: limit it to one of them"
     if len(several) > 1:

@@ -68,7 +68,9 @@ def test_a_listener_that_fails_at_every_broker_hides_no_other_listener() -> None
     found = judge(snapshot(None, *cut, *everywhere), POLICY, {})
     assert (found[1].state, found[1].message.split(":")[0]) == (HealthState.SICK, "listener PARTNERS")
     assert found[2].state is HealthState.UNKNOWN
-    assert found[2].message.startswith("listener CLIENTS: no vantage reaches any broker (a, b)")
+    assert found[2].message.startswith(
+        "listener CLIENTS: no vantage reaches any broker (a, b): connections are refused"
+    )
 
 
 def test_a_listener_that_fails_at_every_broker_moves_nobody_however_much_harm_it_does() -> None:

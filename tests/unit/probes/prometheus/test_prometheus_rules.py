@@ -77,6 +77,10 @@ class TestFigures:
         seen = found(("main-kafka-1", 5.0), ("other-kafka-1", 500.0))
         assert seen.values == {1: 5.0}
         assert seen.odd["unmatched"].startswith("broker='other-kafka-1' is not what a broker advertises")
+        nothing = (
+            "the query returns nothing for this broker, but broker='other-kafka-1' is not what a broker advertises"
+        )
+        assert seen.unusable[2].startswith(nothing)
 
     def test_a_broker_without_an_alert_has_zero_unless_one_names_no_broker(self) -> None:
         assert found(("1", 1.0), alerts=("DiskFailing",)).values == {1: 1.0, 2: 0.0, 3: 0.0}
