@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bellwether.core.model.condition import Condition
+from bellwether.core.condition import Condition
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.capacity import Capacity

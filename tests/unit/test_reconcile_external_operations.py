@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.model.condition import Condition
+from bellwether.core.condition import Condition
 from bellwether.core.model.strimzi import Strimzi
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.placement import Placement, Preference

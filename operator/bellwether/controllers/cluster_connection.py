@@ -31,7 +31,7 @@ from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.credential_rotation import CredentialWatcher
-from bellwether.core.model.condition import Condition
+from bellwether.core.condition import Condition
 from bellwether.core.model.strimzi import Strimzi
 from bellwether.core.reasons import Reason
 from bellwether.kafka_connection import Connection

@@ -12,7 +12,7 @@ import structlog
 
 from bellwether.adapters.kubernetes.kafka_cluster.strimzi_discovery import StrimziNotShared, StrimziUnavailable
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.core.model.condition import Condition
+from bellwether.core.condition import Condition
 from bellwether.core.reasons import Reason
 from bellwether.kafka_connection import Connection
 from bellwether.ports.clock import Clock

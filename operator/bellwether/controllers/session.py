@@ -19,8 +19,8 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.policy_status import HarmEpisodes
 from bellwether.controllers.cluster_connection import ClusterConnection, Connector, PolicyRefused
 from bellwether.controllers.reporting.status_reporter import StatusReporter
+from bellwether.core.condition import Condition
 from bellwether.core.model.broker_identity import KnownHosts
-from bellwether.core.model.condition import Condition
 from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.reporting.report import Report

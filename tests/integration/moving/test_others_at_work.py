@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from bellwether.core.condition import Condition
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.core.model.condition import Condition
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import OverrideState

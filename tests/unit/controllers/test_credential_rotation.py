@@ -17,7 +17,7 @@ from bellwether.controllers import cluster_connection
 from bellwether.controllers.cluster_connection import Connector, LeaseTimes
 from bellwether.controllers.credential_rotation import CHECK_SECONDS, CredentialWatcher
 from bellwether.controllers.requeue import Requeue
-from bellwether.core.model.condition import Condition
+from bellwether.core.condition import Condition
 from bellwether.core.reasons import Reason
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal, Transient, Unauthenticated, Unauthorized

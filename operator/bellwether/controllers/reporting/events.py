@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bellwether.controllers.credential_rotation import CREDENTIALS_CURRENT
+from bellwether.core.condition import Condition
 from bellwether.core.demotion.restoration import RestorationProgress
 from bellwether.core.detection.health_states import HealthState
-from bellwether.core.model.condition import Condition
 from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.model.undo_record import Cause
 from bellwether.core.reasons import Reason, reason_named

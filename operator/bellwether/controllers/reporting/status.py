@@ -14,11 +14,11 @@ from bellwether.adapters.kubernetes.api_client import Object
 from bellwether.api.v1alpha1 import broker_health
 from bellwether.api.v1alpha1.status import policy_status as policystatus
 from bellwether.api.v1alpha1.status import rebalance_status, signal_entries, status_conditions
+from bellwether.core.condition import Condition
 from bellwether.core.demotion.restoration import RestorationProgress
 from bellwether.core.detection.findings import EvidenceItem
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.doctor.risks import RISK_DESCRIPTIONS as RISKS
-from bellwether.core.model.condition import Condition
 from bellwether.core.planning.preferred_election import PreferredElectionStatus
 from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.rebalance.lifecycle import RebalanceRun

@@ -8,9 +8,9 @@ nothing: Kafka rounds to milliseconds, and a partition with one replica waits fo
 
 from __future__ import annotations
 
+from bellwether.core.condition import Condition
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.findings import fresh
-from bellwether.core.model.condition import Condition
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import ProducerAcks
 from bellwether.core.signals import Reading, Signal, SignalType

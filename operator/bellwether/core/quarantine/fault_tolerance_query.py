@@ -1,6 +1,6 @@
 """What has to be read of the cluster before a slow broker's cure is decided: its fault tolerance, and who keeps up.
 
-In: the cluster, signals and quarantine orders. Out: a query for ``ports.kafka``, or None where nothing needs to be read.
+In: the cluster, signals and quarantine orders. Out: a query of the cluster, or None where nothing needs to be read.
 """
 
 from __future__ import annotations

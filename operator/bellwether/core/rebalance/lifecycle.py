@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from bellwether.core.model.condition import Condition
+from bellwether.core.condition import Condition
 from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.undo_record import ApplicationEnd, PlanApplication, SkippedPartition
 from bellwether.core.reasons import DESCRIPTIONS, Reason

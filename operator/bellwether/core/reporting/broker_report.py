@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import is_
 
+from bellwether.core.condition import Condition, of_type
 from bellwether.core.demotion.drain_check import stays_on, stop_check, stranded_message
 from bellwether.core.demotion.dwell import dwell_left
 from bellwether.core.demotion.restoration import RestorationProgress, baseline_leader
@@ -18,7 +19,6 @@ from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Partition
-from bellwether.core.model.condition import Condition, of_type
 from bellwether.core.model.flap_damping import FlapCounter, stabilization
 from bellwether.core.model.log_dirs import DemotedLogDir
 from bellwether.core.model.quarantine_order import QuarantineOrder

@@ -6,8 +6,8 @@ In: the context. Out: conditions; none where the policy has no preference. Pure.
 
 from __future__ import annotations
 
+from bellwether.core.condition import Condition
 from bellwether.core.detection.context import Context
-from bellwether.core.model.condition import Condition
 from bellwether.core.model.rack_ranking import LeadersOutsidePreferredRacks, PlacementWarning
 from bellwether.core.reasons import Reason
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from bellwether.core.condition import Condition
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.findings import recent
 from bellwether.core.detection.producer_acks import producer_acks_condition
 from bellwether.core.doctor.risks import RiskSummary
 from bellwether.core.execution.result import ExecutionResult
-from bellwether.core.model.condition import Condition
 from bellwether.core.model.loads import loads_missing_message
 from bellwether.core.model.refusals import Hold
 from bellwether.core.model.strimzi import Blocker

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from bellwether.core.condition import Condition
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.doctor.risks import OFFLINE, Risk, RiskSummary
 from bellwether.core.execution.result import ExecutionResult
-from bellwether.core.model.condition import Condition
 from bellwether.core.model.loads import measured_at_suffix
 from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.undo_record import Link

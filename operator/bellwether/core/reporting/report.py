@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from bellwether.core.condition import Condition, of_type
 from bellwether.core.demotion.dwell import requeue_after
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.doctor.risks import RiskSummary, partitions_at_risk
 from bellwether.core.execution.recovery import RecoveryNote
 from bellwether.core.execution.result import ExecutionResult
-from bellwether.core.model.condition import Condition, of_type
 from bellwether.core.model.harm_history import HarmHistory
 from bellwether.core.model.refusals import Hold
 from bellwether.core.model.strimzi import Strimzi

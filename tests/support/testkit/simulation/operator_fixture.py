@@ -23,7 +23,7 @@ from bellwether.controllers.deletion.finalizer import PolicyFinalizer
 from bellwether.controllers.policy_controller import PolicyController
 from bellwether.controllers.rebalance_controller import MakeRebalanceController
 from bellwether.controllers.reporting.status_reporter import StatusReporter
-from bellwether.core.model.condition import Condition
+from bellwether.core.condition import Condition
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import BellwetherError
 from bellwether.ports.kafka import FaultToleranceReader

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from bellwether.core.condition import Condition
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.producer_acks import producer_acks, producer_acks_condition
 from bellwether.core.detection.verdicts import judge
-from bellwether.core.model.condition import Condition
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection, Prometheus, PrometheusRule
 from bellwether.core.settings.policy import Demotion, Policy, ProducerAcks

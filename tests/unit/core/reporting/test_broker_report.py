@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from bellwether.core.condition import Condition
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.cluster import Cluster
-from bellwether.core.model.condition import Condition
 from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
