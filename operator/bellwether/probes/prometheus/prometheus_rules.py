@@ -68,13 +68,13 @@ def figures(
     """Sort the series of an answer by broker. ``settled`` is that of the last answer with the same brokers."""
     series = [(Named.of_labels(labels, rule.broker_label), value) for labels, value in samples]
     matches = match([one for one, _ in series], hosts, settled)
-    found: dict[int, list[tuple[str, float | None]]] = {}
+    found: dict[int, list[tuple[Named, float | None]]] = {}
     odd: dict[str, str] = {}
     for (one, value), matched in zip(series, matches.of, strict=True):
         if matched.broker is None:
             odd.setdefault(matched.kind, matched.problem)
         else:
-            found.setdefault(matched.broker, []).append((one.text, value))
+            found.setdefault(matched.broker, []).append((one, value))
     if not series and not rule.alerts:
         return Figures({}, dict.fromkeys(sorted(hosts), NO_SERIES), {"empty": NO_SERIES}, settled=matches.settled)
     values: dict[int, float] = {}
@@ -82,8 +82,10 @@ def figures(
     for broker in sorted(hosts):
         several = found.get(broker, [])
         if rule.alerts and (several or not odd):
-            # Several alerts of one broker are one. A series that names no broker may be about any that has none.
-            several = list(dict.fromkeys(several)) or [("", 0.0)]
+            # Several alerts of one broker are one, but not those of two pods that claim to be it. A series that is
+            # matched to no broker may be about any that has none.
+            pods = {one.pods[0] for one, _ in several if one.pods}
+            several = several if len(pods) > 1 else several[:1] or [(Named(""), 0.0)]
         problem = _problem(several, rule, odd.get("conflict") or odd.get("unmatched", ""))
         if problem:
             unusable[broker] = problem
@@ -92,11 +94,11 @@ def figures(
     return Figures(values, unusable, odd, tuple(sorted(values.values())), matches.settled)
 
 
-def _problem(several: list[tuple[str, float | None]], rule: PrometheusRule, unmatched: str) -> str:
+def _problem(several: list[tuple[Named, float | None]], rule: PrometheusRule, unmatched: str) -> str:
     """Why what was found for a broker is not one figure; ``unmatched``: why some series is no broker's."""
     if not several:
         return f"the query returns nothing for this broker{f', but {unmatched}' if unmatched else ''}"
-    if len(names := sorted({text for text, _ in several})) > 1:
+    if len(names := sorted({one.text for one, _ in several})) > 1:
         return f"the query returns series of {' and '.join(names[:3])} for this broker: limit it to one of them"
     if len(several) > 1:
         return f"the query returns {len(several)} series for this broker: aggregate it to one"

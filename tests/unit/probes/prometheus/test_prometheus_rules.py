@@ -89,6 +89,15 @@ class TestFigures:
     def test_several_alerts_of_one_broker_are_one_value(self) -> None:
         assert found(("1", 1.0), ("1", 1.0), alerts=("DiskFailing", "NodeDown")).values == {1: 1.0, 2: 0.0, 3: 0.0}
 
+    def test_alerts_with_different_labels_of_one_pod_are_one_value_and_of_two_pods_a_conflict(self) -> None:
+        fires = rule(alerts=("DiskFailing",))
+        one = [({"pod": "main-kafka-1", "namespace": "kafka"}, 1.0), ({"broker": "1"}, 1.0)]
+        assert figures(one, fires, HOSTS).values == {1: 1.0, 2: 0.0, 3: 0.0}
+        two = [({"broker": "1", "pod": "a-0"}, 1.0), ({"broker_id": "1", "pod": "b-0"}, 1.0)]
+        assert figures(two, fires, HOSTS).unusable == {
+            1: "the query returns series of broker='1' and broker_id='1' for this broker: limit it to one of them"
+        }
+
     def test_an_unreadable_twin_makes_the_readable_one_doubtful(self) -> None:
         assert 1 in found(("1", 500.0), ("1", None)).unusable
 
