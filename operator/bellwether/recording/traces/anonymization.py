@@ -71,6 +71,7 @@ class Anonymity:
             {b.id: self._broker(b) for b in cluster.brokers.values()},
             tuple(self._partition(p) for p in cluster.partitions),
             removed=cluster.removed,
+            serving=cluster.serving,
         )
 
     def said(self, said: Document) -> dict[str, Json]:

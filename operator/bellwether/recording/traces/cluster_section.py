@@ -25,8 +25,9 @@ def cluster_section(cluster: Cluster, partitions: bool = True) -> dict[str, Json
         "id": cluster.cluster_id,
         "brokers": {str(b.id): _broker_row(b) for b in cluster.brokers.values()},
     }
-    if cluster.removed:
-        section["removed"] = sorted(cluster.removed)
+    for name, ids in (("removed", cluster.removed), ("serving", cluster.serving)):
+        if ids:
+            section[name] = sorted(ids)
     if not partitions:
         return {**section, "named": sorted(cluster.named)}
     topics: dict[str, dict[str, Json]] = {}
@@ -101,8 +102,9 @@ def _read_cluster(section: Document) -> Cluster:
         partitions = tuple(sorted(partitions, key=lambda p: (p.topic, p.index)))
     else:
         partitions = _stand_ins(brokers, [int(b) for b in section.get("named", brokers)])
-    removed = frozenset(map(int, section.get("removed", ())))
-    return Cluster(str(section["id"]), dict(sorted(brokers.items())), partitions, removed=removed)
+    removed, serving = (frozenset(map(int, section.get(name, ()))) for name in ("removed", "serving"))
+    found = dict(sorted(brokers.items()))
+    return Cluster(str(section["id"]), found, partitions, removed=removed, serving=serving)
 
 
 def _stand_ins(brokers: Mapping[int, Broker], named: list[int]) -> tuple[Partition, ...]:

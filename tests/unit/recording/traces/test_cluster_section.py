@@ -43,6 +43,11 @@ def test_a_cluster_is_read_back_from_what_changed(before: Cluster, after: Cluste
     assert read_cluster(patched(first, news)) == plain(after)
 
 
+def test_a_broker_that_serves_unlisted_does_so_in_the_replay():
+    seen = Cluster("c", {1: Broker(1)}, (Partition("orders", "id", 0, (1, 4), (1,), 1),), serving=frozenset({4}))
+    assert read_cluster(json.loads(json.dumps(cluster_section(seen)))).unlisted == {4}
+
+
 def test_a_partition_at_its_best_is_a_few_bytes():
     assert partition_row(Partition("orders", "id", 0, (1, 2, 3), (3, 1, 2), 1)) == "1,2,3"
     assert partition_row(Partition("orders", "id", 0, (1, 2, 3), (3, 2), 2)) == "1,2,3;2,3;2"
