@@ -415,6 +415,20 @@ class TestPods:
         assert (list(made.demoted), held(made)) == ([8], {4: "CapReached"})
         assert "demoted by signals)" in made.held[0].message, "the refusal that counts is that of its fault"
 
+    def test_brokers_whose_drain_is_held_take_over_from_a_rack_that_is_sick(self):
+        racks = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
+        seen = cluster(
+            *(partition(index=i, replicas=[1 + 3 * (i % 2), 2, 3]) for i in range(4)), brokers=6, racks=racks
+        )
+        pods = {b: Pod(f"kafka-{b}", ready=False) for b in (2, 3, 5)}
+        made = decided(seen, pods=pods, judged=verdicts(seen, sick=[1, 4]))
+        assert (list(made.demoted), held(made)) == ([1, 4], dict.fromkeys((2, 3, 5), "SystemicCause"))
+
+    def test_a_demotion_by_hand_whose_pod_restarts_keeps_its_cause_and_the_start_of_maintenance(self):
+        by_hand = replace(demoted(1, Cause.OVERRIDE), drained_since=after(7))
+        made = decided(ring(), override(1), undo=[by_hand], pods={1: self.LEAVING})
+        assert (made.demoted[1].cause, made.demoted[1].drained_since) == (Cause.OVERRIDE, after(7))
+
     def test_a_broker_whose_drain_is_held_may_lead_what_a_sick_one_leads(self):
         seen = ring(3)
         pods = {b: Pod(f"kafka-{b}", ready=False) for b in (2, 3)}

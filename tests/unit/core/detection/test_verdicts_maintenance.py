@@ -65,6 +65,7 @@ def test_until_its_drain_is_in_force_a_broker_is_judged_as_any_other(seen: Clust
         asked = judged(words(1, reading), 0, drain(1), seen=seen, drained=drained)[1]
         assert asked == replace(judged(words(1, reading), 0, seen=seen, drained=drained)[1], message=asked.message)
         assert asked.state is (HealthState.RECOVERING if drained and reading is GOOD else state)
+        assert asked.away is None, "its maintenance explains no silence"
 
 
 def test_a_broker_that_leads_in_maintenance_is_not_promoted_meanwhile():
@@ -181,6 +182,11 @@ class TestAfterwards:
             assert found[1].state is HealthState.RECOVERING
             found = judged(words(1, GOOD), 100 + seconds, before=found, drained=True)
         assert found[1].state is HealthState.HEALTHY
+
+    def test_it_begins_when_a_drained_broker_leads_again_in_maintenance(self):
+        inside = judged(words(1, BAD, after(50)), 99, drain(1))
+        found = judged(words(1, BAD, after(50)), 100, drain(1), seen=LEADING, before=inside)[1]
+        assert (found.state, found.resumed) == (HealthState.UNKNOWN, after(100))
 
     def test_a_second_maintenance_ends_the_time_of_the_first(self):
         first = self.ended(words(1, BAD, after(50)))
