@@ -196,8 +196,9 @@ def test_a_drain_asks_the_controller_quorum(made: MemorySite):
         "Drained",
         False,
         Reason.NO_EVIDENCE,
-        "whether the controllers keep a majority without broker 2 is not known (DescribeQuorum is not allowed): grant"
-        " the ACL Describe on Cluster (DescribeQuorum)",
+        "whether the controllers keep a majority without broker 2 is not known (DescribeQuorum is not allowed): wait"
+        " until it is read, or set spec.override.acceptUnavailableWrites"
+        " (bellwether drain --accept-unavailable-writes)",
     )
 
 

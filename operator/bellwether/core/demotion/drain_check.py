@@ -13,6 +13,7 @@ from bellwether.core.demotion.cap import cap_reached, demoted_by_signals, is_sha
 from bellwether.core.detection.context import Context
 from bellwether.core.doctor.risks import MIN_ISR
 from bellwether.core.model.cluster import Partition
+from bellwether.core.model.fault_tolerance import FaultTolerance
 from bellwether.core.model.maintenance import Maintenance
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import Cause, DemotedBroker
@@ -66,7 +67,8 @@ def stop_check(why: Maintenance, demoted: Mapping[int, DemotedBroker], snapshot:
     """Whether a broker that leads nothing may be stopped. ``demoted`` are the brokers that the policy keeps demoted.
 
     The controllers must keep a majority, every partition on it a leader and ``min.insync.replicas`` live ISR members,
-    or the person who drains it must accept that it does not keep the latter. What could not be read counts as not kept.
+    or the person who drains it must accept that it does not keep the latter. What could not be read counts as not kept,
+    and can be accepted in the same way.
     """
     broker, live, floors = why.broker, snapshot.cluster.live, snapshot.floors
     safe = StopCheck(True, Reason.LEADS_NOTHING, "it is safe to stop")
@@ -79,8 +81,9 @@ def stop_check(why: Maintenance, demoted: Mapping[int, DemotedBroker], snapshot:
     stopping = _stopping(broker, demoted)
     if stranded := stays_on(broker, demoted, snapshot):
         return StopCheck(False, Reason.NO_FAULT_TOLERANCE, stranded_message(broker, stranded))
-    if (controllers := _controllers(broker, stopping, snapshot)) is not None:
-        return controllers
+    tolerance = snapshot.fault_tolerance or FaultTolerance(problem="it was not read")
+    if tolerance.quorum is not None and (shortage := tolerance.quorum.shortage_without(broker, others=stopping)):
+        return StopCheck(False, Reason.NO_FAULT_TOLERANCE, f"{shortage}: wait until another controller is in sync")
     held, staying = snapshot.cluster.held_by(broker), live - stopping
     short = [p for p in held if p.topic in floors and len(staying.intersection(p.isr)) < _least(p, floors)]
     unread = sorted({p.topic for p in held} - floors.keys())
@@ -90,6 +93,9 @@ def stop_check(why: Maintenance, demoted: Mapping[int, DemotedBroker], snapshot:
     elif unread:
         reason, remedy = Reason.NO_EVIDENCE, "grant the ACL DescribeConfigs on Topic *"
         text = f"{MIN_ISR} of {len(unread)} topics is not known ({_first(unread)})"
+    elif tolerance.quorum is None:
+        reason, remedy = Reason.NO_EVIDENCE, "wait until it is read"
+        text = f"whether the controllers keep a majority without broker {broker} is not known ({tolerance.problem})"
     else:
         return safe
     if why.accept_unavailable_writes:
@@ -98,19 +104,6 @@ def stop_check(why: Maintenance, demoted: Mapping[int, DemotedBroker], snapshot:
     if why.asked:
         remedy += ", or set spec.override.acceptUnavailableWrites (bellwether drain --accept-unavailable-writes)"
     return StopCheck(False, reason, f"{text}: {remedy}")
-
-
-def _controllers(broker: int, stopping: Collection[int], snapshot: Snapshot) -> StopCheck | None:
-    """Why it is not safe for the controller quorum to stop the broker and those that were drained before it, if so."""
-    tolerance = snapshot.fault_tolerance
-    if tolerance is None or tolerance.quorum is None:
-        why = tolerance.problem if tolerance is not None and tolerance.problem else "it was not read"
-        text = f"whether the controllers keep a majority without broker {broker} is not known ({why})"
-        return StopCheck(False, Reason.NO_EVIDENCE, f"{text}: grant the ACL Describe on Cluster (DescribeQuorum)")
-    shortage = tolerance.quorum.shortage_without(broker, others=stopping)
-    if shortage is None:
-        return None
-    return StopCheck(False, Reason.NO_FAULT_TOLERANCE, f"{shortage}: wait until another controller is in sync")
 
 
 def _stopping(broker: int, demoted: Mapping[int, DemotedBroker]) -> set[int]:

@@ -25,6 +25,9 @@ def pod(
     status = {
         "phase": phase,
         "conditions": [{"type": "Ready", "status": str(ready and sidecar_ready)}],
-        "containerStatuses": [{"name": container, "ready": is_ready} for container, is_ready in containers.items()],
+        "containerStatuses": [
+            {"name": one, "ready": is_ready, "image": one, "imageID": one, "restartCount": 0}
+            for one, is_ready in containers.items()
+        ],
     }
     return {"metadata": metadata, "spec": {"containers": [{"name": c} for c in containers]}, "status": status}

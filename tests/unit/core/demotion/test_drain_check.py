@@ -306,7 +306,10 @@ class TestStopping:
     def test_a_quorum_that_is_not_known_counts_as_not_kept(self, tolerance: FaultTolerance | None, why: str):
         found = self.check(partition(replicas=(2, 3, 1)), tolerance=tolerance)
         assert (found.safe, found.reason) == (False, Reason.NO_EVIDENCE)
-        assert f"not known ({why}): grant the ACL Describe on Cluster" in found.message
+        assert f"without broker 1 is not known ({why}): wait until it is read, or set" in found.message
+        accepted = self.check(partition(replicas=(2, 3, 1)), tolerance=tolerance, accepting=True)
+        assert accepted.safe
+        assert f"not known ({why}), which spec.override.acceptUnavailableWrites accepts" in accepted.message
 
 
 class TestEnding:
