@@ -100,6 +100,13 @@ class Memory:
     """Brokers that a person distrusts: requests go to them last, from the first request on."""
 
     @property
+    def last_recorded(self) -> datetime | None:
+        """The last moment that the record or a verdict names."""
+        demoted, waves = self.record.demoted.values(), self.record.returning.values()
+        judged = [verdict.since for verdict in self.verdicts.values()]
+        return max([*judged, *(one.since for one in demoted), *(one.waved_at for one in waves)], default=None)
+
+    @property
     def suspects(self) -> set[int]:
         """Brokers to avoid while others answer: the demoted, and those that are not healthy."""
         doubtful_ones = (HealthState.SICK, HealthState.DOWN, HealthState.SUSPECT)

@@ -63,7 +63,7 @@ def reconcile(
     Raises what the ports raise; the caller decides when to retry.
     """
     # 1. Observe: gather all facts once, by a clock without steps. No later step reads the cluster to decide.
-    clock = SteadyClock(world.clock, memory.clock)
+    clock = SteadyClock(world.clock, memory.clock, memory.last_recorded)
     world = replace(world, clock=clock)
     observed = gather(world, policy, memory, rebalance_input.loads)
     snapshot, now = observed.snapshot, observed.snapshot.now

@@ -14,6 +14,9 @@ from bellwether.ports.clock import Clock
 LEAST_STEP = timedelta(seconds=1)
 """A smaller difference is followed: the wall clock is slewed, and steps are larger."""
 
+LONGEST_STEP = timedelta(days=1)
+"""A time in the record that is further ahead is not believed."""
+
 
 @dataclass(frozen=True, slots=True)
 class ClockReading:
@@ -25,15 +28,20 @@ class ClockReading:
 
 
 class SteadyClock:
-    """``ports.clock.Clock`` without steps, since the ``last`` reading of this process."""
+    """``ports.clock.Clock`` without steps, since the ``last`` reading of this process.
 
-    def __init__(self, clock: Clock, last: ClockReading | None) -> None:
+    The first reading is not before ``past``, the last moment that another process has recorded.
+    """
+
+    def __init__(self, clock: Clock, last: ClockReading | None, past: datetime | None = None) -> None:
         self._clock = clock
         wall, monotonic = clock.now(), clock.monotonic()
         taken_out = timedelta(0)
         if last is not None:
             step = wall - last.wall - timedelta(seconds=monotonic - last.monotonic)
             taken_out = last.taken_out - (step if abs(step) > LEAST_STEP else timedelta(0))
+        elif past is not None and LEAST_STEP < past - wall < LONGEST_STEP:
+            taken_out = past - wall
         self.reading = ClockReading(wall, monotonic, taken_out)
 
     def now(self) -> datetime:

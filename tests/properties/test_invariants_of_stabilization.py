@@ -183,6 +183,7 @@ ABSENCES: dict[str, Act] = {
     "no operator, and a failure meanwhile": lambda case: case.take_over_with_blip(),
     "metadata that cannot be read": lambda case: case.unreadable(12),
     "a clock set forward": lambda case: case.site.clock.step(60),
+    "a clock set back, and then no operator": lambda case: (case.site.clock.step(-600), case.take_over(None)),
 }
 
 

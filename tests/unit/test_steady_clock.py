@@ -37,6 +37,12 @@ def test_a_clock_that_is_slewed_is_followed() -> None:
     assert SteadyClock(clock, first.reading).now() == START + timedelta(seconds=0.5)
 
 
+@pytest.mark.parametrize(("ahead", "begins"), [(600.0, 600.0), (0.5, 0.0), (-60.0, 0.0), (9e6, 0.0)])
+def test_a_new_process_begins_no_earlier_than_what_is_recorded(ahead: float, begins: float) -> None:
+    past = START + timedelta(seconds=ahead)
+    assert SteadyClock(ManualClock(), None, past).now() == START + timedelta(seconds=begins)
+
+
 @pytest.mark.parametrize("step", STEPS)
 def test_a_step_within_the_dwell_time_changes_nothing(step: float) -> None:
     made = site()
