@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from bellwether.core.model.known_good import KnownGood
 from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.quarantine.hold_decision import ENDINGS
 from bellwether.core.reasons import Reason
@@ -27,9 +28,10 @@ def metrics() -> OperatorMetrics:
 def turned(
     metrics: OperatorMetrics, *signals: Signal, order: QuarantineOrder | None = None, seconds: float = 0
 ) -> None:
-    """One turn over a scene, some seconds after its usual moment."""
+    """One turn over a scene, some seconds after its usual moment; a disk that is fast has been so for long."""
     now = NOW + timedelta(seconds=seconds)
     facts = scene(None, *signals, orders=[order] if order is not None else [], now=now)
+    facts = replace(facts, known_good={1: KnownGood(300.0)})
     metrics.turn_ended("default", "main", 0.1, said(facts, opted_in(), quarantines=weighed(facts)), 0)
 
 
