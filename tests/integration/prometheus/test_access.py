@@ -131,14 +131,14 @@ def test_a_sampler_s_options_get_in_as_well(
     access = PrometheusAccess(
         username=USER, password_file=password, headers=("X-Scope-OrgID=orders",), ca=authority.path
     )
-    assert PrometheusClient(server.url, access.read()).ask("vector(7)", "broker", 30).samples == ((None, 7.0),)
+    assert PrometheusClient(server.url, access.read()).ask("vector(7)", "broker", 30).samples == (({}, 7.0),)
 
 
 def test_a_server_in_the_clear_is_asked_by_way_of_a_proxy_too(tmp_path: Path, proxy: RealProxy) -> None:
     with PrometheusServer(tmp_path) as running:
         chosen = HttpProxy(url=proxy.url, username="me", password="pr0xy", name="proxy.url")
         client = PrometheusClient(running.url, Access(proxy=chosen))
-        assert client.ask("vector(7)", "broker", 30).samples == ((None, 7.0),)
+        assert client.ask("vector(7)", "broker", 30).samples == (({}, 7.0),)
         wrong = HttpProxy(url=proxy.url, username="me", password="wr0ng", name="proxy.url")
         with pytest.raises(Terminal, match=r"proxy\.url .* refuses its user \(407\)"):
             PrometheusClient(running.url, Access(proxy=wrong)).ask("vector(7)", "broker", 30)
