@@ -233,6 +233,19 @@ def test_the_first_of_two_drains_stays_safe_to_stop_whatever_was_demoted_before(
     assert operator.memory.record.demoted[2].drained_since is None
 
 
+def test_it_is_not_safe_to_stop_in_the_turn_that_gives_it_what_only_a_sicker_broker_could_lead(made: MemorySite):
+    made.cluster.create_topic("pair", assignment=[(3, 2)])
+    operator = Operator(made)
+    made.signals.drain(2)
+    operator.reconciles(3)
+    assert said(operator, "Drained").status is True
+    made.signals.say(3, Reading.FAILING)
+    operator.reconciles(1)
+    assert made.cluster.snapshot().leaders()[2] == 1
+    text = "leads 0 partitions, and is first in the replica order of 0; 1 move to it, as only sicker brokers could lead"
+    assert said(operator, "Drained") == Condition("Drained", False, Reason.LEADERS_MOVING, text)
+
+
 def test_what_only_two_drained_brokers_can_lead_is_led_by_the_later_one(made: MemorySite):
     made.cluster.create_topic("pair", assignment=[(1, 2), (2, 1)])
     operator = Operator(made)

@@ -304,12 +304,15 @@ def _drained(broker: int, context: Context, plan: Plan, leads: int) -> Condition
         return Condition("Drained", False, hold.reason, hold.message)
     decided = plan.decisions.demoted
     here = [p for p in snapshot.cluster.held_by(broker) if _stays_with(broker, p)]
-    if here or broker not in decided:
+    coming = sum(m.leads_next == broker != m.leader for m in plan.moves) if broker in decided else 0
+    if here or coming or broker not in decided:
         alone = stays_on(broker, decided, snapshot)
         if here and {p.name for p in here} <= {p.name for p in alone}:
             return Condition("Drained", False, Reason.NO_FAULT_TOLERANCE, stranded_message(broker, alone))
         first = sum(1 for p in here if p.replicas[0] == broker)
         text = f"leads {leads} partitions, and is first in the replica order of {first}"
+        if coming:
+            text += f"; {coming} move to it, as only sicker brokers could lead"
         stay = Counter(h.reason for h in plan.holds if _stays_with(broker, snapshot.cluster.by_key.get(h.key)))
         if stay:
             text += f"; blocked: {', '.join(f'{n} {r}' for r, n in sorted(stay.items()))}"
