@@ -28,9 +28,9 @@ from bellwether.core.model.broker_identity import ADVERTISED_LISTENERS, LISTENER
 from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.model.harm_history import HarmHistory
-from bellwether.core.model.known_good import KnownGood
+from bellwether.core.model.known_good import KnownGoods
 from bellwether.core.model.loads import Loads
-from bellwether.core.model.log_dirs import LogDir, LogDirCache
+from bellwether.core.model.log_dirs import LogDirCache
 from bellwether.core.model.move_cost import MoveCost
 from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.model.rack_ranking import RackRankings
@@ -42,7 +42,7 @@ from bellwether.core.model.reassignments import (
     topics_to_query,
 )
 from bellwether.core.model.snapshot import RefusedOrder, Snapshot
-from bellwether.core.model.undo_record import Link, UndoRecord
+from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.planning.preferred_election import (
     AUTO_REBALANCE_CONFIG,
     BROKERS_QUERIED,
@@ -72,7 +72,7 @@ class Memory:
     flaps: Mapping[int, FlapCounter] = field(default_factory=dict)
     clock: ClockReading | None = None
     """The clocks at the start of the last reconcile."""
-    known_good: Mapping[LogDir | Link | int, KnownGood] = field(default_factory=dict)
+    known_good: KnownGoods = field(default_factory=dict)
     """How long what recovers is known to be good, as in the snapshot."""
     quarantine_orders: Mapping[int, QuarantineOrder] = field(default_factory=dict)
     """Quarantine orders, as they were last given to ``World.quarantine_orders``."""

@@ -18,15 +18,13 @@ from bellwether.core.detection.context import Context
 from bellwether.core.detection.findings import quorum
 from bellwether.core.detection.health_states import SHOULD_NOT_LEAD, HealthState
 from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.listing import named
 from bellwether.core.model.loads import NO_LOADS, LeaderLoads, count_unplaceable
 from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Reading, Signal, SignalType
-
-NAMED = 5
-"""How many brokers a message names; the others are counted."""
 
 FAR_HEAVIER = 4.0
 """Clients of one broker lose this multiple of another's: not the same cause, and not a place of the cap worth keeping.
@@ -37,9 +35,7 @@ What sources report of the same harm differs by REPORT_RATIO, and by half of it 
 LATE = 1 / 8
 """What a late answer counts against none at all, for a place of the cap."""
 
-_UNANSWERED = frozenset(
-    {Reason.EXTERNALLY_UNREACHABLE, Reason.FREEZING, Reason.NOT_FENCED_IN_TIME, Reason.CANARY_FAILING}
-)
+_UNANSWERED = (Reason.EXTERNALLY_UNREACHABLE, Reason.FREEZING, Reason.NOT_FENCED_IN_TIME, Reason.CANARY_FAILING)
 """Reasons by which clients get no answer; by all others they get a late one, or are not known to lose any."""
 
 _PASSING = (HealthState.HEALTHY, HealthState.RECOVERING)
@@ -104,20 +100,15 @@ def admit_within_cap(
     if not candidates:
         return [], []
     worst_first = sorted(candidates, key=lambda v: (-v.severity, v.since, v.broker))
-    shared = [
-        BrokerHold(v.broker, Reason.SYSTEMIC_CAUSE, text) for v in worst_first if (text := _shares(v, kept, context))
-    ]
-    held = {hold.broker for hold in shared}
+    lost = {v.broker: lost_share(v.broker, symptom(v), context) or 0.0 for v in worst_first}
+    causes = {b: text for b, share in lost.items() if (text := shared_symptom(kept, context, share))}
+    shared = [BrokerHold(broker, Reason.SYSTEMIC_CAUSE, text) for broker, text in causes.items()]
     # First whether a better leader is left: a higher cap would not help a broker for which there is none.
-    admitted, last = _leave_a_leader([v for v in worst_first if v.broker not in held], kept, context)
+    admitted, last = _leave_a_leader([v for v in worst_first if v.broker not in causes], kept, context)
     refused = list[BrokerHold]()
     if not _one_failure_domain(kept, context):
         admitted, refused = _most_severe(admitted, kept, context)
     return admitted, shared + last + refused
-
-
-def _shares(verdict: Verdict, kept: Mapping[int, DemotedBroker], context: Context) -> str | None:
-    return shared_symptom(kept, context, lost_share(verdict.broker, symptom(verdict), context) or 0.0)
 
 
 def shared_symptom(kept: Mapping[int, DemotedBroker], context: Context, lost: float = 0.0) -> str | None:
@@ -217,7 +208,7 @@ def let_idle_lead(kept: Mapping[int, DemotedBroker], context: Context) -> str:
     one, found = len(idle) == 1, kept[idle[0]]
     command = f"bellwether {_LED_AGAIN_BY[found.cause]} {idle[0]} --policy {policy.name} -n {policy.namespace}"
     return (
-        f"first let {_brokers(idle)} lead again, which {'is' if one else 'are'} healthy and demoted by a person"
+        f"first let {named(idle)} lead again, which {'is' if one else 'are'} healthy and demoted by a person"
         f" ({found.message}): {'' if one else 'for example '}{command}"
     )
 
@@ -241,40 +232,31 @@ def cap_reached(
     # Only a number: 49 %, the highest percentage, is 1 of 3 brokers.
     higher, patch = len(counted) + held, '{"spec":{"demotion":{"maxBrokers":%d}}}'
     return (
-        f"{cap}, and {_brokers(counted)} {'counts' if one else 'count'} against it ({how}):"
+        f"{cap}, and {named(sorted(counted))} {'counts' if one else 'count'} against it ({how}):"
         f" {f'{first}; ' if first else ''}repair {'that one' if one else 'those'}, or set spec.demotion.maxBrokers to"
         f" the number {higher} if the others have capacity (kubectl patch lp {policy.name} -n {policy.namespace} --type"
         f" merge -p '{patch % higher}'), or {beyond}"
     )
 
 
-def _brokers(ids: Collection[int]) -> str:
-    first, more = ", ".join(map(str, sorted(ids)[:NAMED])), len(ids) - NAMED
-    return f"{'broker' if len(ids) == 1 else 'brokers'} {first}{f' and {more} more' if more > 0 else ''}"
-
-
 def _leave_a_leader(
     worst_first: list[Verdict], kept: Mapping[int, DemotedBroker], context: Context
 ) -> tuple[list[Verdict], list[BrokerHold]]:
     """Demote a broker only while a better one is left to lead: the last one leads, rather than none."""
-    snapshot = context.snapshot
-    leading = set(snapshot.cluster.live.difference(kept))
+    leading = set(context.snapshot.cluster.live.difference(kept))
     admitted, held = [], []
     for verdict in worst_first:
-        if any(_is_better(context.verdicts[b], verdict) for b in leading if b != verdict.broker):
+        others = [context.verdicts[b] for b in leading if b != verdict.broker]
+        less_sick = (o.state is HealthState.SICK and o.severity < verdict.severity for o in others)
+        if any(o.state not in SHOULD_NOT_LEAD for o in others) or any(less_sick):
             leading.discard(verdict.broker)
             admitted.append(verdict)
         else:
-            first = let_idle_lead(kept, context)
-            remedy = first or "repair one, or end the drain or override that keeps one from leading"
+            remedy = let_idle_lead(kept, context)
+            remedy = remedy or "repair one, or end the drain or override that keeps one from leading"
             text = f"no other broker is live, less sick and free to lead: {remedy}"
             held.append(BrokerHold(verdict.broker, Reason.CAP_REACHED, text))
     return admitted, held
-
-
-def _is_better(other: Verdict, sick: Verdict) -> bool:
-    """Whether another broker is the better leader."""
-    return other.state not in SHOULD_NOT_LEAD or (other.state is HealthState.SICK and other.severity < sick.severity)
 
 
 def _one_failure_domain(kept: Mapping[int, DemotedBroker], context: Context) -> bool:

@@ -254,14 +254,13 @@ def still_demoted(
     held = []
     for broker, demoted in sorted(snapshot.record.demoted.items()):
         verdict = verdicts.get(broker)
-        override = snapshot.override_of(broker)
-        if verdict is None:
-            continue  # decommissioned: no replica list names it any more
-        if override is not None and override.state is OverrideState.PROMOTED:
-            continue
+        if verdict is None or snapshot.promoted_by_override(broker):
+            continue  # decommissioned, as no replica list names it any more, or an override lets it lead
         if demoted.cause is Cause.MAINTENANCE and (why := snapshot.maintenance.get(broker)) is not None:
             kept[broker] = replace(demoted, reason=why.reason, message=why.message or DESCRIPTIONS[why.reason])
-        elif demoted.cause is Cause.COMMAND or (override is not None and demoted.cause is Cause.OVERRIDE):
+        elif demoted.cause is Cause.COMMAND or (
+            demoted.cause is Cause.OVERRIDE and snapshot.override_of(broker) is not None
+        ):
             kept[broker] = demoted
         elif demoted.cause is not Cause.SIGNALS:
             kept |= _released(demoted, verdict, snapshot)
@@ -278,8 +277,7 @@ def defer_promotions(kept: dict[int, DemotedBroker], context: Context) -> list[B
     """During what ``Context.deferral`` names only an override promotes: adds the other demoted brokers to ``kept``."""
     snapshot, busy, held = context.snapshot, context.deferral, []
     for broker, demoted in sorted(snapshot.record.demoted.items()):
-        override = snapshot.override_of(broker)
-        promoted = override is not None and override.state is OverrideState.PROMOTED
+        promoted = snapshot.promoted_by_override(broker)
         if busy is not None and broker in context.verdicts and broker not in kept and not promoted:
             kept[broker] = demoted
             held.append(BrokerHold(broker, busy.reason, f"may lead again; {busy.message}"))
@@ -293,8 +291,8 @@ def drain_for_maintenance(kept: dict[int, DemotedBroker], context: Context) -> l
         if one.drained_since is not None and broker not in snapshot.maintenance:
             kept[broker] = replace(one, drained_since=None)
     for broker, why in sorted(snapshot.maintenance.items()):
-        before, override = kept.get(broker), snapshot.override_of(broker)
-        if broker not in verdicts or (override is not None and override.state is OverrideState.PROMOTED):
+        before = kept.get(broker)
+        if broker not in verdicts or snapshot.promoted_by_override(broker):
             continue  # an override takes precedence over a pod's state
         refused = drain_blocker(why, kept, context) if before is None else None
         if refused is not None:

@@ -12,22 +12,17 @@ from typing import NamedTuple
 from bellwether.core.demotion.cap import cap_reached, demoted_by_signals, is_shared, let_idle_lead
 from bellwether.core.detection.context import Context
 from bellwether.core.doctor.risks import MIN_ISR
+from bellwether.core.listing import few, named
 from bellwether.core.model.cluster import Partition
 from bellwether.core.model.fault_tolerance import FaultTolerance
 from bellwether.core.model.maintenance import Maintenance
 from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.model.strimzi import Blocker
 from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
 
 NAMED = 3
 """How many partitions a message names."""
-
-
-class DrainBlocker(NamedTuple):
-    """Why a broker is not drained now."""
-
-    reason: Reason
-    message: str
 
 
 class StopCheck(NamedTuple):
@@ -38,7 +33,7 @@ class StopCheck(NamedTuple):
     message: str
 
 
-def drain_blocker(why: Maintenance, kept: Mapping[int, DemotedBroker], context: Context) -> DrainBlocker | None:
+def drain_blocker(why: Maintenance, kept: Mapping[int, DemotedBroker], context: Context) -> Blocker | None:
     """Why the broker may not be drained now, if so. A partition that no other can lead stays, and blocks nothing.
 
     ``kept`` are all demoted brokers. The cap applies to a pod's restart, as to every unrequested change; it does not
@@ -48,7 +43,7 @@ def drain_blocker(why: Maintenance, kept: Mapping[int, DemotedBroker], context: 
     if broker in live and not live - set(kept) - context.sick_or_down - {broker}:
         remedy = let_idle_lead(kept, context) or "repair another broker first"
         text = f"no other broker is live, healthy and free to lead: {remedy}"
-        return DrainBlocker(Reason.ANOTHER_BROKER_UNHEALTHY, text)
+        return Blocker(Reason.ANOTHER_BROKER_UNHEALTHY, text)
     return None if why.asked else _over_the_cap(broker, kept, context)
 
 
@@ -60,7 +55,7 @@ def in_order_of_drain(demoted: Mapping[int, DemotedBroker]) -> list[int]:
 def stays_on(broker: int, demoted: Mapping[int, DemotedBroker], snapshot: Snapshot) -> list[Partition]:
     """Partitions that have no leader without the broker and those that were drained before it."""
     staying = snapshot.cluster.live - _stopping(broker, demoted)
-    return [p for p in snapshot.cluster.held_by(broker) if _is_last_in_isr(p, broker, staying)]
+    return [p for p in snapshot.cluster.held_by(broker) if broker in p.isr and staying.isdisjoint(p.isr)]
 
 
 def stop_check(why: Maintenance, demoted: Mapping[int, DemotedBroker], snapshot: Snapshot) -> StopCheck:
@@ -92,7 +87,7 @@ def stop_check(why: Maintenance, demoted: Mapping[int, DemotedBroker], snapshot:
         text = _short_text(short, stopping, floors)
     elif unread:
         reason, remedy = Reason.NO_EVIDENCE, "grant the ACL DescribeConfigs on Topic *"
-        text = f"{MIN_ISR} of {len(unread)} topics is not known ({_first(unread)})"
+        text = f"{MIN_ISR} of {len(unread)} topics is not known ({few(unread, NAMED)})"
     elif tolerance.quorum is None:
         reason, remedy = Reason.NO_EVIDENCE, "wait until it is read"
         text = f"whether the controllers keep a majority without broker {broker} is not known ({tolerance.problem})"
@@ -118,11 +113,11 @@ def _least(partition: Partition, floors: Mapping[str, int]) -> int:
 
 
 def _short_text(short: list[Partition], stopping: Collection[int], floors: Mapping[str, int]) -> str:
-    named = [
+    found = [
         f"{p.name}: ISR {sorted(p.isr)}, {MIN_ISR} {_least(p, floors)}" for p in sorted(short, key=lambda p: p.name)
     ]
-    brokers = f"broker{'s' if len(stopping) > 1 else ''} {', '.join(map(str, sorted(stopping)))}"
-    return f"{len(short)} partitions would refuse acks=all writes without {brokers} ({_first(named, '; ')})"
+    brokers = named(sorted(stopping), len(stopping))
+    return f"{len(short)} partitions would refuse acks=all writes without {brokers} ({few(found, NAMED, '; ')})"
 
 
 def _remedy(short: list[Partition], floors: Mapping[str, int]) -> str:
@@ -134,19 +129,9 @@ def _remedy(short: list[Partition], floors: Mapping[str, int]) -> str:
     return f"{wait}, and {lower} of {full} of them" if full else wait
 
 
-def _first(named: list[str], separator: str = ", ") -> str:
-    more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
-    return separator.join(named[:NAMED]) + more
-
-
-def _is_last_in_isr(partition: Partition, broker: int, staying: Collection[int]) -> bool:
-    """Whether the broker is the last ISR member that stays: no other could lead once it has stopped."""
-    return broker in partition.isr and not any(r in staying for r in partition.isr if r != broker)
-
-
 def stranded_message(broker: int, stranded: list[Partition]) -> str:
     """Which partitions have no leader without the broker, and the remedy."""
-    first = _first([str(p.name) for p in sorted(stranded, key=lambda p: p.name)])
+    first = few(sorted(p.name for p in stranded), NAMED)
     single = sum(1 for p in stranded if len(p.replicas) == 1)
     remedy = "raise the replication factor" if single == len(stranded) else "wait until other replicas are in the ISR"
     if 0 < single < len(stranded):
@@ -155,7 +140,7 @@ def stranded_message(broker: int, stranded: list[Partition]) -> str:
     return f"{text}, or stop it and accept that they are offline until it is back"
 
 
-def _over_the_cap(broker: int, kept: Mapping[int, DemotedBroker], context: Context) -> DrainBlocker | None:
+def _over_the_cap(broker: int, kept: Mapping[int, DemotedBroker], context: Context) -> Blocker | None:
     """A pod restart is not requested by a person: the cap counts those that signals or their pods keep from leading."""
     snapshot = context.snapshot
     cluster, maintenance = snapshot.cluster, snapshot.maintenance
@@ -164,7 +149,7 @@ def _over_the_cap(broker: int, kept: Mapping[int, DemotedBroker], context: Conte
     restarting = sum(1 for b, why in maintenance.items() if b in cluster.live and not why.asked)
     if is_shared(restarting, len(cluster.live)):
         text = f"the pods of {restarting} of {len(cluster.live)} live brokers restart: no further broker is drained"
-        return DrainBlocker(Reason.SYSTEMIC_CAUSE, text)
+        return Blocker(Reason.SYSTEMIC_CAUSE, text)
     drained = {
         b
         for b, d in kept.items()
@@ -174,4 +159,4 @@ def _over_the_cap(broker: int, kept: Mapping[int, DemotedBroker], context: Conte
     if len(unasked) < context.policy.demotion.cap(len(cluster.named)):
         return None
     text = cap_reached(unasked, "demoted by signals, or drained by a pod restart", context, beyond="request the drain")
-    return DrainBlocker(Reason.CAP_REACHED, text)
+    return Blocker(Reason.CAP_REACHED, text)

@@ -20,15 +20,13 @@ from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.links import LinkEvidence
 from bellwether.core.model.cluster import Partition, PartitionKey
-from bellwether.core.model.known_good import NOT_YET_GOOD, KnownGood
-from bellwether.core.model.log_dirs import LogDir
+from bellwether.core.model.known_good import NOT_YET_GOOD, Good, KnownGood, KnownGoods
 from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.restoration_waves import ReturningBroker
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.strimzi import Blocker
 from bellwether.core.model.undo_record import BrokenLink, DemotedBroker, EntryState, Link
 from bellwether.core.reasons import Reason
-from bellwether.core.signals import OverrideState
 
 WATCHED_SECONDS = 60
 """How long a link is remembered once all leaders are back: lag between its ends would be reported by then, and its
@@ -47,7 +45,7 @@ class LinkDecisions:
     """The partitions that neither end may lead."""
     held: tuple[BrokerHold, ...] = ()
     dwelling: Mapping[int, float] = field(default_factory=dict)
-    known_good: Mapping[LogDir | Link | int, KnownGood] = field(default_factory=dict, compare=False)
+    known_good: KnownGoods = field(default_factory=dict, compare=False)
     """How long each of them is known to be well, since its last wave."""
 
     @property
@@ -86,11 +84,11 @@ def keep_links(broken: Iterable[BrokenLink], kept: Mapping[int, DemotedBroker], 
 
 def _still_broken(
     context: Context, evidence: LinkEvidence
-) -> tuple[dict[Link, BrokenLink], dict[LogDir | Link | int, KnownGood], list[BrokerHold]]:
+) -> tuple[dict[Link, BrokenLink], KnownGoods, list[BrokerHold]]:
     """Links that others lead for, after this reconcile. A link ends at once if an end is not live any more, or if an
     override lets an end lead.
     """
-    broken, known_good, held = {}, dict[LogDir | Link | int, KnownGood](), list[BrokerHold]()
+    broken, known_good, held = {}, dict[Good, KnownGood](), list[BrokerHold]()
     for link, was in sorted(context.snapshot.record.links.items()):
         if not context.policy.detection.replication_lag.enabled or _ended(link, context.snapshot):
             continue
@@ -109,9 +107,7 @@ def _still_broken(
 
 
 def _ended(link: Link, snapshot: Snapshot) -> bool:
-    overrides = [snapshot.override_of(end) for end in link]
-    promoted = any(o is not None and o.state is OverrideState.PROMOTED for o in overrides)
-    return promoted or not snapshot.cluster.live.issuperset(link)
+    return any(map(snapshot.promoted_by_override, link)) or not snapshot.cluster.live.issuperset(link)
 
 
 def _seen(was: BrokenLink, context: Context) -> BrokenLink:

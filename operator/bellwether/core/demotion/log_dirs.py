@@ -19,14 +19,14 @@ from bellwether.core.detection.context import Context
 from bellwether.core.detection.findings import fresh
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.flap_damping import stabilization
-from bellwether.core.model.known_good import NOT_YET_GOOD, KnownGood
+from bellwether.core.model.known_good import NOT_YET_GOOD, Good, KnownGood, KnownGoods
 from bellwether.core.model.log_dirs import DemotedLogDir, LogDir, partitions_in
 from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.snapshot import Snapshot
-from bellwether.core.model.undo_record import DemotedBroker, EntryState, Link
+from bellwether.core.model.undo_record import DemotedBroker, EntryState
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection
-from bellwether.core.signals import OverrideState, Reading, Signal, SignalType
+from bellwether.core.signals import Reading, Signal, SignalType
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class LogDirDecisions:
     """The same by partition: brokers whose replica lies in a demoted directory."""
     held: tuple[BrokerHold, ...] = ()
     dwelling: Mapping[int, float] = field(default_factory=dict)
-    known_good: Mapping[LogDir | Link | int, KnownGood] = field(default_factory=dict, compare=False)
+    known_good: KnownGoods = field(default_factory=dict, compare=False)
     """How long each of them is known to be good."""
     to_hold: tuple[int, ...] = ()
     """Brokers of which one directory is slow, and that are held as a whole instead."""
@@ -113,15 +113,14 @@ def _eligible(broker: int, kept: Collection[int], snapshot: Snapshot) -> bool:
 
 def _still_demoted(
     kept: Collection[int], context: Context
-) -> tuple[dict[LogDir, DemotedLogDir], dict[LogDir | Link | int, KnownGood], list[BrokerHold]]:
+) -> tuple[dict[LogDir, DemotedLogDir], KnownGoods, list[BrokerHold]]:
     snapshot = context.snapshot
-    demoted, known_good, held = {}, dict[LogDir | Link | int, KnownGood](), []
+    demoted, known_good, held = {}, dict[Good, KnownGood](), []
     for log_dir, was in sorted(snapshot.record.log_dirs.items()):
-        override = snapshot.override_of(log_dir.broker)
-        promoted = override is not None and override.state is OverrideState.PROMOTED
-        if log_dir.broker in kept or log_dir.broker not in context.verdicts or promoted:
+        broker = log_dir.broker
+        if broker in kept or broker not in context.verdicts or snapshot.promoted_by_override(broker):
             continue  # the broker as a whole is demoted, is gone, or an override lets it lead
-        wait = stabilization(snapshot.flaps.get(log_dir.broker), context.policy)
+        wait = stabilization(snapshot.flaps.get(broker), context.policy)
         good, passing = _seen_good(was, snapshot.signals, context.policy.detection)
         known = snapshot.known_good.get(log_dir, NOT_YET_GOOD).after(good, snapshot.now, wait, passing)
         blocker = return_blocker(context)
@@ -130,7 +129,7 @@ def _still_demoted(
         demoted[log_dir], known_good[log_dir] = was, known
         if good and known.seconds >= wait and blocker is not None:
             text = f"log directory {log_dir.path} is fast again; {blocker.message}"
-            held.append(BrokerHold(log_dir.broker, blocker.reason, text))
+            held.append(BrokerHold(broker, blocker.reason, text))
     return demoted, known_good, held
 
 

@@ -21,7 +21,6 @@ from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import RESTORE_TIMEOUT, Cause
 from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.settings.policy import PromotionWaves
-from bellwether.core.signals import OverrideState
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +101,7 @@ def advance_restorations(context: Context, kept: Collection[int], promoted: Coll
         fresh = {b: r for b, r in fresh.items() if b in continuing or due[b] > waves.skip_up_to_leaders}
     returning, waits = {}, {}
     for broker, wave in sorted({**continuing, **fresh}.items()):
-        override = snapshot.override_of(broker)
-        if override is not None and override.state is OverrideState.PROMOTED:
+        if snapshot.promoted_by_override(broker):
             continue  # an override gives back all leaders at once
         after, wait = _advanced(wave, context)
         if after.share < 100:

@@ -12,6 +12,7 @@ from functools import cached_property
 
 from bellwether.core.detection.findings import Finding, SignalIndex, recent
 from bellwether.core.detection.health_states import Evidence
+from bellwether.core.listing import named
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import BrokenLink, Link
 from bellwether.core.reasons import Reason
@@ -71,7 +72,7 @@ def broken_link(broker: int, index: SignalIndex, evidence: LinkEvidence, known: 
         return None
     peers, signal = evidence.peers(broker), SignalType.REPLICATION_LAG
     if peers:
-        names = _names(peers)
+        names = named(sorted(peers), len(peers))
         text = (
             f"it and {names} do not reach each other: each lags behind the other alone, and keeps up with its other"
             " leaders; acks=all waits on the partitions that they share"
@@ -81,15 +82,11 @@ def broken_link(broker: int, index: SignalIndex, evidence: LinkEvidence, known: 
     left = [b.link for b in known if b.wave is None and b.link.peer(broker) is not None and evidence.well(b.link)]
     if not left:
         return None
-    names = _names(frozenset(peer for link in left if (peer := link.peer(broker)) is not None))
+    far = {end for link in left for end in link if end != broker}
+    names = named(sorted(far), len(far))
     text = (
         f"it and {names} did not reach each other; other brokers lead the partitions that they share, whose leaders"
         " return after the stabilization time without lag between the two"
     )
     change = "the stabilization time without lag between the two"
     return Finding(Evidence.DOUBTFUL, Reason.BROKEN_LINK, text, SEVERITY, change=change, signal=signal)
-
-
-def _names(peers: Iterable[int]) -> str:
-    found = sorted(peers)
-    return f"{'broker' if len(found) == 1 else 'brokers'} {', '.join(map(str, found))}"

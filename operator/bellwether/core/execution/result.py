@@ -8,15 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bellwether.core.model.refusals import Hold
+from bellwether.core.model.strimzi import Blocker
 from bellwether.core.reasons import Reason
-
-
-@dataclass(frozen=True, slots=True)
-class Abort:
-    """Why a run ended before all moves were made."""
-
-    reason: Reason
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +24,7 @@ class ExecutionResult:
     elected: int = 0
     holds: tuple[Hold, ...] = ()
     touched: tuple[Hold, ...] = ()
-    stopped: Abort | None = None
+    stopped: Blocker | None = None
     refused_orders: tuple[Hold, ...] = ()
     refused_elections: tuple[Hold, ...] = ()
 

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from bellwether.core.listing import few
 from bellwether.core.model.cluster import Cluster
 
 DEFAULT_LABEL = "broker"
@@ -40,7 +41,7 @@ HOST_LIMIT = 16
 ADVERTISED_SECONDS, RETRY_SECONDS, READS_AT_ONCE = 3600.0, 300.0, 8
 """Seconds until a broker's settings are read again, until one without an answer is, and how many are asked at once."""
 
-_HOST_LENGTH = 253
+_HOST_LENGTH, _NAMED = 253, 4
 _EVERYWHERE = (":", "0.0.0.0:", "[::]:")
 _LARGEST_ID, _LONGEST_ID = 2**31 - 1, 10
 _REMEDY = "add a label broker with the node id, or allow DescribeConfigs on Cluster to the policy's user"
@@ -221,11 +222,12 @@ def _proven(one: Named, hosts: Hosts, index: _HostIndex) -> Match | frozenset[in
     if strimzi is not None and index.denies(strimzi, one.strimzi):
         return Match(None, "unmatched", f"{one.text} is another pod than the one that broker {strimzi} advertises")
     if len(ids) > 1:
-        return Match(None, "conflict", f"{one.text} states the node ids {_few(ids)}: correct its labels")
+        return Match(None, "conflict", f"{one.text} states the node ids {few(sorted(ids), _NAMED)}: correct its labels")
     agreed = ids if by_host is None else by_host & ids if ids else by_host
     if by_host is not None and not agreed:
-        hosted = f"{one.text} has the host that broker {_few(by_host)} advertises, and states the node id {_few(ids)}"
-        return Match(None, "conflict", f"{hosted}: correct the label")
+        hosted = f"{one.text} has the host that broker {few(sorted(by_host), _NAMED)} advertises"
+        stated = f"states the node id {few(sorted(ids), _NAMED)}"
+        return Match(None, "conflict", f"{hosted}, and {stated}: correct the label")
     if len(agreed) != 1:
         return frozenset(agreed)
     (broker,) = agreed
@@ -245,15 +247,10 @@ def _by_number(one: Named, shared: frozenset[int], settled: Mapping[str, int]) -
         return Match(settled[numbered[0]])
     why = f"{one.text} is not what a broker advertises" if one.text else "no label names a broker"
     if shared:
-        why = f"{one.text} has a host that brokers {_few(shared)} advertise"
+        why = f"{one.text} has a host that brokers {few(sorted(shared), _NAMED)} advertise"
     if numbered is not None:
         why += ", and its number is no proof, as not every broker is matched exactly once by such a number"
     return Match(None, "conflict" if shared else "unmatched", f"{why}: {_REMEDY}")
-
-
-def _few(ids: Iterable[int]) -> str:
-    shown = sorted(ids)
-    return ", ".join(map(str, shown[:4])) + (f" and {len(shown) - 4} more" if len(shown) > 4 else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from bellwether.core.model.log_dirs import LogDir
+from bellwether.core.model.undo_record import Link
+
 MOST_BETWEEN_READS = 10.0
 """Most seconds that count between two good reads: after so long without renewal a signal of probers is stale."""
 
@@ -52,3 +55,7 @@ class KnownGood:
 
 
 NOT_YET_GOOD = KnownGood()
+
+Good = LogDir | Link | int
+"""What may be known to be good: a demoted log directory, a broken link, or the disk of a held broker, by its id."""
+KnownGoods = Mapping[Good, KnownGood]

@@ -12,17 +12,17 @@ from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.fault_tolerance import FaultTolerance
 from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.model.harm_history import HarmHistory
-from bellwether.core.model.known_good import KnownGood
+from bellwether.core.model.known_good import KnownGoods
 from bellwether.core.model.loads import Loads
-from bellwether.core.model.log_dirs import LogDir, Placement
+from bellwether.core.model.log_dirs import Placement
 from bellwether.core.model.maintenance import Maintenance, requests_maintenance, under_maintenance
 from bellwether.core.model.move_cost import MoveCost
 from bellwether.core.model.quarantine_order import RELEASE_AFTER, QuarantineOrder
 from bellwether.core.model.reassignments import ExternalReassignments
 from bellwether.core.model.strimzi import Blocker, Pod, Strimzi
-from bellwether.core.model.undo_record import Link, UndoRecord
+from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.reasons import Reason
-from bellwether.core.signals import Override, Signal
+from bellwether.core.signals import Override, OverrideState, Signal
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Snapshot:
 
     harm_history: HarmHistory = field(default_factory=HarmHistory)
     """What past disturbances in this cluster lost in all."""
-    known_good: Mapping[LogDir | Link | int, KnownGood] = field(default_factory=dict)
+    known_good: KnownGoods = field(default_factory=dict)
     """How long demoted log directories, broken links and disks of held brokers (by id) are known to be good; another
     process starts from 0.
     """
@@ -124,6 +124,11 @@ class Snapshot:
         """Whether a person decides if the broker leads: by an override that is no request for maintenance."""
         override = self.override_of(broker)
         return override is not None and not requests_maintenance(override)
+
+    def promoted_by_override(self, broker: int) -> bool:
+        """Whether a person lets the broker lead, whatever its signals say."""
+        override = self.override_of(broker)
+        return override is not None and override.state is OverrideState.PROMOTED
 
     def override_of(self, broker: int) -> Override | None:
         """The active override of a broker, if any."""

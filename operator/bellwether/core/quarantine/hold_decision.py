@@ -15,16 +15,15 @@ from bellwether.core.detection.context import Context
 from bellwether.core.detection.findings import fresh
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.flap_damping import stabilization
-from bellwether.core.model.known_good import NOT_YET_GOOD, KnownGood
-from bellwether.core.model.log_dirs import LogDir
+from bellwether.core.model.known_good import NOT_YET_GOOD, KnownGood, KnownGoods
 from bellwether.core.model.quarantine_order import RELEASE_AFTER, RENEW_SECONDS, QuarantineOrder
 from bellwether.core.model.refusals import BrokerHold
-from bellwether.core.model.undo_record import DemotedBroker, Link
+from bellwether.core.model.undo_record import DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import AGENT_STALE_AFTER_SECONDS, QUARANTINE_AGENT
 from bellwether.core.settings.harm import STALLED_SECONDS
 from bellwether.core.settings.policy import QuarantineMode
-from bellwether.core.signals import OverrideState, Reading, Signal, SignalType
+from bellwether.core.signals import Reading, Signal, SignalType
 
 HOLD_TIMEOUT_SECONDS = 30.0
 """Seconds after the order in which the agent must hold the broker; otherwise the order ends."""
@@ -53,7 +52,7 @@ class QuarantineDecisions:
     orders: Mapping[int, QuarantineOrder] = field(default_factory=dict)
     not_held: Mapping[int, BrokerHold] = field(default_factory=dict)
     held: frozenset[int] = frozenset()
-    known_good: Mapping[LogDir | Link | int, KnownGood] = field(default_factory=dict, compare=False)
+    known_good: KnownGoods = field(default_factory=dict, compare=False)
     """How long the disks of brokers with an active order are known to be good."""
 
 
@@ -75,9 +74,8 @@ def decide_quarantines(
             orders[broker] = checks.renewed_or_ended(order)
         elif checks.remembered(order):
             orders[broker] = order
-    not_held: dict[int, BrokerHold] = {}
-    held = checks.said_held()
-    known_good: dict[LogDir | Link | int, KnownGood] = {b: checks.known_good(b) for b, o in orders.items() if o.active}
+    not_held, held = dict[int, BrokerHold](), checks.said_held()
+    known_good: KnownGoods = {b: checks.known_good(b) for b, o in orders.items() if o.active}
     if not policy.acts or policy.quarantine.mode is QuarantineMode.OFF:
         return QuarantineDecisions(orders, not_held, held, known_good)
     for broker in checks.candidates(orders, to_hold):
@@ -102,20 +100,14 @@ class Checks(Context):
         cluster = self.snapshot.cluster
         slow = [b for b in self.demoted if b in self.verdicts and self.verdicts[b].slow is not None]
         slow += [b for b in self.demoted if self.freezes(b)]
-        awaited = {b for b in slow if any(cluster.followed_in_sync_by(b))} | set(to_hold) | self._down_and_stalled()
+        # Requests that one with a stalled disk took wait for their clients' time limits, and it comes back to its ISRs
+        # at each moment in which the disk answers.
+        known = cluster.named.difference(self.snapshot.maintenance)
+        down = {b for b, v in self.verdicts.items() if v.state is HealthState.DOWN and b in known and self.stalled(b)}
+        awaited = {b for b in slow if any(cluster.followed_in_sync_by(b))} | set(to_hold) | down
         waiting = [b for b in awaited if b not in orders or not orders[b].active]
-        return sorted(waiting, key=lambda b: (-self.verdicts[b].severity, self._slow_since(b), b))
-
-    def _down_and_stalled(self) -> set[int]:
-        """Brokers that are down with a stalled disk: requests that they took wait for their clients' time limits, and
-        they come back to their ISRs at each moment in which the disk answers.
-        """
-        known = self.snapshot.cluster.named - set(self.snapshot.maintenance)
-        down = {b for b, verdict in self.verdicts.items() if verdict.state is HealthState.DOWN}
-        return {b for b in known & down if self.stalled(b)}
-
-    def _slow_since(self, broker: int) -> datetime:
-        return self.demoted[broker].since if broker in self.demoted else self.verdicts[broker].since
+        since = {b: (self.demoted.get(b) or self.verdicts[b]).since for b in waiting}
+        return sorted(waiting, key=lambda b: (-self.verdicts[b].severity, since[b], b))
 
     def stalled(self, broker: int) -> bool:
         """Whether an append to one of its log directories has not ended for so long that it may never end."""
@@ -159,8 +151,7 @@ class Checks(Context):
     def renewed_or_ended(self, order: QuarantineOrder) -> QuarantineOrder:
         """An active order after this reconcile: renewed, or ended with the reason."""
         now = self.snapshot.now
-        ending = self.ending(order)
-        if ending is not None:
+        if (ending := self.ending(order)) is not None:
             return replace(order, ended_at=now, reason=ending.reason, message=ending.message)
         if order.held_at is not None or self._held(order):
             since = order.held_at or now
@@ -186,11 +177,8 @@ class Checks(Context):
         """Why an active order ends now."""
         broker, now, settings = order.broker, self.snapshot.now, self.policy.quarantine
         if not self.policy.acts or settings.mode is QuarantineMode.OFF:
-            return BrokerHold(
-                broker,
-                Reason.QUARANTINE_ENDED,
-                "quarantine is off in the policy (spec.quarantine.mode), or the policy does not act",
-            )
+            text = "quarantine is off in the policy (spec.quarantine.mode), or the policy does not act"
+            return BrokerHold(broker, Reason.QUARANTINE_ENDED, text)
         if (allowed := self._allowed_to_lead(broker)) is not None:
             return allowed
         # A lowered limit applies to active orders, and an order from before a take-over may name any end.
@@ -198,15 +186,12 @@ class Checks(Context):
         if now >= order.until or not timedelta() <= now - order.since < limit:
             text = f"held for {settings.limit_seconds} s, the limit (spec.quarantine.limitSeconds)"
             return BrokerHold(broker, Reason.QUARANTINE_LIMIT, text)
-        stopping = self._to_be_stopped(broker)
-        if stopping:
-            text = f"{stopping}: a held process cannot end"
-            return BrokerHold(broker, Reason.QUARANTINE_ENDED, text)
+        if stopping := self._to_be_stopped(broker):
+            return BrokerHold(broker, Reason.QUARANTINE_ENDED, f"{stopping}: a held process cannot end")
         about = [s for s in self.snapshot.signals if s.broker == broker and s.type in _ABOUT_HOLDING]
         if any(s.age_seconds is None for s in about):
-            return self.danger(
-                broker
-            )  # this process has not seen their sources renew a Lease yet; the limit bounds the wait
+            # This process has not seen their sources renew a Lease yet; the limit bounds the wait.
+            return self.danger(broker)
         wait = stabilization(self.snapshot.flaps.get(broker), self.policy)
         over = self._disk(broker, 0 if order.freezes else wait)
         if order.freezes and over is not None:
@@ -219,31 +204,25 @@ class Checks(Context):
     def refusal(self, broker: int, orders: Mapping[int, QuarantineOrder]) -> BrokerHold | None:
         """Why a broker that delays ``acks=all`` is not held now; None where it may be."""
         settings, before = self.policy.quarantine, orders.get(broker)
-        other = self._another(orders)
-        if other is not None:
+        if (other := self._another(orders)) is not None:
             text = f"broker {other} is or may be held; only one broker is held at a time"
             return BrokerHold(broker, Reason.ANOTHER_BROKER_UNHEALTHY, text)
         word = self._agent_signal(broker)
         if word is None:
-            return BrokerHold(
-                broker,
-                Reason.AGENT_UNAVAILABLE,
-                "no quarantine agent reports: run bellwether quarantine-agent next to the broker",
-            )
+            text = "no quarantine agent reports: run bellwether quarantine-agent next to the broker"
+            return BrokerHold(broker, Reason.AGENT_UNAVAILABLE, text)
         if word.reading is not Reading.PASSING:
             return BrokerHold(broker, Reason.AGENT_UNAVAILABLE, f"its quarantine agent cannot hold it: {word.message}")
         if before is not None and before.reason != Reason.QUARANTINE_ENDED:
             why = f"{settings.limit_seconds} s after the last quarantine, which ended early"
             return self._pending(broker, (before.ended_at or before.since) + self._cooldown, why, before.message)
-        planned = self.snapshot.maintenance.get(broker)
-        if planned is not None:
+        if (planned := self.snapshot.maintenance.get(broker)) is not None:
             return BrokerHold(broker, planned.reason, f"in maintenance: {planned.message}")
         disk = None if self.freezes(broker) else self._disk(broker, 0)
         return self._allowed_to_lead(broker) or disk or self.danger(broker) or self._pace(broker)
 
     def _allowed_to_lead(self, broker: int) -> BrokerHold | None:
-        override = self.snapshot.override_of(broker)
-        if override is None or override.state is not OverrideState.PROMOTED:
+        if not self.snapshot.promoted_by_override(broker):
             return None
         text = "an override lets it lead (spec.override.state is Promoted)"
         return BrokerHold(broker, Reason.QUARANTINE_ENDED, text)
@@ -270,8 +249,7 @@ class Checks(Context):
 
     def _pace(self, broker: int) -> BrokerHold | None:
         """A slow disk may delay no one: a follower that appends slowly, and keeps up."""
-        delays = self.delays_acks_all(broker)
-        if delays:
+        if delays := self.delays_acks_all(broker):
             return None
         if delays is None:
             text = "whether acks=all waits for it is unknown: its log ends could not be compared with its leaders'"
@@ -303,8 +281,7 @@ class Checks(Context):
         for p in cluster.held_by(broker):
             if p.reassigning:
                 return BrokerHold(broker, Reason.NO_FAULT_TOLERANCE, f"{p.name} is being reassigned")
-            least = minimum.get(p.topic)
-            if least is None:
+            if (least := minimum.get(p.topic)) is None:
                 text = f"min.insync.replicas of topic {p.topic} is not known"
                 return BrokerHold(broker, Reason.NO_EVIDENCE, text)
             others = len(set(p.isr) & cluster.live - {broker})
@@ -361,27 +338,16 @@ class Checks(Context):
     def _agent_failure(self, order: QuarantineOrder) -> BrokerHold | None:
         """Why the agent does not carry out its order, by its own signal."""
         word, waited = self._agent_signal(order.broker), self.snapshot.now - order.since
+        why = ""
         if word is None:
-            return BrokerHold(
-                order.broker,
-                Reason.AGENT_UNAVAILABLE,
-                "its quarantine agent does not report any more; it releases the broker when the order expires",
-            )
-        if word.reading is Reading.UNKNOWN:
-            return BrokerHold(
-                order.broker, Reason.AGENT_UNAVAILABLE, f"its quarantine agent cannot hold it: {word.message}"
-            )
-        if word.reading is Reading.PASSING and word.value == order.number:
-            return BrokerHold(
-                order.broker, Reason.AGENT_UNAVAILABLE, f"its quarantine agent has released it: {word.message}"
-            )
-        if not self._held(order) and (order.held_at is not None or waited > timedelta(seconds=HOLD_TIMEOUT_SECONDS)):
-            return BrokerHold(
-                order.broker,
-                Reason.AGENT_UNAVAILABLE,
-                f"its quarantine agent has not held it within {HOLD_TIMEOUT_SECONDS:.0f} s",
-            )
-        return None
+            why = "its quarantine agent does not report any more; it releases the broker when the order expires"
+        elif word.reading is Reading.UNKNOWN:
+            why = f"its quarantine agent cannot hold it: {word.message}"
+        elif word.reading is Reading.PASSING and word.value == order.number:
+            why = f"its quarantine agent has released it: {word.message}"
+        elif not self._held(order) and (order.held_at is not None or waited > timedelta(seconds=HOLD_TIMEOUT_SECONDS)):
+            why = f"its quarantine agent has not held it within {HOLD_TIMEOUT_SECONDS:.0f} s"
+        return BrokerHold(order.broker, Reason.AGENT_UNAVAILABLE, why) if why else None
 
     def said_held(self) -> frozenset[int]:
         """Brokers whose agents report, with a fresh signal, that they hold them, by whatever order."""

@@ -7,8 +7,8 @@ None where nothing waits. Called by ``policy_conditions``. ``docs/placement/coex
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
+from bellwether.core.listing import few, named
 from bellwether.core.model.refusals import Hold
 from bellwether.core.model.strimzi import Blocker
 from bellwether.core.planning.plan import Plan
@@ -18,25 +18,17 @@ from bellwether.core.rebalance.rebalance_waves import WaveResult
 NAMED = 3
 """How many partitions or brokers a message names for each reason."""
 
-EXTERNAL_REASONS = (
-    Reason.EXTERNAL_OPERATION,
-    Reason.REASSIGNING,
-    Reason.ORDER_OVERWRITTEN,
-)
+EXTERNAL_REASONS = (Reason.EXTERNAL_OPERATION, Reason.REASSIGNING, Reason.ORDER_OVERWRITTEN)
 """Reasons of external operations, the most far-reaching first."""
-
-
-class ExternalWait(NamedTuple):
-    """The most far-reaching reason, and what waits for which operation."""
-
-    reason: Reason
-    message: str
 
 
 def waiting_for_external_operations(
     plan: Plan, held: Iterable[Hold], progress: WaveResult | None, operation: Blocker | None = None
-) -> ExternalWait | None:
-    """What waits for external operations, if anything does. ``operation`` is the operation in progress, to name it."""
+) -> Blocker | None:
+    """The most far-reaching reason, and what waits for which operation; None if nothing does.
+
+    ``operation`` is the operation in progress, to name it.
+    """
     partitions: dict[Reason, list[Hold]] = {}
     for hold in held:
         if hold.reason in EXTERNAL_REASONS:
@@ -52,24 +44,18 @@ def waiting_for_external_operations(
             found.append((reason, f"{reason}: {', '.join(waits)}{case}"))
     if not found:
         return None
-    return ExternalWait(found[0][0], "; ".join(text for _, text in found))
+    return Blocker(found[0][0], "; ".join(text for _, text in found))
 
 
 def _brokers(plan: Plan, reason: Reason) -> Iterable[str]:
     brokers = {h.broker for h in plan.decisions.held if h.reason is reason}
     brokers |= {b for b, wait in plan.decisions.waits.items() if wait.reason is reason}
     if brokers:
-        noun = "broker" if len(brokers) == 1 else "brokers"
-        yield f"{noun} {_some([str(b) for b in sorted(brokers)])}"
+        yield named(sorted(brokers), NAMED)
 
 
 def _partitions(held: Sequence[Hold]) -> Iterable[str]:
     if held:
         first = sorted((h.topic, h.key.partition) for h in held)
         noun = "partition" if len(held) == 1 else "partitions"
-        yield f"{len(held)} {noun} ({_some([f'{topic}-{index}' for topic, index in first])})"
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{', '.join(names[:NAMED])}{more}"
+        yield f"{len(held)} {noun} ({few([f'{topic}-{index}' for topic, index in first], NAMED)})"

@@ -15,6 +15,7 @@ from bellwether.core.detection.findings import recent
 from bellwether.core.detection.producer_acks import producer_acks_condition
 from bellwether.core.doctor.risks import RiskSummary
 from bellwether.core.execution.result import ExecutionResult
+from bellwether.core.listing import named
 from bellwether.core.model.loads import loads_missing_message
 from bellwether.core.model.refusals import Hold
 from bellwether.core.model.strimzi import Blocker
@@ -24,7 +25,7 @@ from bellwether.core.rebalance.rebalance_waves import WaveResult
 from bellwether.core.reporting.broker_report import BrokerReport
 from bellwether.core.reporting.external_operations import waiting_for_external_operations
 from bellwether.core.reporting.placement_conditions import placement_conditions
-from bellwether.core.reporting.readiness import PolicyState, named, ready
+from bellwether.core.reporting.readiness import PolicyState, ready
 from bellwether.core.signals import Reading, SignalType
 
 

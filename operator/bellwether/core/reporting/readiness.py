@@ -16,6 +16,7 @@ from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.doctor.risks import OFFLINE, Risk, RiskSummary
 from bellwether.core.execution.result import ExecutionResult
+from bellwether.core.listing import NAMED, named
 from bellwether.core.model.loads import measured_at_suffix
 from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.undo_record import Link
@@ -24,9 +25,6 @@ from bellwether.core.reasons import Reason
 from bellwether.core.reporting.broker_report import BrokerReport
 from bellwether.core.reporting.topic_impact import CLIENTS_SUFFER
 from bellwether.core.settings.policy import Policy
-
-NAMED = 5
-"""How many brokers a message names; the others are counted."""
 
 MESSAGE_LIMIT = 1024
 
@@ -278,16 +276,13 @@ def _demoted(state: PolicyState) -> Finding | None:
     if demoted:
         reasons = dict.fromkeys(b.demoted.reason for b in demoted if b.demoted is not None)
         texts.append(f"{named([b.broker for b in demoted])} {_is(demoted)} demoted ({', '.join(reasons)})")
-        idle = [b for b in demoted if _kept_by_a_person(b) and b.verdict.state is HealthState.HEALTHY]
+        by_person = [b for b in demoted if b.demoted is not None and b.demoted.by_person]
+        idle = [b for b in by_person if b.verdict.state is HealthState.HEALTHY]
         if idle:
             texts.append(f"{named([b.broker for b in idle])} {_is(idle)} healthy and demoted by a person")
     if partly := [b for b in state.brokers if any(one.acts for one in b.log_dirs)]:
         texts.append(f"log directories of {named([b.broker for b in partly])} are demoted ({Reason.LOG_DIR_SLOW})")
     return Finding(Reason.BROKER_DEMOTED, "; ".join(texts)) if texts else None
-
-
-def _kept_by_a_person(report: BrokerReport) -> bool:
-    return report.demoted is not None and report.demoted.by_person
 
 
 RANKS: tuple[Callable[[PolicyState], Finding | None], ...] = (
@@ -337,10 +332,3 @@ def _is(brokers: list[BrokerReport]) -> str:
 
 def _mode(state: PolicyState) -> str:
     return "suspended (spec.suspend)" if state.policy.suspend else "mode Observe"
-
-
-def named(brokers: Iterable[int]) -> str:
-    """Brokers by id, at most five of them."""
-    ids = [str(b) for b in brokers]
-    more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
-    return f"{'broker' if len(ids) == 1 else 'brokers'} {', '.join(ids[:NAMED])}{more}"

@@ -9,8 +9,9 @@ import pytest
 from bellwether.controllers.reporting.events import NOTES_SHOWN, News, news, of_run
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.execution.recovery import RecoveryNote
-from bellwether.core.execution.result import Abort, ExecutionResult
+from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.refusals import BrokerHold
+from bellwether.core.model.strimzi import Blocker
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.lifecycle import RebalanceRun, RunState
@@ -133,7 +134,7 @@ def test_moved_leaders_are_news_of_the_policy():
 
 
 def test_a_stopped_run_is_a_warning():
-    stopped = said(policy=ENFORCE, result=ExecutionResult(stopped=Abort(Reason.NO_ANSWER, "no answer in 2 s")))
+    stopped = said(policy=ENFORCE, result=ExecutionResult(stopped=Blocker(Reason.NO_ANSWER, "no answer in 2 s")))
     assert told(WELL, stopped) == [("NoAnswer", None, True)]
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.refusals import BrokerHold, Hold, Refusal
+from bellwether.core.model.strimzi import Blocker
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.rebalance_waves import WaveResult
@@ -33,12 +34,12 @@ def test_what_is_held_for_the_clusters_own_state_waits_for_nobody(reason: Reason
 @pytest.mark.parametrize("reason", EXTERNAL_REASONS)
 def test_partitions_that_wait_are_counted_and_a_few_are_named(reason: Reason):
     found = waiting_for_external_operations(Plan(), [hold(reason, index=i) for i in (7, 2, 4, 1)], None)
-    assert found == (reason, f"{reason}: 4 partitions (orders-1, orders-2, orders-4 and 1 more)")
+    assert found == Blocker(reason, f"{reason}: 4 partitions (orders-1, orders-2, orders-4 and 1 more)")
 
 
 @pytest.mark.parametrize("reason", EXTERNAL_REASONS)
 def test_brokers_that_wait_are_named(reason: Reason):
-    assert waiting_for_external_operations(brokers(reason, 3), [], None) == (reason, f"{reason}: broker 3")
+    assert waiting_for_external_operations(brokers(reason, 3), [], None) == Blocker(reason, f"{reason}: broker 3")
     found = waiting_for_external_operations(brokers(reason, *range(9)), [], None)
     assert found is not None
     assert found.message == f"{reason}: brokers 0, 1, 2 and 6 more"
@@ -46,7 +47,7 @@ def test_brokers_that_wait_are_named(reason: Reason):
 
 def test_a_load_plan_that_waits_is_named():
     progress = WaveResult(record(), waits=Refusal(Reason.EXTERNAL_OPERATION, "annotated"))
-    assert waiting_for_external_operations(Plan(), [], progress) == (
+    assert waiting_for_external_operations(Plan(), [], progress) == Blocker(
         Reason.EXTERNAL_OPERATION,
         "ExternalOperation: the next wave of the load plan",
     )
@@ -58,7 +59,7 @@ def test_the_most_far_reaching_comes_first_and_the_others_follow():
     found = waiting_for_external_operations(
         brokers(Reason.EXTERNAL_OPERATION, 1), [hold(Reason.ORDER_OVERWRITTEN), hold(Reason.REASSIGNING, "logs")], None
     )
-    assert found == (
+    assert found == Blocker(
         Reason.EXTERNAL_OPERATION,
         "ExternalOperation: broker 1; Reassigning: 1 partition (logs-0); OrderOverwritten: 1 partition (orders-0)",
     )

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.execution.result import Abort, ExecutionResult
+from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.cluster import Partition
 from bellwether.core.model.loads import LOADS_PENDING, Loads
 from bellwether.core.model.refusals import BrokerHold, Hold
+from bellwether.core.model.strimzi import Blocker
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
@@ -61,7 +62,7 @@ def hold(index: int = 0, reason: Reason = Reason.ONLY_REPLICA, topic: str = "ord
         pytest.param(
             ENFORCE,
             Plan((move(),)),
-            ExecutionResult(stopped=Abort(Reason.NO_ANSWER, "no answer in 2 s")),
+            ExecutionResult(stopped=Blocker(Reason.NO_ANSWER, "no answer in 2 s")),
             (True, Reason.NO_ANSWER),
             (False, Reason.NO_ANSWER),
             id="stopped",

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from bellwether.core.doctor.risks import Risk
-from bellwether.core.execution.result import Abort, ExecutionResult
+from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.refusals import BrokerHold, Hold
+from bellwether.core.model.strimzi import Blocker
 from bellwether.core.planning.plan import Plan
 from bellwether.core.planning.preferred_election import LastRun, PreferredElectionStatus
 from bellwether.core.reasons import Reason
@@ -302,7 +303,7 @@ def test_partitions_without_a_leader_are_counted(metrics: OperatorMetrics):
 
 
 def test_a_run_that_stopped_is_counted_by_its_reason(metrics: OperatorMetrics):
-    ended(metrics, said(policy=ENFORCE, result=ExecutionResult(stopped=Abort(Reason.NO_ANSWER, "x"))))
+    ended(metrics, said(policy=ENFORCE, result=ExecutionResult(stopped=Blocker(Reason.NO_ANSWER, "x"))))
     assert value(metrics, "executions_aborted_total", reason="NoAnswer") == 1
 
 
