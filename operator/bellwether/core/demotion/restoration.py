@@ -143,16 +143,12 @@ def _long_down(snapshot: Snapshot, verdicts: Mapping[int, Verdict], waves: Promo
 
 
 def _beginning(broker: int, snapshot: Snapshot, long_down: Collection[int]) -> ReturningBroker:
-    demoted = snapshot.record.demoted.get(broker)
+    demoted, trigger = snapshot.record.demoted.get(broker), RestorationTrigger.RELEASED
     if broker in long_down:
-        coming = RestorationTrigger.RESTARTED
-    else:
-        coming = (
-            RestorationTrigger.RECOVERED
-            if demoted is not None and demoted.cause is Cause.SIGNALS
-            else RestorationTrigger.RELEASED
-        )
-    return ReturningBroker(broker, 0, snapshot.now, snapshot.now, coming)
+        trigger = RestorationTrigger.RESTARTED
+    elif demoted is not None and demoted.cause is Cause.SIGNALS:
+        trigger = RestorationTrigger.RECOVERED
+    return ReturningBroker(broker, 0, snapshot.now, snapshot.now, trigger)
 
 
 def _leaders_due(brokers: Collection[int], context: Context) -> dict[int, float]:
@@ -171,7 +167,7 @@ def _leaders_due(brokers: Collection[int], context: Context) -> dict[int, float]
 
 def _advanced(wave: ReturningBroker, context: Context) -> tuple[ReturningBroker, WaveBlocker | None]:
     """The broker in its next wave; or in this one, with the first reason why the next may not come now."""
-    wait = _not_healthy(wave, context) or _others_at_work(context) or _too_soon(wave, context)
+    wait = _not_healthy(wave, context) or _too_soon(wave, context)
     if wait is not None:
         return wave, wait
     leaders = [p for p in context.managed.partitions if wave.broker in eligible_leaders(p, context)]
@@ -200,17 +196,13 @@ def _not_healthy(wave: ReturningBroker, context: Context) -> WaveBlocker | None:
     return WaveBlocker(verdict.reason, f"it is {verdict.state}: {verdict.message}")
 
 
-def _others_at_work(context: Context) -> WaveBlocker | None:
-    busy = context.deferral
-    return WaveBlocker(busy.reason, busy.message) if busy is not None else None
-
-
 def _too_soon(wave: ReturningBroker, context: Context) -> WaveBlocker | None:
+    """What others do, and the pause after the last wave."""
+    if (busy := context.deferral) is not None:
+        return WaveBlocker(busy.reason, busy.message)
     pause = context.policy.promotion.waves.pause_seconds
-    if wave.share == 0:
-        return None
     left = pause - (context.snapshot.now - wave.waved_at).total_seconds()
-    if left <= 0:
+    if wave.share == 0 or left <= 0:
         return None
     return WaveBlocker(Reason.RESTORING_IN_WAVES, f"{pause} s between waves", left)
 
@@ -219,23 +211,12 @@ def _out_of_sync(
     wave: ReturningBroker, after: ReturningBroker, leaders: Iterable[Partition], context: Context
 ) -> WaveBlocker | None:
     """Partitions of the next wave must be in sync; with a timeout, as one lost log directory would block all others."""
-    if _overdue(wave, context):
+    apart = (p for p in leaders if wave.broker in p.replicas and wave.broker not in p.isr and not p.reassigning)
+    behind = [p.name for p in apart if wave.withholds(p.key) and not after.withholds(p.key)]
+    if not behind or _overdue(wave, context):
         return None
-    broker = wave.broker
-    behind = [
-        p.name
-        for p in leaders
-        if broker not in p.isr
-        and broker in p.replicas
-        and not p.reassigning
-        and wave.withholds(p.key)
-        and not after.withholds(p.key)
-    ]
-    if not behind:
-        return None
-    return WaveBlocker(
-        Reason.PREFERRED_NOT_IN_ISR, f"not in the ISR of {len(behind)} partitions, for example {behind[0]}"
-    )
+    text = f"not in the ISR of {len(behind)} partitions, for example {behind[0]}"
+    return WaveBlocker(Reason.PREFERRED_NOT_IN_ISR, text)
 
 
 def _overdue(wave: ReturningBroker, context: Context) -> bool:

@@ -7,27 +7,25 @@ canary adds evidence and no verdict. The other brokers' canaries decide whose fa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from bellwether.core.detection.findings import (
     EvidenceItem,
     Finding,
     SignalIndex,
     agreed,
     below_cost,
-    evidence_item,
     lost_seconds,
     ongoing,
     passing,
     quorum,
     shared_cause,
+    vantage_items,
 )
 from bellwether.core.detection.harm_weighing import Weighing, weigh
 from bellwether.core.detection.health_states import Evidence
 from bellwether.core.model.harm_history import HarmCause
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.harm import SHARED_RATIO
-from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.core.signals import Reading, SignalType
 
 CANARY_SEVERITY = 4
 
@@ -40,7 +38,8 @@ def canary(broker: int, index: SignalIndex, reached: Finding | None, *, asked: b
     said = index.about(broker, SignalType.CANARY)
     if not said and not asked:
         return None
-    facts, words = _facts(said, index), index.canary(broker)
+    patience, words = index.detection.canary.stale_after_seconds, index.canary(broker)
+    facts = vantage_items(said, patience, index.canary_vantages, lambda signal: signal.source in index.canary_blind)
     failing = sorted((s for s in words if s.reading is Reading.FAILING), key=lambda s: s.source)
     total = len(index.canary_vantages)
     need = quorum(total)
@@ -90,17 +89,3 @@ def _weighed(
         return shared_cause(text, facts, change, SignalType.CANARY)
     change = "five seconds of requests within the objectives, or its peers' probes losing as much"
     return Finding(Evidence.BAD, Reason.CANARY_FAILING, text, CANARY_SEVERITY, facts, change)
-
-
-def _ignored(signal: Signal, index: SignalIndex) -> str:
-    """Why a vantage does not count; empty if it does."""
-    if signal.source not in index.canary_vantages:
-        return "the policy does not name this vantage"
-    if signal.source in index.canary_blind:
-        return "every broker fails from this vantage, so the vantage itself has failed"
-    return ""
-
-
-def _facts(said: Sequence[Signal], index: SignalIndex) -> tuple[EvidenceItem, ...]:
-    patience = index.detection.canary.stale_after_seconds
-    return tuple([evidence_item(s, patience, _ignored(s, index)) for s in said])

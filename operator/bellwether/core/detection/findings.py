@@ -7,7 +7,7 @@ figure that changes without a new signal, so the same input gives the same bytes
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -162,9 +162,7 @@ class SignalIndex:
     @cached_property
     def vantages(self) -> tuple[str, ...]:
         """Vantages that form the quorum: the configured ones, otherwise every vantage that has reported."""
-        if self.detection.reachability.vantages:
-            return tuple(sorted(self.detection.reachability.vantages))
-        return tuple(sorted({s.source for said in self._of_type(SignalType.EXTERNAL_REACHABILITY) for s in said[1]}))
+        return self._vantages(SignalType.EXTERNAL_REACHABILITY)
 
     @cached_property
     def blind(self) -> frozenset[str]:
@@ -195,9 +193,9 @@ class SignalIndex:
 
     def vantages_heard(self, broker: int) -> list[Signal]:
         """Fresh signals of the vantages that count about a broker."""
-        patience, named = self.detection.reachability.stale_after_seconds, self.vantages
-        counted = [s for s in self.about(broker, SignalType.EXTERNAL_REACHABILITY) if s.source in named]
-        return [s for s in counted if s.source not in self.blind and fresh(s, patience)]
+        patience, counted = self.detection.reachability.stale_after_seconds, {*self.vantages} - self.blind
+        said = self.about(broker, SignalType.EXTERNAL_REACHABILITY)
+        return [s for s in said if s.source in counted and fresh(s, patience)]
 
     def disks_heard(self, broker: int) -> list[Signal]:
         """Fresh signals of a broker's log directories, of writes and of reads."""
@@ -215,9 +213,7 @@ class SignalIndex:
     @cached_property
     def canary_vantages(self) -> tuple[str, ...]:
         """Vantages of the canary: the configured ones, otherwise every vantage whose canary has reported."""
-        if self.detection.reachability.vantages:
-            return self.vantages
-        return tuple(sorted({s.source for said in self._of_type(SignalType.CANARY) for s in said[1]}))
+        return self._vantages(SignalType.CANARY)
 
     @cached_property
     def canary_blind(self) -> frozenset[str]:
@@ -226,9 +222,8 @@ class SignalIndex:
 
     def canary(self, broker: int) -> list[Signal]:
         """Fresh signals of the canary about a broker, of the vantages that count."""
-        patience, named = self.detection.canary.stale_after_seconds, self.canary_vantages
-        counted = [s for s in self.about(broker, SignalType.CANARY) if s.source in named]
-        return [s for s in counted if s.source not in self.canary_blind and fresh(s, patience)]
+        patience, counted = self.detection.canary.stale_after_seconds, {*self.canary_vantages} - self.canary_blind
+        return [s for s in self.about(broker, SignalType.CANARY) if s.source in counted and fresh(s, patience)]
 
     @cached_property
     def canary_harm(self) -> SecondsByBroker:
@@ -236,6 +231,10 @@ class SignalIndex:
         need = quorum(len(self.canary_vantages))
         heard = {broker: self.canary(broker) for broker in self.snapshot.cluster.live}
         return SecondsByBroker({b: agreed(words, need) for b, words in heard.items() if len(words) >= need > 0})
+
+    def _vantages(self, type_: str) -> tuple[str, ...]:
+        seen = {s.source for _, said in self._of_type(type_) for s in said}
+        return tuple(sorted(self.detection.reachability.vantages or seen))
 
     def _blind(self, type_: str) -> frozenset[str]:
         """Sources from which two live brokers or more fail, and none passes; Unknown is neither."""
@@ -343,6 +342,18 @@ def fresh(signal: Signal, stale_after_seconds: float) -> bool:
 def recent(signal: Signal, stale_after_seconds: float) -> bool:
     """Whether a signal's source was renewed recently enough, whatever it reports."""
     return signal.age_seconds is not None and signal.age_seconds <= stale_after_seconds
+
+
+def vantage_items(
+    said: Iterable[Signal], stale_after_seconds: float, counted: Collection[str], failed: Callable[[Signal], bool]
+) -> tuple[EvidenceItem, ...]:
+    """Signals of vantages as evidence items: only vantages that are ``counted`` and have not ``failed`` count."""
+    items = []
+    for signal in said:
+        why = "every broker fails from this vantage, so the vantage itself has failed" if failed(signal) else ""
+        why = why if signal.source in counted else "the policy does not name this vantage"
+        items.append(evidence_item(signal, stale_after_seconds, why))
+    return tuple(items)
 
 
 def evidence_item(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from bellwether.core.detection.findings import (
     EvidenceItem,
@@ -22,6 +23,7 @@ from bellwether.core.detection.findings import (
     passing,
     quorum,
     recent,
+    vantage_items,
     worst,
 )
 from bellwether.core.detection.harm import PROBES_LOST, lost_words
@@ -60,18 +62,15 @@ def reachability(broker: int, index: SignalIndex, fencing_seconds: float, past: 
     Vantages that fail at different listeners do not agree; the worst finding counts, and names its listeners.
     """
     said = index.about(broker, SignalType.EXTERNAL_REACHABILITY)
-    facts = _facts(said, index, index.detection.reachability.stale_after_seconds)
+    patience = index.detection.reachability.stale_after_seconds
+    facts = vantage_items(said, patience, index.vantages, index.reaches_no_broker)
     views = index.listeners if any(s.failing_listeners for s in said) else {}
     if not views:
-        return _at_one_listener(broker, index, fencing_seconds, past, facts)
-    failing = {
-        name: [s.source for s in view.vantages_heard(broker) if s.reading is Reading.FAILING]
-        for name, view in views.items()
-    }
-    findings = {
-        name: _at_one_listener(broker, views[name], fencing_seconds, past, facts)
-        for name in sorted(views, key=lambda name: (-len(failing[name]), name))
-    }
+        return _judged(_View.of(broker, index, past, facts), fencing_seconds)
+    seen = {name: _View.of(broker, view, past, facts) for name, view in views.items()}
+    failing = {name: [s.source for s in view.failing] for name, view in seen.items()}
+    order = sorted(seen, key=lambda name: (-len(failing[name]), name))
+    findings = {name: _judged(seen[name], fencing_seconds) for name in order}
     found = worst(findings.values())
     if found.evidence is Evidence.GOOD:
         return found
@@ -81,16 +80,41 @@ def reachability(broker: int, index: SignalIndex, fencing_seconds: float, past: 
     return found._replace(message=f"{named}: {found.message}")
 
 
-def _at_one_listener(
-    broker: int,
-    index: SignalIndex,
-    fencing_seconds: float,
-    past: ReachabilityHistory,
-    facts: tuple[EvidenceItem, ...],
-) -> Finding:
-    words = index.vantages_heard(broker)
-    failing = sorted([s for s in words if s.reading is Reading.FAILING], key=lambda s: s.source)
-    total, need = len(index.vantages), quorum(len(index.vantages))
+class _View(NamedTuple):
+    """What the vantages say of one broker, at one listener or at all: the fresh ``words`` and, by source, those of them
+    that are ``failing``; ``need`` of ``total`` vantages are a quorum.
+    """
+
+    broker: int
+    signals: SignalIndex
+    past: ReachabilityHistory
+    facts: tuple[EvidenceItem, ...]
+    words: Sequence[Signal]
+    failing: Sequence[Signal]
+    total: int
+    need: int
+
+    @classmethod
+    def of(cls, broker: int, index: SignalIndex, past: ReachabilityHistory, facts: tuple[EvidenceItem, ...]) -> _View:
+        """The view of an index."""
+        words, total = index.vantages_heard(broker), len(index.vantages)
+        failing = sorted([s for s in words if s.reading is Reading.FAILING], key=lambda s: s.source)
+        return cls(broker, index, past, facts, words, failing, total, quorum(total))
+
+    @property
+    def unreachable(self) -> str:
+        """From where it is not reached, and why."""
+        of = f"({len(self.failing)} of {self.total} vantages)"
+        return f"unreachable from {_names(self.failing)} {of}{_why(self.failing)}"
+
+    def doubtful(self, reason: Reason, text: str, change: str) -> Finding:
+        """A finding that makes the broker Suspect, with what its requests break at."""
+        cause = main_cause(self.failing)
+        return Finding(Evidence.DOUBTFUL, reason, text, facts=self.facts, change=change, cause=cause)
+
+
+def _judged(view: _View, fencing_seconds: float) -> Finding:
+    broker, index, past, facts, words, failing, total, need = view
     quiet = len(words) == len(failing) > 0 and no_external_clients(broker, index)
     unreachable = len(failing) + quiet >= need > 0
     # A quorum agrees on what the vantage lost that lost least of those that it needs.
@@ -101,31 +125,25 @@ def _at_one_listener(
     weighed = weigh(agreed, broker, index, HarmCause.REACHABILITY, ongoing=going_on, disputed=bool(reaching))
     if agreeing is not None and agreeing.harm is not None:
         weighed = replace(weighed, earlier_seconds=agreeing.harm.earlier_seconds)
-    if (frozen := _freezing(broker, words, weighed if unreachable else None, index, past)) is not None:
-        return frozen._replace(facts=facts)
+    if (frozen := _freezing(view, weighed if unreachable else None)) is not None:
+        return frozen
     undisputed = replace(weighed, disputed=False)
     if unreachable and not undisputed.worth_moving:
-        return _below_cost(broker, failing, total, weighed, index, facts)
+        return _below_cost(view, weighed)
+    refused = f"{_names(failing)} of {total} vantages cannot reach it{_why(failing)}"
     if reaching and not (weighed.worth_moving and _answers_inside(failing)):
-        refused = f"{_names(failing)} of {total} vantages cannot reach it{_why(failing)}"
         text = f"{refused}, and {_names(reaching)} can; {_lost(weighed)}"
         change = f"{weighed.change}, one more vantage failing or fewer as well"
-        cause = main_cause(failing)
-        return Finding(Evidence.DOUBTFUL, Reason.VANTAGE_CONFLICT, text, facts=facts, change=change, cause=cause)
+        return view.doubtful(Reason.VANTAGE_CONFLICT, text, change)
     if unreachable:
-        found = _unreachable(
-            broker, failing, total, index, fencing_seconds, past, undisputed, quiet=len(failing) < need
-        )
+        found = _unreachable(view, fencing_seconds, undisputed)
         change = f"fewer than {need} of {total} vantages failing"
         return found._replace(facts=facts, change=found.change or change, cause=main_cause(failing))
     if len(words) < need or not words:
-        return _too_few(broker, words, failing, need, index, facts)
+        return _too_few(view)
     if failing:
-        others = _others(broker, words, index)
-        text = f"{_names(failing)} of {total} vantages cannot reach it{_why(failing)}, {need} are needed{others}"
         change = f"{need} vantages failing makes it Sick, none failing makes it Healthy"
-        cause = main_cause(failing)
-        return Finding(Evidence.DOUBTFUL, Reason.VANTAGES_DISAGREE, text, facts=facts, change=change, cause=cause)
+        return view.doubtful(Reason.VANTAGES_DISAGREE, f"{refused}, {need} are needed{_others(view)}", change)
     slow = sorted([s for s in words if s.cause is UnreachableCause.SLOW], key=lambda s: s.source)
     if len(slow) >= need:
         text = f"slow from {_names(slow)} ({len(slow)} of {total} vantages){_why(slow)}; no request of theirs is lost"
@@ -136,16 +154,10 @@ def _at_one_listener(
     return passing(facts, change)
 
 
-def _too_few(
-    broker: int,
-    words: Sequence[Signal],
-    failing: Sequence[Signal],
-    need: int,
-    index: SignalIndex,
-    facts: tuple[EvidenceItem, ...],
-) -> Finding:
+def _too_few(view: _View) -> Finding:
     """Fewer vantages than the quorum have fresh evidence: what those say that have, and which are missing."""
-    total, need = len(index.vantages), max(need, 1)
+    broker, index, _, facts, words, failing, total, need = view
+    need = max(need, 1)
     seen = {s.source for s in words}
     missing = [v for v in index.vantages if v not in seen]
     text = f"{len(words)} of {total} vantages have fresh evidence, {need} are needed"
@@ -186,9 +198,7 @@ def _why_missing(broker: int, missing: Sequence[str], index: SignalIndex) -> tup
     return ", ".join(problems), ", ".join(remedies)
 
 
-def _freezing(
-    broker: int, words: Sequence[Signal], lost: Weighing | None, index: SignalIndex, past: ReachabilityHistory
-) -> Finding | None:
+def _freezing(view: _View, lost: Weighing | None) -> Finding | None:
     """The finding that a broker is freezing: gaps in which no listener answered have cost as much as a move, and a part
     of them is over. Suspect until they have cost as much.
 
@@ -196,7 +206,8 @@ def _freezing(
     and its silence is no news. A gap that Kafka explains is a restart, and one gap alone is left to Kafka's fencing.
     ``lost`` is set while a quorum fails.
     """
-    now, need = index.snapshot.now, quorum(len(index.vantages))
+    broker, index, past, facts, words, _, _, need = view
+    now = index.snapshot.now
     if len(words) < need or (past.away is not None and now - past.away < FORGOTTEN_AFTER):
         return None
     frozen = sorted((s.harm.frozen_seconds if s.harm is not None else 0.0 for s in words), reverse=True)[need - 1]
@@ -214,25 +225,18 @@ def _freezing(
             f" collection, CPU limits and its host); {PROBES_LOST} more than {weighed.limit_seconds:.1f} s, and"
             f" {weighed}"
         )
-        return Finding(Evidence.BAD, Reason.FREEZING, text, UNREACHABLE_SEVERITY, change=change)
+        return Finding(Evidence.BAD, Reason.FREEZING, text, UNREACHABLE_SEVERITY, facts, change)
     text = f"it did not answer for seconds, less than a minute ago: {silent}; {weighed}"
-    return below_cost(text, (), f"{change}; {weighed.change}", SignalType.EXTERNAL_REACHABILITY)
+    return below_cost(text, facts, f"{change}; {weighed.change}", SignalType.EXTERNAL_REACHABILITY)
 
 
-def _below_cost(
-    broker: int,
-    failing: Sequence[Signal],
-    total: int,
-    weighed: Weighing,
-    index: SignalIndex,
-    facts: tuple[EvidenceItem, ...],
-) -> Finding:
+def _below_cost(view: _View, weighed: Weighing) -> Finding:
     """A quorum fails, and its probes have lost less than a move costs."""
-    if not weighed.noticeable and broker not in index.snapshot.record.demoted:
-        return passing(facts, f"probes losing {weighed.limit_seconds:.1f} s: {weighed}")
-    text = f"{_unreachable_from(failing, total)}; {_lost(weighed)}"
+    if not weighed.noticeable and view.broker not in view.signals.snapshot.record.demoted:
+        return passing(view.facts, f"probes losing {weighed.limit_seconds:.1f} s: {weighed}")
+    text = f"{view.unreachable}; {_lost(weighed)}"
     change = f"{weighed.change}, five seconds of answers Healthy"
-    return below_cost(text, facts, change, SignalType.EXTERNAL_REACHABILITY, main_cause(failing))
+    return below_cost(text, view.facts, change, SignalType.EXTERNAL_REACHABILITY, main_cause(view.failing))
 
 
 def _lost(weighed: Weighing) -> str:
@@ -280,20 +284,11 @@ def no_external_clients(broker: int, index: SignalIndex) -> bool:
     return 2 * index.brokers_with_clients > len(seen) - 1
 
 
-def _unreachable(
-    broker: int,
-    failing: Sequence[Signal],
-    total: int,
-    index: SignalIndex,
-    fencing_seconds: float,
-    past: ReachabilityHistory,
-    weighed: Weighing,
-    *,
-    quiet: bool,
-) -> Finding:
+def _unreachable(view: _View, fencing_seconds: float, weighed: Weighing) -> Finding:
     """A quorum cannot reach the broker from outside; the control shows whether the broker or the path is at fault."""
-    said = _unreachable_from(failing, total)
-    if quiet:
+    broker, index, past, _, _, failing, _, need = view
+    said = view.unreachable
+    if len(failing) < need:
         said += " and its own socket table shows no external client"
     now = index.snapshot.now
     if _answers_inside(failing):
@@ -306,14 +301,13 @@ def _unreachable(
             text = f"{said}; it is in controlled shutdown: it has left every ISR and has no leaders to move"
             change = "its return to an ISR, or Kafka fencing it"
             return Finding(Evidence.DOUBTFUL, Reason.RESTARTING, text, change=change)
-        text = f"{said}; its internal listener answers; {weighed if _unmeasured(failing) else _lost(weighed)}"
+        measured = any(s.harm is not None for s in failing)
+        text = f"{said}; its internal listener answers; {_lost(weighed) if measured else weighed}"
         return Finding(Evidence.BAD, Reason.EXTERNALLY_UNREACHABLE, text, UNREACHABLE_SEVERITY)
     confirmed = any(s.control is Reading.FAILING for s in failing)
     patience = timedelta(seconds=fencing_seconds)
-    if past.reason is Reason.NOT_FENCED_IN_TIME:
-        overdue = True
-    else:
-        overdue = past.since is not None and past.reason is Reason.UNREACHABLE and now - past.since >= patience
+    waited = past.since is not None and past.reason is Reason.UNREACHABLE and now - past.since >= patience
+    overdue = waited or past.reason is Reason.NOT_FENCED_IN_TIME
     if confirmed and (stalled := _stalled_unfenced(broker, index)):
         text = f"{said}, and its internal listener fails; {stalled}"
         change = "its internal listener answering, or that append ending"
@@ -325,12 +319,8 @@ def _unreachable(
         return Finding(Evidence.BAD, Reason.NOT_FENCED_IN_TIME, text, UNFENCED_SEVERITY)
     change = f"its internal listener answering, Kafka fencing it, or {fencing_seconds:g} s passing"
     if confirmed:
-        return Finding(
-            Evidence.GONE,
-            Reason.UNREACHABLE,
-            f"{said}, and its internal listener fails; waiting for the controller to fence it",
-            change=change,
-        )
+        text = f"{said}, and its internal listener fails; waiting for the controller to fence it"
+        return Finding(Evidence.GONE, Reason.UNREACHABLE, text, change=change)
     text = f"{said}; no vantage could probe its internal listener"
     return Finding(Evidence.DOUBTFUL, Reason.UNREACHABLE, text, change=change)
 
@@ -352,33 +342,13 @@ def _stalled_unfenced(broker: int, index: SignalIndex) -> str:
     )
 
 
-def _unmeasured(failing: Sequence[Signal]) -> bool:
-    return all(s.harm is None for s in failing)
-
-
-def _facts(said: Sequence[Signal], index: SignalIndex, patience: int) -> tuple[EvidenceItem, ...]:
-    facts = []
-    for signal in said:
-        why = ""
-        if signal.source not in index.vantages:
-            why = "the policy does not name this vantage"
-        elif index.reaches_no_broker(signal):
-            why = "every broker fails from this vantage, so the vantage itself has failed"
-        facts.append(evidence_item(signal, patience, why))
-    return tuple(facts)
-
-
-def _others(broker: int, words: Sequence[Signal], index: SignalIndex) -> str:
+def _others(view: _View) -> str:
     """What the vantages say that do not fail: which reach the broker, and why the rest is not known."""
-    reaching = sorted(s.source for s in words if s.reading is not Reading.FAILING)
-    seen = {s.source for s in words}
-    problems, _ = _why_missing(broker, [v for v in index.vantages if v not in seen], index)
+    reaching = sorted(s.source for s in view.words if s.reading is not Reading.FAILING)
+    seen = {s.source for s in view.words}
+    problems, _ = _why_missing(view.broker, [v for v in view.signals.vantages if v not in seen], view.signals)
     known = [f"reached from {', '.join(reaching)}"] if reaching else []
     return "".join(f"; {text}" for text in (*known, problems) if text)
-
-
-def _unreachable_from(failing: Sequence[Signal], total: int) -> str:
-    return f"unreachable from {_names(failing)} ({len(failing)} of {total} vantages){_why(failing)}"
 
 
 def _why(failing: Sequence[Signal]) -> str:

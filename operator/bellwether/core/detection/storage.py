@@ -52,9 +52,8 @@ def storage_latency(broker: int, index: SignalIndex) -> Finding:
     patience = index.detection.storage.stale_after_seconds
     said = index.about(broker, SignalType.STORAGE_LATENCY)
     objective = index.detection.objectives.produce_milliseconds
-    writes = _Requests(
-        SignalType.STORAGE_LATENCY, "writes", "its log directory is slow", Reason.STORAGE_SLOW, objective, index.writes
-    )
+    slow, type_ = "its log directory is slow", SignalType.STORAGE_LATENCY
+    writes = _Requests(type_, "writes", slow, Reason.STORAGE_SLOW, objective, index.writes)
     found = _judged(broker, said, patience, writes, index)
     if found is not None:
         return _slow_syncs(broker, index, found) if found.evidence is Evidence.GOOD else found
@@ -82,9 +81,8 @@ def _slow_syncs(broker: int, index: SignalIndex, found: Finding) -> Finding:
         " peers'; no client waits for a sync, until leaders move: with acks=all each moved leader waits for one"
     )
     change = f"syncs that take less than {milliseconds(SLOW_SYNC_SECONDS)}"
-    return Finding(
-        Evidence.DOUBTFUL, Reason.SYNCS_SLOW, text, facts=found.facts, change=change, signal=SignalType.STORAGE_LATENCY
-    )
+    signal = SignalType.STORAGE_LATENCY
+    return Finding(Evidence.DOUBTFUL, Reason.SYNCS_SLOW, text, facts=found.facts, change=change, signal=signal)
 
 
 def stalled_without_metadata_log(said: Iterable[Signal]) -> tuple[str, ...]:
@@ -92,13 +90,8 @@ def stalled_without_metadata_log(said: Iterable[Signal]) -> tuple[str, ...]:
 
     A broker whose metadata log hangs sends no heartbeats and is fenced; one whose metadata log goes on is not.
     """
-    stalled = [
-        s
-        for s in said
-        if s.type == SignalType.STORAGE_LATENCY
-        and s.reading is Reading.FAILING
-        and (s.latency_seconds or 0.0) >= STALLED_SECONDS
-    ]
+    failing = (s for s in said if (s.type, s.reading) == (SignalType.STORAGE_LATENCY, Reading.FAILING))
+    stalled = [s for s in failing if (s.latency_seconds or 0.0) >= STALLED_SECONDS]
     if any(s.metadata_log is not False for s in stalled):
         return ()
     return tuple(sorted({s.directory for s in stalled}))
@@ -115,9 +108,8 @@ def read_latency(broker: int, index: SignalIndex, *, asked: bool) -> Finding | N
     if not said and not asked:
         return None
     objective = index.detection.objectives.fetch_milliseconds
-    reads = _Requests(
-        SignalType.READ_LATENCY, "reads", "its log directory is slow to read", Reason.READS_SLOW, objective, index.reads
-    )
+    slow, type_ = "its log directory is slow to read", SignalType.READ_LATENCY
+    reads = _Requests(type_, "reads", slow, Reason.READS_SLOW, objective, index.reads)
     found = _judged(broker, said, patience, reads, index)
     if found is not None:
         return found
@@ -160,9 +152,8 @@ def _slow(
         change = f"{weighed.change}, five seconds of fast {requests.plural} Healthy"
         return below_cost(f"{said}; {weighed}", facts, change, requests.type)
     if peers is None:
-        text = (
-            f"{said}; no other broker's storage probe reports {requests.plural}, so a shared cause cannot be excluded"
-        )
+        missing = f"no other broker's storage probe reports {requests.plural}"
+        text = f"{said}; {missing}, so a shared cause cannot be excluded"
         change = "a storage probe next to each of its peers"
         return shared_cause(text, facts, change, requests.type)
     if weighed.shared_with(peers):
@@ -191,18 +182,13 @@ def _only_some(broker: int, found: Finding, slow: Sequence[Signal], requests: _R
         return found
     text = f"{len(bad)} of its {len(known)} log directories ({', '.join(bad)}): {judged[bad[0]].message}"
     change = f"five seconds of fast {requests.plural} in it, or the other directories failing, too"
-    return Finding(
-        Evidence.DOUBTFUL, Reason.LOG_DIR_SLOW, text, found.severity, found.facts, change, requests.type, bad
-    )
+    doubtful, reason = Evidence.DOUBTFUL, Reason.LOG_DIR_SLOW
+    return Finding(doubtful, reason, text, found.severity, found.facts, change, requests.type, bad)
 
 
 def _facts(said: Sequence[Signal], patience: int) -> tuple[EvidenceItem, ...]:
-    return tuple(
-        evidence_item(
-            s, patience, compared=f"usual here {milliseconds(s.usual_seconds)}" if s.usual_seconds is not None else ""
-        )
-        for s in said
-    )
+    usual = [f"usual here {milliseconds(s.usual_seconds)}" if s.usual_seconds is not None else "" for s in said]
+    return tuple(evidence_item(s, patience, compared=text) for s, text in zip(said, usual, strict=True))
 
 
 def milliseconds(seconds: float) -> str:

@@ -107,7 +107,6 @@ CARRIED_AT_MOST = timedelta(seconds=30)
 
 _GOOD = (HealthState.HEALTHY, HealthState.RECOVERING)
 _GOOD_EVIDENCE = {Evidence.GOOD: True, Evidence.MISSING: None}
-_STORAGE = frozenset({Reason.STORAGE_SLOW})
 _REACHABILITY = frozenset({Reason.EXTERNALLY_UNREACHABLE, Reason.FREEZING, Reason.NOT_FENCED_IN_TIME})
 _NOTICED = frozenset({Reason.HARM_BELOW_COST, Reason.LOG_DIR_SLOW, Reason.BROKEN_LINK})
 _SLOW = frozenset({Reason.STORAGE_SLOW, Reason.LOG_DIR_SLOW, Reason.REPLICATION_LAGGING})
@@ -147,14 +146,13 @@ def _judge_one(
     now = index.snapshot.now
     by_signals = _demotion_by_signals(broker, index.snapshot)
     before = _previous(last, now, index.snapshot.record.demoted.get(broker))
-    restarted = now if _over(last, broker, index.snapshot) else _restarted(last, now)
+    restarted = _restarted(last, broker, index.snapshot)
     silent_since = before.since if before is not None and before.reason in SILENT else None
     away = _away(last, broker, index.snapshot)
     past = ReachabilityHistory(
         before.reason if before is not None else None, before.since if before is not None else None, restarted, away
     )
-    examined = examine(broker, index, policy, past, links)
-    findings = [explained(f, broker, index, silent_since) for f in examined]
+    findings = [explained(f, broker, index, silent_since) for f in examine(broker, index, policy, past, links)]
     found = worst(findings)
     facts = tuple(chain.from_iterable([f.facts for f in findings]))
     demoted, why = broker in index.snapshot.record.demoted, index.snapshot.maintenance.get(broker)
@@ -179,7 +177,7 @@ def _judge_one(
         text = f"every signal passes; {then if why is None else f'in maintenance ({why.message})'}"
         found = Finding(found.evidence, Reason.STABILIZING, text, change=f"{wait} s with fresh, passing signals")
     since, former = _dated(state, found.reason, before, last, now)
-    restart = _restart_to_keep(restarted, state, last, findings, policy, now)
+    restart = _restart_to_keep(restarted, state, last, findings, index)
     return Verdict(
         broker=broker,
         state=state,
@@ -216,18 +214,16 @@ def examine(
     if registered is None and broker in snapshot.cluster.unlisted:
         text = f"{planned}{snapshot.cluster.without_listener(broker)}"
         return [Finding(Evidence.MISSING, Reason.LISTENER_MISSING, text, change="that listener on the broker")]
-    if registered is None:
+    if registered is None or registered.fenced:
         reason = Reason.BROKER_DOWN if why is None else Reason.IN_MAINTENANCE
-        text = f"{planned}replica lists name it; it is not registered"
-        return [Finding(Evidence.GONE, reason, text, change="its registration with the controller")]
-    if registered.fenced:
-        reason = Reason.BROKER_DOWN if why is None else Reason.IN_MAINTENANCE
-        text = f"{planned}fenced by the controller; it leads nothing"
-        return [Finding(Evidence.GONE, reason, text, change="the controller unfencing it")]
+        text, change = "fenced by the controller; it leads nothing", "the controller unfencing it"
+        if registered is None:
+            text, change = "replica lists name it; it is not registered", "its registration with the controller"
+        return [Finding(Evidence.GONE, reason, f"{planned}{text}", change=change)]
     if broker in snapshot.drained:
         text = f"{planned}its signals are ignored"
         return [Finding(Evidence.MISSING, Reason.IN_MAINTENANCE, text, change="the end of its maintenance")]
-    findings = []
+    findings: list[Finding] = []
     # The signal that demoted a broker must pass again: missing evidence does not promote (invariant 5).
     by_signals = _demotion_by_signals(broker, snapshot)
     asked = by_signals.reason if by_signals is not None else None
@@ -239,16 +235,16 @@ def examine(
         findings.append(reachability(broker, index, policy.fencing_seconds, past))
     if detection.canary.enabled:
         reached = findings[0] if findings else None
-        felt = canary(broker, index, reached, asked=asked == Reason.CANARY_FAILING)
-        findings.extend(() if felt is None else (felt,))
+        if (felt := canary(broker, index, reached, asked=asked == Reason.CANARY_FAILING)) is not None:
+            findings.append(felt)
     if detection.self_reachability.enabled and (own := self_reachability(broker, index)) is not None:
-        answers = any(f.evidence is Evidence.GOOD for f in findings[:1])
-        findings.append(_as_a_hint(own) if answers else own)
-    if detection.storage.enabled and (index.about(broker, SignalType.STORAGE_LATENCY) or asked in _STORAGE):
+        # Where a quorum of vantages reaches the broker, no other clients are evidence, but raise no doubt.
+        findings.append(passing(own.facts) if _reached(findings) else own)
+    if detection.storage.enabled and (index.about(broker, SignalType.STORAGE_LATENCY) or asked == Reason.STORAGE_SLOW):
         findings.append(storage_latency(broker, index))
-    if detection.read_latency.enabled:
-        reads = read_latency(broker, index, asked=asked == Reason.READS_SLOW)
-        findings.extend(() if reads is None else (reads,))
+    reads = read_latency(broker, index, asked=asked == Reason.READS_SLOW) if detection.read_latency.enabled else None
+    if reads is not None:
+        findings.append(reads)
     demoted = broker in snapshot.record.demoted
     findings.extend(threshold_findings(broker, index, demoted=demoted, demotion=by_signals))
     if (broken := broken_link(broker, index, links, snapshot.record.links.values())) is not None:
@@ -275,11 +271,6 @@ def passing_since(facts: Iterable[EvidenceItem]) -> dict[tuple[str, str], dateti
 def _before(moment: datetime, demoted: DemotedBroker) -> bool:
     """Whether that was before signals demoted the broker, or before its maintenance."""
     return demoted.cause in (Cause.SIGNALS, Cause.MAINTENANCE) and moment < (demoted.drained_since or demoted.since)
-
-
-def _as_a_hint(own: Finding) -> Finding:
-    """A quorum of vantages reaches the broker: that it has no other clients is evidence, but raises no doubt."""
-    return passing(own.facts)
 
 
 def _demotion_by_signals(broker: int, snapshot: Snapshot) -> DemotedBroker | None:
@@ -354,11 +345,12 @@ def _resumed(snapshot: Snapshot, policy: Policy, previous: Mapping[int, Verdict]
     return found
 
 
-def _restarted(last: Verdict | None, now: datetime) -> datetime | None:
-    """When the broker came up, if its restart is not over yet; a broker that was Down comes up in this reconcile."""
+def _restarted(last: Verdict | None, broker: int, snapshot: Snapshot) -> datetime | None:
+    """When the broker came up, if its restart is not over yet; one that was Down, or away, comes up now."""
     if last is None:
         return None
-    return now if last.lasting.state is HealthState.DOWN else last.restarted
+    comes_up = last.lasting.state is HealthState.DOWN or _over(last, broker, snapshot)
+    return snapshot.now if comes_up else last.restarted
 
 
 def _away(last: Verdict | None, broker: int, snapshot: Snapshot) -> datetime | None:
@@ -369,19 +361,18 @@ def _away(last: Verdict | None, broker: int, snapshot: Snapshot) -> datetime | N
     return last.away if last is not None else None
 
 
+def _reached(findings: list[Finding]) -> bool:
+    """Whether the first finding is that clients reach the broker."""
+    return any(f.evidence is Evidence.GOOD for f in findings[:1])
+
+
 def _restart_to_keep(
-    restarted: datetime | None,
-    state: HealthState,
-    last: Verdict | None,
-    findings: list[Finding],
-    policy: Policy,
-    now: datetime,
+    restarted: datetime | None, state: HealthState, last: Verdict | None, findings: list[Finding], index: SignalIndex
 ) -> datetime | None:
     """Restart time to keep: none while the broker is down, after it was reached, or after its grace period."""
     if restarted is None or state is HealthState.DOWN:
         return None
     if state is HealthState.UNKNOWN and last is not None and last.lasting.state is HealthState.DOWN:
         return None  # still carried as Down until there is evidence again
-    reached = any(f.evidence is Evidence.GOOD for f in findings[:1])
-    over = now - restarted >= timedelta(seconds=policy.detection.reachability.startup_grace_seconds)
-    return None if reached or over else restarted
+    grace = timedelta(seconds=index.detection.reachability.startup_grace_seconds)
+    return None if _reached(findings) or index.snapshot.now - restarted >= grace else restarted

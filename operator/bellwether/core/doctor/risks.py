@@ -106,7 +106,8 @@ class DataLoss:
         where = f"broker {self.candidate}'s log ends at offset {self.candidate_end if known else 'unknown'}"
         if self.sample is None:
             return f"the loss is unknown: {where}, and the end of the lost log was never sampled"
-        seen = f"broker {self.sample.leader}'s log had reached offset {self.sample.end} at {_moment(self.sample.at)}"
+        at = f"{self.sample.at:%Y-%m-%d %H:%M:%SZ}"
+        seen = f"broker {self.sample.leader}'s log had reached offset {self.sample.end} at {at}"
         if not self.last_term:
             return f"the loss is unknown: {where}; {seen}, and other brokers have led since"
         if self.least is None:
@@ -224,12 +225,18 @@ def _diagnose(p: Partition, live: Collection[int], facts: RiskInputs) -> Diagnos
         return Diagnosis(p, _led(p, floor, missing), floor, missing, unclean=unclean)
     # Kafka takes from the ELR once the ISR is empty, which it is as soon as its last member is fenced.
     if any(r in live for r in (*p.isr, *p.elr)):
-        return Diagnosis(p, Risk.LEADER_LOST, floor, missing, _eligible(p, live), unclean=unclean)
+        eligible = tuple(r for r in p.replicas if r in live and (r in p.isr or r in p.elr))
+        return Diagnosis(p, Risk.LEADER_LOST, floor, missing, eligible, unclean=unclean)
     awaited = (*p.isr, *p.elr) or p.last_known_elr
     candidate = next((r for r in p.replicas if r in live), None)
     if candidate is None:
         return Diagnosis(p, Risk.ALL_REPLICAS_LOST, floor, missing, awaited, unclean=unclean)
-    loss, further = _loss(p, candidate, facts), _further(p, candidate, facts)
+    sample, ends = facts.samples.get(p.key), facts.ends.get(p.name, {})
+    # The epoch rises by one as the leader is lost.
+    last_term = sample is not None and sample.leader_epoch >= p.leader_epoch - (p.leader is None)
+    loss = DataLoss(candidate, ends.get(candidate), sample, last_term)
+    best = max(ends, key=lambda b: ends[b], default=candidate)
+    further = (best, ends[best]) if candidate in ends and ends[best] > ends[candidate] else None
     return Diagnosis(p, Risk.LAST_ISR_MEMBER_LOST, floor, missing, awaited, loss, unclean, further)
 
 
@@ -241,29 +248,12 @@ def _counts(diagnoses: Iterable[Diagnosis]) -> dict[Risk, int]:
     return {risk: counted[risk] for risk in WORST_FIRST if counted[risk]}
 
 
-def _loss(p: Partition, candidate: int, facts: RiskInputs) -> DataLoss:
-    sample = facts.samples.get(p.key)
-    # The epoch rises by one as the leader is lost.
-    last_term = sample is not None and sample.leader_epoch >= p.leader_epoch - (p.leader is None)
-    return DataLoss(candidate, facts.ends.get(p.name, {}).get(candidate), sample, last_term)
-
-
-def _further(p: Partition, candidate: int, facts: RiskInputs) -> tuple[int, int] | None:
-    ends = facts.ends.get(p.name, {})
-    best = max(ends, key=lambda b: ends[b], default=candidate)
-    return (best, ends[best]) if candidate in ends and ends[best] > ends[candidate] else None
-
-
 def _led(p: Partition, floor: int | None, missing: tuple[int, ...]) -> Risk:
     if floor is not None and len(p.isr) < floor:
         return Risk.UNDER_MIN_ISR
     if floor is not None and len(p.isr) == floor:
         return Risk.AT_MIN_ISR
     return Risk.UNDER_REPLICATED if missing else Risk.IN_SYNC
-
-
-def _eligible(p: Partition, live: Collection[int]) -> tuple[int, ...]:
-    return tuple(r for r in p.replicas if r in live and (r in p.isr or r in p.elr))
 
 
 def effective_min_isr(partition: Partition, configured: int | None) -> int | None:
@@ -274,7 +264,3 @@ def effective_min_isr(partition: Partition, configured: int | None) -> int | Non
 def topics_short_of_replicas(partitions: Iterable[Partition]) -> frozenset[str]:
     """Topics with a partition that is not led by a full ISR: their settings are read."""
     return frozenset(p.topic for p in partitions if p.leaderless or len(p.isr) < len(p.replicas))
-
-
-def _moment(at: datetime) -> str:
-    return at.strftime("%Y-%m-%d %H:%M:%SZ")

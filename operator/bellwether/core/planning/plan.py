@@ -167,7 +167,8 @@ def build_plan(context: Context, decisions: Decisions, last: Plan | None = None)
                     moves.append(_move(wanted._replace(target=partition.replicas), demoted, elect=True))
                 continue
             refusal = refuse_election(partition, target, demoted, wanted.chosen, snapshot)
-            if refusal is not None and _worth_naming(partition, target, demoted):
+            # A refused election is reported if the leader is not the target, or a demoted broker still leads.
+            if refusal is not None and (partition.leader != target[0] or partition.leader in demoted):
                 holds.append(_hold(partition, refusal))
             elect = partition.leader != target[0] and (
                 refusal is None or _less_sick(partition, target, snapshot, demoted, decisions.sickness)
@@ -214,14 +215,9 @@ def _urgency(move: Move) -> tuple[bool, int, PartitionKey]:
 
     Clients wait for leaders only, and about half of the moves of a demotion change followers only.
     """
-    return not move.elect, _phase(move), move.key
-
-
-def _phase(move: Move) -> int:
-    """Internal topics carry coordinators: first to leave a sick broker, last to return."""
-    if move.kind is MoveKind.DISPLACE:
-        return 0 if move.internal else 1
-    return 3 if move.internal else 2
+    # Internal topics carry coordinators: first to leave a sick broker, last to return.
+    phases = (1, 0) if move.kind is MoveKind.DISPLACE else (2, 3)
+    return not move.elect, phases[move.internal], move.key
 
 
 def _out_of_scope(context: Context, decisions: Decisions) -> list[Hold]:
@@ -235,11 +231,6 @@ def _out_of_scope(context: Context, decisions: Decisions) -> list[Hold]:
         for p in cluster.partitions
         if p.leader in decisions.kept_off.off(p.key, demoted) and p.key not in managed.by_key
     ]
-
-
-def _worth_naming(partition: Partition, target: tuple[int, ...], demoted: frozenset[int]) -> bool:
-    """A refused election is reported if the leader is not the target, or a demoted broker still leads."""
-    return partition.leader != target[0] or partition.leader in demoted
 
 
 def _less_sick(

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from operator import attrgetter
 
 from bellwether.core.demotion.restoration import other_leaders_message
 from bellwether.core.detection.context import Context
@@ -274,14 +275,10 @@ def _shown(move: Move) -> str:
 
 def _step(before: PlanApplication | None, progress: WaveResult, approved_by: str) -> PlanStep | None:
     """Progress of a rebalance plan in this reconcile; None if unchanged."""
-    now = progress.application
-    if now is None or (before is not None and (before.digest, before.taken_up, before.ended) == _place(now)):
+    place, now = attrgetter("digest", "taken_up", "ended"), progress.application
+    if now is None or (before is not None and place(before) == place(now)):
         return None
     return PlanStep(now.digest, approved_by, now.taken_up, now.moves, str(now.ended or ""))
-
-
-def _place(application: PlanApplication) -> tuple[object, ...]:
-    return application.digest, application.taken_up, application.ended
 
 
 def _clip(text: str) -> str:

@@ -128,12 +128,8 @@ class BrokerReport:
         if slow is None:
             return _NOT_LAGGING
         if not self.waited_for:
-            return Condition(
-                "HoldsBackISR",
-                False,
-                Reason.NOT_BLOCKING_ACKS,
-                "it is slow, but in no ISR of a partition that another broker leads",
-            )
+            text = "it is slow, but in no ISR of a partition that another broker leads"
+            return Condition("HoldsBackISR", False, Reason.NOT_BLOCKING_ACKS, text)
         text = f"it is slow ({slow}) and in the ISR of partitions that other brokers lead: acks=all waits for it"
         return Condition("HoldsBackISR", True, slow, text)
 
@@ -144,26 +140,20 @@ class BrokerReport:
             yield Condition("Overridden", False, Reason.OVERRIDE_EXPIRED, text)
 
     def _demoted(self) -> Condition:
+        held = f"; {self.hold.message}" if self.hold is not None else ""
         if self.demoted is not None:
-            reason, text = reason_named(self.demoted.reason), self.demoted.message
-            if self.hold is not None:
-                text = f"{text}; {self.hold.message}"
-            return Condition("Demoted", True, reason, text)
+            reason = reason_named(self.demoted.reason)
+            return Condition("Demoted", True, reason, f"{self.demoted.message}{held}")
         if self.log_dirs:
             paths = ", ".join(one.demoted.log_dir.path for one in self.log_dirs)
             count = sum(one.partitions for one in self.log_dirs)
             verb = "is" if self.log_dirs[0].acts else "would be"
             text = f"only what lies in {paths} {verb} led by other brokers: {count} of its {self.replicas} partitions"
-            if self.hold is not None:
-                text = f"{text}; {self.hold.message}"
-            return Condition("Demoted", False, Reason.LOG_DIR_SLOW, text)
+            return Condition("Demoted", False, Reason.LOG_DIR_SLOW, f"{text}{held}")
         if self.links:
             verb = "are" if self.links[0].since is not None else "would be"
             text = ", ".join(f"{one.partitions} partitions that it shares with broker {one.peer}" for one in self.links)
-            text = f"{text} {verb} led by others"
-            if self.hold is not None:
-                text = f"{text}; {self.hold.message}"
-            return Condition("Demoted", False, Reason.BROKEN_LINK, text)
+            return Condition("Demoted", False, Reason.BROKEN_LINK, f"{text} {verb} led by others{held}")
         if self.hold is not None:
             return Condition("Demoted", False, self.hold.reason, self.hold.message)
         if self.inactivity:
@@ -210,15 +200,11 @@ def broker_reports(
     snapshot, verdicts, policy = context.snapshot, context.verdicts, context.policy
     cluster = snapshot.cluster
     slow = {b for b, v in verdicts.items() if v.slow is not None or v.links}
-    waited_for = (
-        Counter(
-            b
-            for p in cluster.partitions
-            for b in slow.intersection(p.isr)
-            if p.leader != b and (verdicts[b].slow is not None or p.leader in verdicts[b].links)
-        )
-        if slow
-        else {}
+    waited_for = Counter(
+        b
+        for p in (cluster.partitions if slow else ())
+        for b in slow.intersection(p.isr)
+        if p.leader != b and (verdicts[b].slow is not None or p.leader in verdicts[b].links)
     )
     pods = {**(snapshot.strimzi.pods if snapshot.strimzi is not None else {}), **(snapshot.pods or {})}
     back = plan.decisions.returning if policy.acts else snapshot.record.returning
@@ -241,7 +227,7 @@ def broker_reports(
             inactivity=policy.inactivity if broker in would else "",
             dwell_left=plan.decisions.dwelling.get(broker),
             dwell_pending=verdict.state is HealthState.SICK and dwell_left(verdict, context) > 0,
-            waited_for=waited_for.get(broker, 0),
+            waited_for=waited_for[broker],
             flaps=flaps,
             stabilization_seconds=stabilization(flaps, policy),
             pod=pods[broker].name if broker in pods else "",
