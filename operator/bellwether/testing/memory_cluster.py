@@ -66,6 +66,7 @@ class MemoryCluster:
         self.elr = elr
         self.brokers: dict[int, MemoryBroker] = {b: MemoryBroker(b, rack) for b, rack in racks.items()}
         self.unregistered: set[int] = set()
+        self.without_listener: set[int] = set()
         self.quorum = True
         self.mutations = 0
         self._partitions: dict[TopicPartition, Partition] = {}

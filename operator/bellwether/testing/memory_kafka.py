@@ -7,7 +7,7 @@ topic by name, compares nothing with what the caller believed, and reports succe
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
 from bellwether.ports.errors import NotSent, Transient
@@ -60,6 +60,13 @@ class MemoryReader:
         """The cluster now, the same value while nothing changes. Raises Transient when the broker does not answer."""
         self.route.through()
         found = self.cluster.snapshot()
+        if absent := self.cluster.without_listener:
+            found = replace(
+                found,
+                brokers={b: one for b, one in found.brokers.items() if b not in absent},
+                partitions=tuple(map(self._shown, found.partitions)),
+                serving=found.live & absent,
+            )
         if self._last is None or found != self._last:
             self._last = found
         return self._last
@@ -67,7 +74,12 @@ class MemoryReader:
     def partitions(self, topics: Collection[str]) -> tuple[Partition, ...]:
         """Some topics' partitions now. Raises Transient when the broker that was asked does not answer."""
         self.route.through()
-        return self.cluster.partitions(frozenset(topics))
+        return tuple(map(self._shown, self.cluster.partitions(frozenset(topics))))
+
+    def _shown(self, p: Partition) -> Partition:
+        """Metadata does not name a leader that lacks the listener of the one that is asked."""
+        hidden = p.leader in self.cluster.without_listener
+        return replace(p, leader=None, leader_unknown=True) if hidden else p
 
     def avoid(self, brokers: Collection[int]) -> None:
         """Ask other brokers first from now on."""

@@ -85,7 +85,7 @@ def keep_links(broken: Iterable[BrokenLink], kept: Mapping[int, DemotedBroker], 
 def _still_broken(
     context: Context, evidence: LinkEvidence
 ) -> tuple[dict[Link, BrokenLink], KnownGoods, list[BrokerHold]]:
-    """Links that others lead for, after this reconcile. A link ends at once if an end is not live any more, or if an
+    """Links that others lead for, after this reconcile. A link ends at once if an end is not alive any more, or if an
     override lets an end lead.
     """
     broken, known_good, held = {}, dict[Good, KnownGood](), list[BrokerHold]()
@@ -107,7 +107,8 @@ def _still_broken(
 
 
 def _ended(link: Link, snapshot: Snapshot) -> bool:
-    return any(map(snapshot.promoted_by_override, link)) or not snapshot.cluster.live.issuperset(link)
+    alive = snapshot.cluster.live | snapshot.cluster.unlisted
+    return any(map(snapshot.promoted_by_override, link)) or not alive.issuperset(link)
 
 
 def _seen(was: BrokenLink, context: Context) -> BrokenLink:

@@ -160,6 +160,15 @@ class TestEnd:
         stage.turn(2)
         assert not stage.record.links
 
+    def test_it_stays_while_metadata_does_not_list_an_end_that_is_alive(self):
+        stage = Stage(6, partitions=24)
+        stage.cut()
+        led = stage.leaders()
+        stage.site.cluster.without_listener.add(2)
+        stage.turn(2)
+        assert PAIR in stage.record.links
+        assert stage.leaders() == led
+
     def test_it_ends_when_replication_lag_is_measured_no_more_by_the_policy(self):
         stage = Stage()
         stage.cut()
