@@ -35,7 +35,7 @@ What sources report of the same harm differs by REPORT_RATIO, and by half of it 
 LATE = 1 / 8
 """What a late answer counts against none at all, for a place of the cap."""
 
-_UNANSWERED = (Reason.EXTERNALLY_UNREACHABLE, Reason.FREEZING, Reason.NOT_FENCED_IN_TIME, Reason.CANARY_FAILING)
+UNANSWERED = (Reason.EXTERNALLY_UNREACHABLE, Reason.FREEZING, Reason.NOT_FENCED_IN_TIME, Reason.CANARY_FAILING)
 """Reasons by which clients get no answer; by all others they get a late one, or are not known to lose any."""
 
 _PASSING = (HealthState.HEALTHY, HealthState.RECOVERING)
@@ -149,7 +149,7 @@ def lost_share(broker: int, shown: str | None, context: Context) -> float | None
     about = [s for s in context.snapshot.signals if s.broker == broker and _HARMED.get(s.type) == shown]
     shares = sorted((_share_of(s, context) for s in about if s.reading is Reading.FAILING), reverse=True)
     vantages = len(context.policy.detection.reachability.vantages) or len(about)
-    need = quorum(vantages) if shown in _UNANSWERED else 1
+    need = quorum(vantages) if shown in UNANSWERED else 1
     return shares[min(need, len(shares)) - 1] if shares else None
 
 
@@ -166,7 +166,7 @@ def _far_heavier(lost: float, other: float | None) -> bool:
 
 def _weight(broker: int, reason: str, context: Context, unknown: float) -> float:
     """How much clients would lose by a broker if it led, 0 to 1."""
-    if reason not in _UNANSWERED or context.verdicts[broker].state in _PASSING:
+    if reason not in UNANSWERED or context.verdicts[broker].state in _PASSING:
         return LATE
     known = lost_share(broker, _SAME_SYMPTOM.get(reason, reason), context)
     return unknown if known is None else max(known, LATE)

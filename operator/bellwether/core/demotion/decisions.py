@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from bellwether.core.demotion.cap import admit_within_cap
+from bellwether.core.demotion.cap import UNANSWERED, admit_within_cap
 from bellwether.core.demotion.cure_choice import Cures, choose_cures
 from bellwether.core.demotion.drain_check import drain_blocker, in_order_of_drain
 from bellwether.core.demotion.dwell import dwell_left
@@ -32,16 +32,7 @@ from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.settings.policy import Policy, PromotionMode
 from bellwether.core.signals import OverrideState
 
-HARD_FAULTS = frozenset(
-    {
-        Reason.EXTERNALLY_UNREACHABLE,
-        Reason.FREEZING,
-        Reason.NOT_FENCED_IN_TIME,
-        Reason.STORAGE_SLOW,
-        Reason.READS_SLOW,
-        Reason.CANARY_FAILING,
-    }
-)
+HARD_FAULTS = frozenset({*UNANSWERED, Reason.STORAGE_SLOW, Reason.READS_SLOW})
 """Faults of the broker itself. Other reasons for Sick may be caused by operations on the cluster."""
 
 
@@ -140,14 +131,8 @@ def decide(context: Context) -> Decisions:
                 before = snapshot.record.demoted.get(broker)
                 by_hand = _demoted(before, snapshot, broker, Cause.OVERRIDE, override.reason)
                 kept[broker] = replace(by_hand, drained_since=existing.drained_since if existing is not None else None)
-    candidates = [
-        v
-        for v in verdicts.values()
-        if v.state is HealthState.SICK
-        and v.broker not in kept
-        and not snapshot.overridden(v.broker)
-        and not snapshot.is_quarantined(v.broker)
-    ]
+    sick = (v for v in verdicts.values() if v.state is HealthState.SICK and v.broker not in kept)
+    candidates = [v for v in sick if not (snapshot.overridden(v.broker) or snapshot.is_quarantined(v.broker))]
     if (busy := context.deferral) is not None:
         soft = [v for v in candidates if v.reason not in HARD_FAULTS]
         held += [BrokerHold(v.broker, busy.reason, busy.message) for v in soft]
@@ -160,16 +145,9 @@ def decide(context: Context) -> Decisions:
     log_dirs = decide_log_dirs(kept, context)
     links = decide_links(kept, log_dirs, context, LinkEvidence.of(snapshot, policy.detection))
     dwelling |= {**log_dirs.dwelling, **links.dwelling}
-    unknown = [
-        BrokerHold(
-            o.broker,
-            Reason.BROKER_DOWN,
-            f"its override has no effect: no broker {o.broker} is registered and no replica list names it;"
-            " correct spec.brokerId",
-        )
-        for o in snapshot.overrides
-        if o.broker not in verdicts and snapshot.in_force(o)
-    ]
+    without = [o.broker for o in snapshot.overrides if o.broker not in verdicts and snapshot.in_force(o)]
+    text = "its override has no effect: no broker {} is registered and no replica list names it; correct spec.brokerId"
+    unknown = [BrokerHold(broker, Reason.BROKER_DOWN, text.format(broker)) for broker in without]
     # What signals say of a broker whose drain is held comes first: it is demoted, or that is refused.
     judged = {*kept, *cures.to_hold, *(hold.broker for hold in (*held, *refused, *cures.held))}
     held += [hold for hold in undrained if hold.broker not in judged]

@@ -7,14 +7,13 @@ between the two any more, so only the return of leaders, step by step, shows whe
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from bellwether.core.demotion.cap import demoted_by_signals, is_shared, shared_symptom
 from bellwether.core.demotion.log_dirs import LogDirDecisions
-from bellwether.core.demotion.parts import AdmittedParts, admit_parts, return_blocker
+from bellwether.core.demotion.parts import AdmittedParts, admit_parts, by_partition, return_blocker
 from bellwether.core.demotion.restoration import baseline_leader
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
@@ -23,7 +22,6 @@ from bellwether.core.model.cluster import Partition, PartitionKey
 from bellwether.core.model.known_good import NOT_YET_GOOD, Good, KnownGood, KnownGoods
 from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.restoration_waves import ReturningBroker
-from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.strimzi import Blocker
 from bellwether.core.model.undo_record import BrokenLink, DemotedBroker, EntryState, Link
 from bellwether.core.reasons import Reason
@@ -51,11 +49,7 @@ class LinkDecisions:
     @property
     def replicas(self) -> Mapping[PartitionKey, frozenset[int]]:
         """The same by partition: brokers that may not lead it."""
-        ends: defaultdict[PartitionKey, frozenset[int]] = defaultdict(frozenset)
-        for link, keys in self.partitions.items():
-            for key in keys:
-                ends[key] |= frozenset(link)
-        return ends
+        return by_partition((keys, link) for link, keys in self.partitions.items())
 
 
 def decide_links(
@@ -89,33 +83,25 @@ def _still_broken(
     override lets an end lead.
     """
     broken, known_good, held = {}, dict[Good, KnownGood](), list[BrokerHold]()
-    for link, was in sorted(context.snapshot.record.links.items()):
-        if not context.policy.detection.replication_lag.enabled or _ended(link, context.snapshot):
+    snapshot, enabled = context.snapshot, context.policy.detection.replication_lag.enabled
+    alive = snapshot.cluster.live | snapshot.cluster.unlisted
+    for link, was in sorted(snapshot.record.links.items()) if enabled else ():
+        if any(map(snapshot.promoted_by_override, link)) or not alive.issuperset(link):
             continue
         if link in evidence.broken:
-            broken[link] = _seen(was, context)
+            # The return of leaders, if it had begun, is undone.
+            undone = was.wave is not None and context.deferral is None
+            broken[link] = BrokenLink(was.link, was.since, was.times + 1) if undone else was
             continue
-        well, now = evidence.well(link) or None, context.snapshot.now
+        well, now = evidence.well(link) or None, snapshot.now
         promotion = context.policy.promotion
         wait = promotion.stabilization(was.times) if was.wave is None else promotion.waves.pause_seconds
-        known = context.snapshot.known_good.get(link, NOT_YET_GOOD).after(well, now, wait)
+        known = snapshot.known_good.get(link, NOT_YET_GOOD).after(well, now, wait)
         after = _unseen(was, bool(well) and known.seconds >= wait, context, held)
         if after is not None:
             broken[link] = after
             known_good[link] = known if after is was else replace(known, seconds=0.0)
     return broken, known_good, held
-
-
-def _ended(link: Link, snapshot: Snapshot) -> bool:
-    alive = snapshot.cluster.live | snapshot.cluster.unlisted
-    return any(map(snapshot.promoted_by_override, link)) or not alive.issuperset(link)
-
-
-def _seen(was: BrokenLink, context: Context) -> BrokenLink:
-    """A link that is seen to be broken: the return of leaders, if it had begun, is undone."""
-    if was.wave is None or context.deferral is not None:
-        return was
-    return BrokenLink(was.link, was.since, was.times + 1)
 
 
 def _unseen(was: BrokenLink, due: bool, context: Context, held: list[BrokerHold]) -> BrokenLink | None:
@@ -213,7 +199,8 @@ class _Thirds:
         return frozenset(
             p.key
             for p in _shared(broken.link, self.context)
-            if broken.keeps_from_leading(p.key) and (self._moved(p, broken.link) or self._may_move(p, broken))
+            if broken.keeps_from_leading(p.key)
+            and (self._moved(p, broken.link) or any(self._leads_well(b, p.key, broken) for b in p.isr))
         )
 
     def _moved(self, partition: Partition, link: Link) -> bool:
@@ -221,11 +208,6 @@ class _Thirds:
         if entry is None or entry.state is EntryState.RESTORED or entry.written[0] in link:
             return False
         return any(not self._demoted(b, partition.key) for b in partition.replicas if b not in link)
-
-    def _may_move(self, partition: Partition, broken: BrokenLink) -> bool:
-        if self.context.deferral is not None:
-            return False
-        return any(self._leads_well(b, partition.key, broken) for b in partition.isr if b not in broken.link)
 
     def _demoted(self, broker: int, key: PartitionKey) -> bool:
         return broker in self.kept or broker in self.log_dirs.replicas.get(key, ())
@@ -235,6 +217,8 @@ class _Thirds:
         since the link broke must have been so for the stabilization time.
         """
         context, verdict = self.context, self.context.verdicts.get(broker)
+        if context.deferral is not None or broker in broken.link:
+            return False
         if verdict is None or verdict.state is not HealthState.HEALTHY or broker not in context.snapshot.cluster.live:
             return False
         if self._demoted(broker, key):

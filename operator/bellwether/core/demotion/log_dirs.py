@@ -7,14 +7,13 @@ what lies in it, and while that is unknown a demoted one keeps exactly the parti
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from bellwether.core.demotion.cap import demoted_by_signals, shared_symptom
 from bellwether.core.demotion.cure_choice import choose_cures
-from bellwether.core.demotion.parts import admit_parts, return_blocker
+from bellwether.core.demotion.parts import admit_parts, by_partition, return_blocker
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.findings import fresh
 from bellwether.core.model.cluster import PartitionKey
@@ -49,19 +48,17 @@ class LogDirDecisions:
     def of(demoted: Mapping[LogDir, DemotedLogDir], snapshot: Snapshot) -> LogDirDecisions:
         """Decisions to keep exactly these directories demoted."""
         partitions = {log_dir: _partitions(log_dir, snapshot) for log_dir in demoted}
-        brokers: defaultdict[PartitionKey, set[int]] = defaultdict(set)
-        for log_dir, keys in partitions.items():
-            for key in keys:
-                brokers[key].add(log_dir.broker)
-        return LogDirDecisions(demoted, partitions, {key: frozenset(here) for key, here in brokers.items()})
+        by_broker = ((keys, {log_dir.broker}) for log_dir, keys in partitions.items())
+        return LogDirDecisions(demoted, partitions, by_partition(by_broker))
 
 
 def decide_log_dirs(kept: Mapping[int, DemotedBroker], context: Context) -> LogDirDecisions:
     """Decide which directories are demoted from now on. ``kept`` are the brokers that are demoted as a whole."""
     snapshot = context.snapshot
     demoted, known_good, held = _still_demoted(kept, context)
-    partly = [v for v in context.verdicts.values() if v.reason is Reason.LOG_DIR_SLOW]
-    slow = [v for v in partly if _eligible(v.broker, kept, snapshot)]
+    # Where the broker is demoted, drained, held or overridden, signals do not decide about its directories.
+    partly = [v for v in context.verdicts.values() if v.reason is Reason.LOG_DIR_SLOW and v.broker not in kept]
+    slow = [v for v in partly if not (snapshot.overridden(v.broker) or snapshot.is_quarantined(v.broker))]
     new = [v for v in slow if any(LogDir(v.broker, path) not in demoted for path in v.log_dirs)]
     affected = demoted_by_signals(kept, snapshot) | {one.broker for one in demoted}
     admitted = admit_parts(
@@ -104,11 +101,6 @@ def in_slow_log_dirs(context: Context) -> dict[int, frozenset[PartitionKey]]:
         for v in context.verdicts.values()
         if v.log_dirs
     }
-
-
-def _eligible(broker: int, kept: Collection[int], snapshot: Snapshot) -> bool:
-    """Whether signals decide about a broker's directories: not where it is demoted, drained or overridden."""
-    return broker not in kept and not snapshot.overridden(broker) and not snapshot.is_quarantined(broker)
 
 
 def _still_demoted(

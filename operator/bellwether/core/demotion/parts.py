@@ -6,6 +6,7 @@ the seconds that a part is known to be good. Called by ``log_dirs`` and ``links`
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -13,6 +14,7 @@ from typing import Generic, TypeVar
 from bellwether.core.demotion.cap import cap_reached
 from bellwether.core.demotion.dwell import dwell_left
 from bellwether.core.detection.context import Context
+from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.strimzi import Blocker
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import PromotionMode
@@ -62,6 +64,15 @@ def admit_parts(
             found.parts.append(part)
             affected.add(first)
     return found
+
+
+def by_partition(brokers: Iterable[tuple[Iterable[PartitionKey], Iterable[int]]]) -> dict[PartitionKey, frozenset[int]]:
+    """Brokers that may not lead a partition, by partition, from what several parts keep from leading."""
+    found: defaultdict[PartitionKey, frozenset[int]] = defaultdict(frozenset)
+    for keys, here in brokers:
+        for key in keys:
+            found[key] |= frozenset(here)
+    return dict(found)
 
 
 def return_blocker(context: Context, where: str = "") -> Blocker | None:

@@ -44,8 +44,7 @@ def _with_host(found: Finding, broker: int, index: SignalIndex, silent_since: da
         return found
     if index.snapshot.is_quarantined(broker):
         until = "after a while" if index.snapshot.quarantine_orders[broker].freezes else "when its disk is fast"
-        text = f"{found.message}; it is held in quarantine, and comes back {until}"
-        return found._replace(message=text)
+        return found._replace(message=f"{found.message}; it is held in quarantine, and comes back {until}")
     silent = (index.snapshot.now - silent_since).total_seconds()
     reporting = [
         type_

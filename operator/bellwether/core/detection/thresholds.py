@@ -24,11 +24,6 @@ _STORED_REASONS: dict[str, str] = {
 """What a demotion has as its reason in an undo record from before it named the signal; a plug-in: PluginFailing."""
 
 
-def failing_reason(type_: str) -> Reason:
-    """The reason for a failing signal of that type."""
-    return Reason.REPLICATION_LAGGING if type_ == SignalType.REPLICATION_LAG else Reason.SIGNAL_FAILING
-
-
 def threshold_findings(
     broker: int, index: SignalIndex, *, demoted: bool, demotion: DemotedBroker | None
 ) -> Iterator[Finding]:
@@ -59,7 +54,7 @@ def _one(broker: int, watch: ThresholdSignals, index: SignalIndex, *, demoted: b
     failing = sorted((s for s in words if s.reading is Reading.FAILING), key=lambda s: s.source)
     facts = tuple(evidence_item(s, watch.stale_after_seconds) for s in said)
     name = f"{watch.type}/{watch.source}" if watch.source else watch.type
-    reason = failing_reason(watch.type)
+    reason = Reason.REPLICATION_LAGGING if watch.type == SignalType.REPLICATION_LAG else Reason.SIGNAL_FAILING
     if len(failing) >= watch.quorum:
         first = failing[0]
         text = f"{name} fails: {first.message}" if first.message else f"{name} fails"

@@ -77,12 +77,9 @@ def verdict_inputs(broker: int, index: SignalIndex, shared: SharedInputs) -> Ver
     if broker not in cluster.live or broker in cluster.leaving or broker in index.snapshot.record.demoted:
         return None
     limits = shared.limits
-    words = tuple(
-        [
-            (_WORD(signal), bisect_left(limits, signal.age_seconds) if signal.age_seconds is not None else -1)
-            for signal in index.by_broker.get(broker, ())
-        ]
-    )
+    said = index.by_broker.get(broker, ())
+    ages = [bisect_left(limits, s.age_seconds) if s.age_seconds is not None else -1 for s in said]
+    words = tuple(zip(map(_WORD, said), ages, strict=True))
     return VerdictInputs(
         shared,
         index.move_cost_with_syncs(broker).seconds,
@@ -94,12 +91,7 @@ def verdict_inputs(broker: int, index: SignalIndex, shared: SharedInputs) -> Ver
 
 
 def _limits(detection: Detection) -> tuple[float, ...]:
-    own = (
-        detection.reachability,
-        detection.canary,
-        detection.self_reachability,
-        detection.storage,
-        detection.read_latency,
-    )
+    probes = (detection.reachability, detection.canary, detection.self_reachability)
+    own = (*probes, detection.storage, detection.read_latency)
     watched = (watch.stale_after_seconds for watch in detection.threshold_signals)
     return tuple(sorted({*(one.stale_after_seconds for one in own), *watched}))

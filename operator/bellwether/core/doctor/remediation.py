@@ -78,7 +78,6 @@ class RemediationPlan:
 def remediation_plan(found: Diagnosis, tools: CommandOptions, *, elr: bool) -> RemediationPlan:
     """The advice for a partition; ``elr`` says whether eligible leader replicas are enabled (KIP-966)."""
     ways = {
-        Risk.IN_SYNC: _nothing,
         Risk.UNDER_REPLICATED: _under_replicated,
         Risk.REMOVED_BROKER: _under_replicated,
         Risk.AT_MIN_ISR: _at_floor,
@@ -86,8 +85,9 @@ def remediation_plan(found: Diagnosis, tools: CommandOptions, *, elr: bool) -> R
         Risk.LEADER_LOST: _leader_lost,
         Risk.LAST_ISR_MEMBER_LOST: _last_lost,
         Risk.ALL_REPLICAS_LOST: _all_lost,
-    }[found.risk]
-    return RemediationPlan(client_impact(found), safe_actions(found, elr=elr), tuple(ways(found, tools, elr)))
+    }.get(found.risk)
+    remedies = tuple(ways(found, tools, elr)) if ways is not None else ()
+    return RemediationPlan(client_impact(found), safe_actions(found, elr=elr), remedies)
 
 
 def client_impact(found: Diagnosis) -> str:
@@ -133,10 +133,6 @@ def safe_actions(found: Diagnosis, *, elr: bool) -> str:
             careful = f"; do not change {MIN_ISR} now: changing it clears the eligible leader replicas" if elr else ""
             where = found.awaited or p.replicas
             return f"the records are on the disks of {broker_list(where)}: do not wipe them{careful}"
-
-
-def _nothing(_found: Diagnosis, _tools: CommandOptions, _elr: bool) -> Iterator[Remediation]:
-    yield from ()
 
 
 def _under_replicated(found: Diagnosis, tools: CommandOptions, _elr: bool) -> Iterator[Remediation]:

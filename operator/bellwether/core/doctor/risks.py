@@ -16,7 +16,6 @@ from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
 
-from bellwether.core.doctor.removed_brokers import repaired_orders
 from bellwether.core.model.cluster import Cluster, Partition, PartitionKey, TopicPartition
 
 MIN_ISR = "min.insync.replicas"
@@ -136,7 +135,7 @@ class Diagnosis:
     removed: tuple[int, ...] = ()
     """Replicas on brokers that are not registered: Kafka refuses each new order."""
     repaired: tuple[int, ...] = ()
-    """A replica list without them (``removed_brokers``), where one was looked for."""
+    """A replica list without them (``repaired_orders``), where one was looked for."""
 
     @property
     def designed(self) -> bool:
@@ -259,6 +258,30 @@ def _led(p: Partition, floor: int | None, missing: tuple[int, ...]) -> Risk:
 def effective_min_isr(partition: Partition, configured: int | None) -> int | None:
     """``min.insync.replicas`` as the leader applies it: at most the number of replicas."""
     return None if configured is None else min(configured, len(partition.replicas))
+
+
+def repaired_orders(cluster: Cluster, live: Collection[int]) -> dict[PartitionKey, tuple[int, ...]]:
+    """Orders without brokers that are not registered any more, of each partition that names one: Kafka takes such an
+    order for ``kafka-reassign-partitions.sh``, since only the new list is checked.
+
+    The others in their order, then a live broker in place of each removed one, as far as there is one.
+
+    It is the broker with the fewest replicas, in a rack that the partition is not in where there is one. Partitions
+    whose brokers are all removed, or that are being reassigned, are left out.
+    """
+    counts = {broker: cluster.replica_counts[broker] for broker in live} if cluster.removed else {}
+    racks = {broker.id: broker.rack for broker in cluster.brokers.values()}
+    found = {}
+    for partition in cluster.partitions if cluster.removed else ():
+        order = [r for r in partition.replicas if r not in cluster.removed]
+        if partition.reassigning or not 0 < len(order) < len(partition.replicas):
+            continue
+        while len(order) < len(partition.replicas) and (free := counts.keys() - set(order)):
+            used = {racks.get(r) for r in order}
+            order.append(min(free, key=lambda b: (racks.get(b) in used, counts[b], b)))
+            counts[order[-1]] += 1
+        found[partition.key] = tuple(order)
+    return found
 
 
 def topics_short_of_replicas(partitions: Iterable[Partition]) -> frozenset[str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from bellwether.core.model.cluster import Cluster, Partition
+from bellwether.core.model.strimzi import Blocker
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.placement import Placement, Preference
 
@@ -161,7 +162,7 @@ class RackRankings:
         return leaders_outside_preferred_racks(self, self._cluster)
 
     @cached_property
-    def warnings(self) -> tuple[PlacementWarning, ...]:
+    def warnings(self) -> tuple[Blocker, ...]:
         """Parts of the placement that have no effect on the cluster."""
         return placement_warnings(self._placement, self._cluster)
 
@@ -216,15 +217,7 @@ def leaders_outside_preferred_racks(rankings: RackRankings, cluster: Cluster) ->
     return LeadersOutsidePreferredRacks(len(found), total, str(first.name) if first is not None else "")
 
 
-@dataclass(frozen=True, slots=True)
-class PlacementWarning:
-    """A part of a placement that has no effect on a cluster, and why."""
-
-    reason: Reason
-    message: str
-
-
-def placement_warnings(placement: Placement, cluster: Cluster) -> tuple[PlacementWarning, ...]:
+def placement_warnings(placement: Placement, cluster: Cluster) -> tuple[Blocker, ...]:
     """Parts of a placement that have no effect, or more effect than a rule should have, in their order.
 
     A rack that no broker has, a pattern without a topic or with all of them, a rule whose topics earlier rules take.
@@ -232,32 +225,22 @@ def placement_warnings(placement: Placement, cluster: Cluster) -> tuple[Placemen
     present = {b.rack for b in cluster.brokers.values()}
     everything = cluster.topics
     topics = {topic for topic, internal in everything.items() if not internal}
+    preferences = [placement.preference] if placement.preference is not None else []
+    preferences += [rule.preference for rule in placement.rules]
     found = [
-        PlacementWarning(
-            Reason.PLACEMENT_UNSUITABLE,
-            f"no registered broker is in rack {rack!r}: correct the name, set broker.rack, or start its brokers",
-        )
-        for rack in dict.fromkeys(_named(placement))
+        f"no registered broker is in rack {rack!r}: correct the name, set broker.rack, or start its brokers"
+        for rack in dict.fromkeys(rack for preference in preferences for rack in preference.named)
         if rack not in present
     ]
     taken: set[str] = set()
     for rule in placement.rules:
         matched = {t for t in everything if rule.matches(t)}
         if not matched:
-            text = f"no topic matches {rule.pattern!r}: correct the pattern, or remove the rule"
-            found.append(PlacementWarning(Reason.PLACEMENT_UNSUITABLE, text))
+            found.append(f"no topic matches {rule.pattern!r}: correct the pattern, or remove the rule")
         elif matched <= taken:
-            text = f"earlier rules take every topic that matches {rule.pattern!r}: put it before them, or remove it"
-            found.append(PlacementWarning(Reason.PLACEMENT_UNSUITABLE, text))
+            many = f"earlier rules take every topic that matches {rule.pattern!r}"
+            found.append(f"{many}: put it before them, or remove it")
         elif len(topics) > 1 and topics <= matched:
-            text = f"{rule.pattern!r} matches every topic: set the racks in spec.placement itself"
-            found.append(PlacementWarning(Reason.PLACEMENT_UNSUITABLE, text))
+            found.append(f"{rule.pattern!r} matches every topic: set the racks in spec.placement itself")
         taken |= matched
-    return tuple(found)
-
-
-def _named(placement: Placement) -> Collection[str]:
-    all_of_them = [r.preference for r in placement.rules]
-    if placement.preference is not None:
-        all_of_them.insert(0, placement.preference)
-    return [rack for preference in all_of_them for rack in preference.named]
+    return tuple(Blocker(Reason.PLACEMENT_UNSUITABLE, text) for text in found)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from bellwether.core.condition import Condition
 from bellwether.core.detection.context import Context
-from bellwether.core.model.rack_ranking import LeadersOutsidePreferredRacks, PlacementWarning
+from bellwether.core.model.rack_ranking import LeadersOutsidePreferredRacks
+from bellwether.core.model.strimzi import Blocker
 from bellwether.core.reasons import Reason
 
 NAMED = 5
@@ -23,26 +24,18 @@ def placement_conditions(context: Context) -> tuple[Condition, ...]:
     return (_fits(rankings.warnings), _met(rankings.leaders_outside))
 
 
-def _fits(found: tuple[PlacementWarning, ...]) -> Condition:
+def _fits(found: tuple[Blocker, ...]) -> Condition:
     if not found:
-        return Condition(
-            "PlacementFits",
-            True,
-            Reason.UP_TO_DATE,
-            "every preferred rack has brokers, and every rule has topics",
-        )
+        text = "every preferred rack has brokers, and every rule has topics"
+        return Condition("PlacementFits", True, Reason.UP_TO_DATE, text)
     more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
     return Condition("PlacementFits", False, found[0].reason, "; ".join(m.message for m in found[:NAMED]) + more)
 
 
 def _met(found: LeadersOutsidePreferredRacks) -> Condition:
     if not found.leaders:
-        return Condition(
-            "PlacementMet",
-            True,
-            Reason.UP_TO_DATE,
-            "every partition is led from the most preferred rack that has a replica of it",
-        )
+        text = "every partition is led from the most preferred rack that has a replica of it"
+        return Condition("PlacementMet", True, Reason.UP_TO_DATE, text)
     text = (
         f"{found.leaders} of {found.of} partitions are led from a less preferred rack than one that has a replica of"
         f" them, for example {found.first}"

@@ -40,22 +40,20 @@ def policy_conditions(
     progress: WaveResult | None = None,
 ) -> tuple[Condition, ...]:
     """Conditions of the policy. ``held`` are held partitions, ``would`` the brokers it would demote if it acted."""
-    snapshot = context.snapshot
     others = (
         _settled(plan, result, held, context),
         _contested(held),
         _held(plan),
         *placement_conditions(context),
         *_unmeasured(context),
-        *_waiting(plan, held, progress, snapshot.external_operation),
+        *_waiting(plan, held, progress, context.snapshot.external_operation),
     )
     return (ready(PolicyState(context, plan, result, brokers, risks, others, would)), *others)
 
 
 def _unmeasured(context: Context) -> Iterable[Condition]:
     """Conditions for settings that measurements contradict or do not reach; none where there is nothing to measure."""
-    acks = producer_acks_condition(context)
-    if acks is not None:
+    if (acks := producer_acks_condition(context)) is not None:
         yield acks
     if context.policy.detection.canary.enabled:
         yield _canary(context)
@@ -117,18 +115,15 @@ def _settled(plan: Plan, result: ExecutionResult, held: tuple[Hold, ...], contex
 def _contested(held: tuple[Hold, ...]) -> Condition:
     contested = [h for h in held if h.reason is Reason.ORDER_OVERWRITTEN]
     if contested:
-        text = (
-            f"another tool changed the order of {len(contested)} partitions, for example of topic {contested[0].topic}"
-        )
+        topic = contested[0].topic
+        text = f"another tool changed the order of {len(contested)} partitions, for example of topic {topic}"
         return Condition("Contested", True, Reason.ORDER_OVERWRITTEN, text)
-    return Condition(
-        "Contested", False, Reason.UP_TO_DATE, "no other tool is changing the replica order of managed partitions"
-    )
+    text = "no other tool is changing the replica order of managed partitions"
+    return Condition("Contested", False, Reason.UP_TO_DATE, text)
 
 
 def _held(plan: Plan) -> Condition:
-    held = plan.decisions.held
-    if held:
+    if held := plan.decisions.held:
         texts: dict[str, list[int]] = {}
         for hold in held:
             texts.setdefault(hold.message, []).append(hold.broker)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bellwether.core.doctor.removed_brokers import repaired_orders
+from bellwether.core.doctor.risks import repaired_orders
 from bellwether.core.model.cluster import Cluster, Partition
 from testkit.values.builders import cluster, partition
 
