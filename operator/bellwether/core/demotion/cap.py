@@ -38,6 +38,9 @@ LATE = 1 / 8
 UNANSWERED = (Reason.EXTERNALLY_UNREACHABLE, Reason.FREEZING, Reason.NOT_FENCED_IN_TIME, Reason.CANARY_FAILING)
 """Reasons by which clients get no answer; by all others they get a late one, or are not known to lose any."""
 
+BY_OVERRIDE = "demote by an override"
+"""What the cap does not limit."""
+
 _PASSING = (HealthState.HEALTHY, HealthState.RECOVERING)
 _LED_AGAIN_BY: Mapping[Cause, str] = {Cause.OVERRIDE: "release", Cause.COMMAND: "promote"}
 """Verb that ends a demotion by a person."""
@@ -214,13 +217,7 @@ def let_idle_lead(kept: Mapping[int, DemotedBroker], context: Context) -> str:
 
 
 def cap_reached(
-    counted: Collection[int],
-    how: str,
-    context: Context,
-    first: str = "",
-    beyond: str = "demote by an override",
-    *,
-    held: int = 1,
+    counted: Collection[int], how: str, context: Context, first: str = "", beyond: str = BY_OVERRIDE, *, held: int = 1
 ) -> str:
     """The field of the cap with its value, the brokers that count against it, and the remedies.
 

@@ -234,11 +234,10 @@ def still_demoted(
         verdict = verdicts.get(broker)
         if verdict is None or snapshot.promoted_by_override(broker):
             continue  # decommissioned, as no replica list names it any more, or an override lets it lead
+        by_override = demoted.cause is Cause.OVERRIDE
         if demoted.cause is Cause.MAINTENANCE and (why := snapshot.maintenance.get(broker)) is not None:
             kept[broker] = replace(demoted, reason=why.reason, message=why.message or DESCRIPTIONS[why.reason])
-        elif demoted.cause is Cause.COMMAND or (
-            demoted.cause is Cause.OVERRIDE and snapshot.override_of(broker) is not None
-        ):
+        elif demoted.cause is Cause.COMMAND or (by_override and snapshot.override_of(broker) is not None):
             kept[broker] = demoted
         elif demoted.cause is not Cause.SIGNALS:
             kept |= _released(demoted, verdict, snapshot)

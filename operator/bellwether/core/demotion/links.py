@@ -161,8 +161,8 @@ def _admitted(
 def _eligible(broker: int, kept: Mapping[int, DemotedBroker], context: Context) -> bool:
     """Whether signals decide about a broker's links: not where it is demoted, held, overridden or worse."""
     snapshot = context.snapshot
-    free = broker not in kept and not snapshot.may_be_held(broker)
-    return free and not snapshot.overridden(broker) and context.verdicts[broker].state in _MAY_LEAD
+    kept_off = broker in kept or snapshot.may_be_held(broker) or snapshot.overridden(broker)
+    return not kept_off and context.verdicts[broker].state in _MAY_LEAD
 
 
 def _shared_cause(links: list[Link], kept: Mapping[int, DemotedBroker], context: Context) -> str | None:

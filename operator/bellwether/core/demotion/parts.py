@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from bellwether.core.demotion.cap import cap_reached
+from bellwether.core.demotion.cap import BY_OVERRIDE, cap_reached
 from bellwether.core.demotion.dwell import dwell_left
 from bellwether.core.detection.context import Context
 from bellwether.core.model.cluster import PartitionKey
@@ -40,7 +40,7 @@ def admit_parts(
     shared: str | None,
     refusal: Callable[[Part], Blocker | None] = lambda _: None,
     how: str,
-    beyond: str = "demote by an override",
+    beyond: str = BY_OVERRIDE,
 ) -> AdmittedParts[Part]:
     """Invariant 4. A part needs room in the cap, by its first broker, next to those ``counted``; it uses up none of it
     for a broker that is sick as a whole.

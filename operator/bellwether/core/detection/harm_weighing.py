@@ -94,20 +94,14 @@ class Weighing:
 
 
 def weigh(
-    lost_seconds: float,
-    broker: int,
-    index: SignalIndex,
-    cause: HarmCause,
-    *,
-    ongoing: bool = True,
-    disputed: bool = False,
+    lost: float, broker: int, index: SignalIndex, cause: HarmCause, *, ongoing: bool = True, disputed: bool = False
 ) -> Weighing:
-    """Weigh what clients of a broker lost. For a demoted broker it does not matter whether they lose any more."""
+    """Weigh the seconds that clients of a broker lost. Of a demoted one it does not matter whether they lose more."""
     ongoing = ongoing or broker in index.snapshot.record.demoted
     tolerance, learned = index.detection.tolerance, index.limit_factors[cause]
     # A broker with slow writes is held in a controlled shutdown, or is demoted while it keeps up as a follower.
     cost = index.move_cost_with_syncs(broker) if cause is HarmCause.REACHABILITY else index.move_cost(broker)
-    return Weighing(lost_seconds, cost, tolerance, ongoing, cause, learned, disputed)
+    return Weighing(lost, cost, tolerance, ongoing, cause, learned, disputed)
 
 
 def own_harm(

@@ -133,9 +133,8 @@ def _out_of_isr(cause: RiskCause, tools: CommandOptions) -> Iterator[Remediation
 
 
 def _reassignment(_cause: RiskCause, tools: CommandOptions) -> Iterator[Remediation]:
-    yield Remediation(
-        "wait for the reassignment, or find out why it does not end", "nothing", checks=(reassignments(tools),)
-    )
+    do = "wait for the reassignment, or find out why it does not end"
+    yield Remediation(do, "nothing", checks=(reassignments(tools),))
 
 
 def _pending(cause: RiskCause, tools: CommandOptions) -> Iterator[Remediation]:
@@ -183,8 +182,7 @@ def _lower(cause: RiskCause, tools: CommandOptions, *, elr: bool) -> Iterator[Re
     """Lower the setting; with ELR, not of a topic with an offline partition, which waits for an eligible replica."""
     offline = {d.partition.topic for d in cause.diagnoses if d.risk in OFFLINE} if elr else set()
     under = [d for d in cause.by_risk.get(Risk.UNDER_MIN_ISR, ()) if d.partition.topic not in offline]
-    least: dict[str, int] = {}
-    floors: dict[str, int] = {}
+    least, floors = dict[str, int](), dict[str, int]()
     for d in under:
         topic, in_sync = d.partition.topic, len(d.partition.isr)
         least[topic] = min(least.get(topic, in_sync), in_sync)
@@ -218,10 +216,8 @@ def _lossy(cause: RiskCause, tools: CommandOptions, when: str) -> Iterator[Remed
 
 def _safe(cause: RiskCause, *, elr: bool) -> str:
     said = []
-    held: set[int] = set()
-    for d in (*cause.by_risk.get(Risk.UNDER_MIN_ISR, ()), *cause.by_risk.get(Risk.AT_MIN_ISR, ())):
-        held.update(d.partition.isr)
-    if held:
+    short = (*cause.by_risk.get(Risk.UNDER_MIN_ISR, ()), *cause.by_risk.get(Risk.AT_MIN_ISR, ()))
+    if held := {broker for d in short for broker in d.partition.isr}:
         said.append(f"do not stop {few_brokers(held)}: stopping one stops acks=all writes or loses the last copy")
     if _count(cause, _LOSSY):
         disks = tuple(cause.awaited) or tuple({b for d in cause.diagnoses for b in d.partition.replicas})

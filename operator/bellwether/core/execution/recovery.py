@@ -222,13 +222,8 @@ def _dropped(entry: UndoEntry, order: tuple[int, ...]) -> UndoEntry | None:
 def _contested(entry: UndoEntry, now: datetime) -> UndoEntry:
     quiet = timedelta(seconds=CONTEST_LONGEST_SECONDS)
     recent = entry.contested_at is not None and now - entry.contested_at < quiet
-    return replace(
-        entry,
-        state=EntryState.DISPLACED,
-        replaced=None,
-        contests=entry.contests + 1 if recent else 1,
-        contested_at=now,
-    )
+    contests = entry.contests + 1 if recent else 1
+    return replace(entry, state=EntryState.DISPLACED, replaced=None, contests=contests, contested_at=now)
 
 
 def _tombstone(

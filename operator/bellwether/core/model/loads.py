@@ -132,8 +132,7 @@ def count_unplaceable(account: LeaderLoads, wanting: Iterable[tuple[PartitionKey
     """
     left = 0
     for key, candidates in sorted(wanting, key=lambda w: (-account.load_of(w[0]), len(w[1]), w[0])):
-        fitting = [b for b in candidates if account.fits(b, key)]
-        if fitting:
+        if fitting := [b for b in candidates if account.fits(b, key)]:
             account.add(min(fitting, key=lambda b: (account.fullness(b), b)), key)
         else:
             left += 1

@@ -49,12 +49,11 @@ def under_maintenance(
                 found[broker] = Maintenance(broker, Reason.RESTARTING, "its pod does not exist", asked=False)
     for override in overrides:
         if requests_maintenance(override) and override.active(now):
-            found[override.broker] = Maintenance(
-                override.broker,
-                Reason.IN_MAINTENANCE,
-                _words(override),
-                asked=True,
-                accept_unavailable_writes=override.accept_unavailable_writes,
+            broker, text, accepts = override.broker, override.reason, override.accept_unavailable_writes
+            if override.until is not None:
+                text = f"{text} (until {override.until.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ})".lstrip()
+            found[broker] = Maintenance(
+                broker, Reason.IN_MAINTENANCE, text, asked=True, accept_unavailable_writes=accepts
             )
     return found
 
@@ -62,9 +61,3 @@ def under_maintenance(
 def requests_maintenance(override: Override) -> bool:
     """Whether an override puts its broker in maintenance."""
     return override.purpose is Purpose.MAINTENANCE and override.state is OverrideState.DEMOTED
-
-
-def _words(override: Override) -> str:
-    if override.until is None:
-        return override.reason
-    return f"{override.reason} (until {override.until.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ})".lstrip()

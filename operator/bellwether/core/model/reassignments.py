@@ -48,11 +48,8 @@ class ExternalReassignments:
         signs += ["replication is throttled"] * self.throttled
         if not signs:
             return None
-        text = (
-            f"another tool reassigns partitions in bulk ({' and '.join(signs)}); continues when no replica is being"
-            " moved"
-        )
-        return Blocker(Reason.EXTERNAL_OPERATION, text)
+        text = f"another tool reassigns partitions in bulk ({' and '.join(signs)})"
+        return Blocker(Reason.EXTERNAL_OPERATION, f"{text}; continues when no replica is being moved")
 
 
 def foreign_reassignments(cluster: Cluster, record: UndoRecord) -> tuple[Partition, ...]:

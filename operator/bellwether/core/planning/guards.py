@@ -79,9 +79,8 @@ def contested(proposal: ProposedOrder) -> Refusal | None:
         return None
     if proposal.now - entry.contested_at >= contest_delay(entry):
         return None
-    return Refusal(
-        Reason.ORDER_OVERWRITTEN, f"another tool changed this order {entry.contests} times; retrying with backoff"
-    )
+    text = f"another tool changed this order {entry.contests} times; retrying with backoff"
+    return Refusal(Reason.ORDER_OVERWRITTEN, text)
 
 
 def external_operation_running(proposal: ProposedOrder) -> Refusal | None:
@@ -103,14 +102,9 @@ def wait_after_refusal(
     refused: RefusedOrder | None, partition: Partition, target: tuple[int, ...], now: datetime
 ) -> Refusal | None:
     """The delay after Kafka refused a partition's order, or to elect the first of it: with another ISR it may not."""
-    in_place = target == partition.replicas
-    if (
-        refused is None
-        or refused.order != target
-        or refused.isr != (frozenset(partition.isr) if in_place else frozenset())
-    ):
+    if refused is None or refused.order != target or now - refused.at >= back_off(refused.times):
         return None
-    if now - refused.at >= back_off(refused.times):
+    if refused.isr != frozenset(partition.isr if target == partition.replicas else ()):
         return None
     return Refusal(refused.reason, refused.message)
 
@@ -129,18 +123,13 @@ REORDER_GUARDS: tuple[ReorderGuard, ...] = (
 def refuse_reorder(proposal: ProposedOrder) -> Refusal | None:
     """The first reason not to change the partition's order now, if any."""
     for guard in REORDER_GUARDS:
-        refusal = guard(proposal)
-        if refusal is not None:
+        if (refusal := guard(proposal)) is not None:
             return refusal
     return None
 
 
 def refuse_election(
-    partition: Partition,
-    target: tuple[int, ...],
-    demoted: frozenset[int],
-    chosen: int | None,
-    snapshot: Snapshot,
+    partition: Partition, target: tuple[int, ...], demoted: frozenset[int], chosen: int | None, snapshot: Snapshot
 ) -> Refusal | None:
     """Why the first of the target order cannot be elected now: never outside the ISR, never a worse leader."""
     touched = not demoted.isdisjoint(partition.replicas)

@@ -171,7 +171,7 @@ def build_plan(context: Context, decisions: Decisions, last: Plan | None = None)
             if refusal is not None and (partition.leader != target[0] or partition.leader in demoted):
                 holds.append(_hold(partition, refusal))
             elect = partition.leader != target[0] and (
-                refusal is None or _less_sick(partition, target, snapshot, demoted, decisions.sickness)
+                refusal is None or _less_sick(partition, target[0], snapshot, demoted, decisions.sickness)
             )
             if not in_place or elect:
                 moves.append(_move(wanted, demoted, elect=elect))
@@ -234,14 +234,10 @@ def _out_of_scope(context: Context, decisions: Decisions) -> list[Hold]:
 
 
 def _less_sick(
-    partition: Partition,
-    target: tuple[int, ...],
-    snapshot: Snapshot,
-    demoted: frozenset[int],
-    sickness: Mapping[int, float],
+    partition: Partition, first: int, snapshot: Snapshot, demoted: frozenset[int], sickness: Mapping[int, float]
 ) -> bool:
     """Whether every replica is on a demoted broker, and the first one is less sick than the leader."""
-    first, leader = target[0], partition.leader
+    leader = partition.leader
     if leader is None or leader not in demoted or not demoted.issuperset(partition.replicas):
         return False
     leads_well = first in partition.isr and first in snapshot.cluster.live

@@ -7,7 +7,7 @@ policy cannot do its work: the state of the Kafka cluster changes the reason, no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -97,8 +97,7 @@ def _under_min_isr(state: PolicyState) -> Finding | None:
 
 
 def _blocked(state: PolicyState) -> Finding | None:
-    holds = list(_blocked_demotions(state))
-    if not holds:
+    if not (holds := list(_blocked_demotions(state))):
         return None
     brokers = sorted(hold.broker for hold in holds if hold.message == holds[0].message)
     text = "is sick and still leads" if len(brokers) == 1 else "are sick and still lead"
@@ -114,8 +113,7 @@ def _blocked_demotions(state: PolicyState) -> Iterable[BrokerHold]:
 
 
 def _no_capacity(state: PolicyState) -> Finding | None:
-    stay = sum(h.reason is Reason.CAPACITY_REACHED for h in state.plan.holds)
-    if not stay:
+    if not (stay := sum(h.reason is Reason.CAPACITY_REACHED for h in state.plan.holds)):
         return None
     capacity = state.policy.demotion.capacity
     text = f"{stay} leaders stay on their brokers: all others are at the limit, {capacity}"
@@ -171,8 +169,8 @@ def _held_drains(state: PolicyState) -> Finding | None:
     held = {b.broker: b.drained for b in state.brokers if b.drained is not None and b.drained.status is False}
     held = {broker: drained for broker, drained in held.items() if drained.reason not in passing}
     for first in held.values():
-        verb = "is" if len(held) == 1 else "are"
-        return Finding(first.reason, f"{named(held)} {verb} in maintenance and not safe to stop: {first.message}")
+        text = f"{named(held)} {_is(held)} in maintenance and not safe to stop: {first.message}"
+        return Finding(first.reason, text)
     return None
 
 
@@ -326,7 +324,7 @@ def _judged(brokers: list[BrokerReport], state: str) -> Finding | None:
     return Finding(verdict.reason, f"{named([b.broker for b in brokers])} {_is(brokers)} {state}: {why}")
 
 
-def _is(brokers: list[BrokerReport]) -> str:
+def _is(brokers: Collection[object]) -> str:
     return "is" if len(brokers) == 1 else "are"
 
 
