@@ -22,8 +22,13 @@ from bellwether.core.execution.arrivals import (
     brokers_to_check,
     drained_brokers,
 )
-from bellwether.core.execution.overwritten_orders import OverwrittenOrders, with_overwritten
-from bellwether.core.execution.recovery import RecoveredRecord, recover, topics_to_reread
+from bellwether.core.execution.recovery import (
+    OverwrittenOrders,
+    RecoveredRecord,
+    recover,
+    topics_to_reread,
+    with_overwritten,
+)
 from bellwether.core.model.broker_identity import ADVERTISED_LISTENERS, LISTENERS, KnownHosts
 from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.flap_damping import FlapCounter

@@ -17,6 +17,7 @@ from bellwether.core.doctor.risks import RiskSummary
 from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.listing import named
 from bellwether.core.model.loads import loads_missing_message
+from bellwether.core.model.rack_ranking import LeadersOutsidePreferredRacks
 from bellwether.core.model.refusals import Hold
 from bellwether.core.model.strimzi import Blocker
 from bellwether.core.planning.plan import Plan
@@ -24,9 +25,11 @@ from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.rebalance_waves import WaveResult
 from bellwether.core.reporting.broker_report import BrokerReport
 from bellwether.core.reporting.external_operations import waiting_for_external_operations
-from bellwether.core.reporting.placement_conditions import placement_conditions
 from bellwether.core.reporting.readiness import PolicyState, ready
 from bellwether.core.signals import Reading, SignalType
+
+WARNINGS_NAMED = 5
+"""How many warnings about racks a message contains; the others are counted."""
 
 
 def policy_conditions(
@@ -44,7 +47,7 @@ def policy_conditions(
         _settled(plan, result, held, context),
         _contested(held),
         _held(plan),
-        *placement_conditions(context),
+        *_placement(context),
         *_unmeasured(context),
         *_waiting(plan, held, progress, context.snapshot.external_operation),
     )
@@ -78,6 +81,34 @@ def _canary(context: Context) -> Condition:
         return Condition("CanaryAvailable", True, Reason.UP_TO_DATE, f"topic {settings.topic} measures every broker")
     text = f"{named(blank)}: {why[blank[0]]} (spec.detection.canary.topic is {settings.topic}); nothing is moved for it"
     return Condition("CanaryAvailable", False, Reason.NO_EVIDENCE, text[:1024])
+
+
+def _placement(context: Context) -> tuple[Condition, ...]:
+    """``PlacementFits`` and ``PlacementMet``."""
+    rankings = context.rankings
+    if rankings is None or not context.snapshot.cluster.partitions:
+        return ()
+    return (_fits(rankings.warnings), _met(rankings.leaders_outside))
+
+
+def _fits(found: tuple[Blocker, ...]) -> Condition:
+    if not found:
+        text = "every preferred rack has brokers, and every rule has topics"
+        return Condition("PlacementFits", True, Reason.UP_TO_DATE, text)
+    more = f"; and {len(found) - WARNINGS_NAMED} more" if len(found) > WARNINGS_NAMED else ""
+    text = "; ".join(warning.message for warning in found[:WARNINGS_NAMED]) + more
+    return Condition("PlacementFits", False, found[0].reason, text)
+
+
+def _met(found: LeadersOutsidePreferredRacks) -> Condition:
+    if not found.leaders:
+        text = "every partition is led from the most preferred rack that has a replica of it"
+        return Condition("PlacementMet", True, Reason.UP_TO_DATE, text)
+    text = (
+        f"{found.leaders} of {found.of} partitions are led from a less preferred rack than one that has a replica of"
+        f" them, for example {found.first}"
+    )
+    return Condition("PlacementMet", False, Reason.OTHER_RACKS_LEAD, text)
 
 
 def _waiting(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bellwether.core.execution.overwritten_orders import set_aside, with_overwritten
+from bellwether.core.execution.recovery import set_aside, with_overwritten
 from bellwether.core.model.undo_record import EntryState
 from testkit.values.builders import after, cluster, entry, partition, record
 
