@@ -144,17 +144,13 @@ def _seen_good(
 
 def _unknown(log_dir: LogDir, snapshot: Snapshot) -> str | None:
     """Why it is not known what lies in a directory; None if it is."""
-    placement = snapshot.log_dirs.get(log_dir.broker)
+    placement, slow = snapshot.log_dirs.get(log_dir.broker), f"log directory {log_dir.path} is slow and not demoted"
     if placement is None:
-        return (
-            f"log directory {log_dir.path} is slow and not demoted: the broker has not answered DescribeLogDirs, so it"
-            " is unknown which partitions lie in it; check the ACL Describe on Cluster"
-        )
+        why = "the broker has not answered DescribeLogDirs, so it is unknown which partitions lie in it"
+        return f"{slow}: {why}; check the ACL Describe on Cluster"
     if partitions_in(log_dir.path, placement) is None:
-        return (
-            f"log directory {log_dir.path} is slow and not demoted: the broker has no directory of that path, it has"
-            f" {', '.join(sorted(placement))}; correct --log-dir of its storage probe"
-        )
+        why = f"the broker has no directory of that path, it has {', '.join(sorted(placement))}"
+        return f"{slow}: {why}; correct --log-dir of its storage probe"
     return None
 
 

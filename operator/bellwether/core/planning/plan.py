@@ -45,6 +45,13 @@ class Move(NamedTuple):
     elect: bool
     internal: bool = False
 
+    @classmethod
+    def of(
+        cls, p: Partition, kind: MoveKind, order: tuple[int, ...], baseline: tuple[int, ...], *, elect: bool
+    ) -> Move:
+        """The move of a partition as it is now to an order."""
+        return cls(p.key, p.topic, kind, p.replicas, order, baseline, p.leader, elect, p.internal)
+
     @property
     def name(self) -> TopicPartition:
         """The name that admin requests use."""
@@ -197,16 +204,8 @@ def _first_takes_over(partition: Partition, demoted: frozenset[int], context: Co
 def _move(wanted: TargetOrder, demoted: frozenset[int], *, elect: bool) -> Move:
     partition = wanted.partition
     away = wanted.target != wanted.baseline or not demoted.isdisjoint(partition.replicas)
-    return Move(
-        key=wanted.key,
-        topic=partition.topic,
-        kind=MoveKind.DISPLACE if away else MoveKind.RESTORE,
-        seen=partition.replicas,
-        order=wanted.target,
-        baseline=wanted.baseline,
-        leader=partition.leader,
-        elect=elect,
-        internal=partition.internal,
+    return Move.of(
+        partition, MoveKind.DISPLACE if away else MoveKind.RESTORE, wanted.target, wanted.baseline, elect=elect
     )
 
 

@@ -159,19 +159,7 @@ def _elections(imbalanced: Iterable[Partition], context: Context, plan: Plan) ->
             and wait_after_refusal(refused.get(partition.key), partition, partition.replicas, now) is None
             and (wave is None or not wave.withholds(partition.key))
         ):
-            found.append(
-                Move(
-                    key=partition.key,
-                    topic=partition.topic,
-                    kind=MoveKind.BALANCE,
-                    seen=partition.replicas,
-                    order=partition.replicas,
-                    baseline=partition.replicas,
-                    leader=partition.leader,
-                    elect=True,
-                    internal=partition.internal,
-                )
-            )
+            found.append(Move.of(partition, MoveKind.BALANCE, partition.replicas, partition.replicas, elect=True))
     return tuple(sorted(found, key=lambda m: (m.internal, m.key)))
 
 

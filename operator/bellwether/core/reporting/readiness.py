@@ -72,6 +72,9 @@ class Finding(NamedTuple):
     blocks: bool = False
 
 
+Rank = Callable[[PolicyState], Finding | None]
+
+
 def ready(state: PolicyState) -> Condition:
     """The condition ``Ready``. ``conditions`` of the state include ``Settled``."""
     found = [finding for rank in RANKS if (finding := rank(state)) is not None]
@@ -85,15 +88,6 @@ def ready(state: PolicyState) -> Condition:
     able = not state.policy.acts or not any(finding.blocks for finding in found)
     text = "; ".join(finding.message.replace("; ", ", ") for finding in found)
     return Condition("Ready", able, found[0].reason, text[:MESSAGE_LIMIT])
-
-
-def _offline(state: PolicyState) -> Finding | None:
-    return _partitions(state.at_risk(*OFFLINE), Reason.OFFLINE_PARTITIONS, "without a leader: no reads, no writes")
-
-
-def _under_min_isr(state: PolicyState) -> Finding | None:
-    text = "under min.insync.replicas: acks=all writes are refused"
-    return _partitions(state.at_risk(Risk.UNDER_MIN_ISR), Reason.UNDER_MIN_ISR, text)
 
 
 def _blocked(state: PolicyState) -> Finding | None:
@@ -136,11 +130,6 @@ def _sick(state: PolicyState) -> Finding | None:
     blocked = {hold.broker for hold in _blocked_demotions(state)}
     sick = [b for b in state.unplanned(HealthState.SICK) if b.demoted is None and b.broker not in blocked]
     return _judged(sick, "Sick")
-
-
-def _at_min_isr(state: PolicyState) -> Finding | None:
-    text = "at min.insync.replicas: losing one more broker stops acks=all writes"
-    return _partitions(state.at_risk(Risk.AT_MIN_ISR), Reason.AT_MIN_ISR, text)
 
 
 def _down(state: PolicyState) -> Finding | None:
@@ -245,11 +234,6 @@ def _removed_broker(state: PolicyState) -> Finding | None:
     return _partitions(count, Reason.REMOVED_BROKER, text)
 
 
-def _under_replicated(state: PolicyState) -> Finding | None:
-    count = state.at_risk(Risk.UNDER_REPLICATED)
-    return _partitions(count, Reason.UNDER_REPLICATED, "with replicas out of sync")
-
-
 def _quiet(state: PolicyState) -> Finding | None:
     """A policy that does not act, and would demote no broker."""
     if state.policy.acts or state.would:
@@ -283,14 +267,20 @@ def _demoted(state: PolicyState) -> Finding | None:
     return Finding(Reason.BROKER_DEMOTED, "; ".join(texts)) if texts else None
 
 
-RANKS: tuple[Callable[[PolicyState], Finding | None], ...] = (
-    _offline,
-    _under_min_isr,
+def _at_risk(reason: Reason, what: str, *risks: Risk) -> Rank:
+    return lambda state: _partitions(state.at_risk(*risks), reason, what)
+
+
+RANKS: tuple[Rank, ...] = (
+    _at_risk(Reason.OFFLINE_PARTITIONS, "without a leader: no reads, no writes", *OFFLINE),
+    _at_risk(Reason.UNDER_MIN_ISR, "under min.insync.replicas: acks=all writes are refused", Risk.UNDER_MIN_ISR),
     _blocked,
     _no_capacity,
     _inactive,
     _sick,
-    _at_min_isr,
+    _at_risk(
+        Reason.AT_MIN_ISR, "at min.insync.replicas: losing one more broker stops acks=all writes", Risk.AT_MIN_ISR
+    ),
     _down,
     _harmed,
     _aborted,
@@ -302,7 +292,7 @@ RANKS: tuple[Callable[[PolicyState], Finding | None], ...] = (
     _removed_broker,
     _unmet,
     _log_dir_offline,
-    _under_replicated,
+    _at_risk(Reason.UNDER_REPLICATED, "with replicas out of sync", Risk.UNDER_REPLICATED),
     _quiet,
     _unsettled,
     _demoted,
