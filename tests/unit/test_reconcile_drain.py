@@ -246,6 +246,17 @@ def test_it_is_not_safe_to_stop_in_the_turn_that_gives_it_what_only_a_sicker_bro
     assert said(operator, "Drained") == Condition("Drained", False, Reason.LEADERS_MOVING, text)
 
 
+def test_ready_names_a_drain_that_an_override_holds(made: MemorySite):
+    made.pods = {b: Pod(f"kafka-{b}", ready=b != 2) for b in (1, 2, 3)}
+    made.signals.override(2, OverrideState.PROMOTED)
+    operator = Operator(made)
+    operator.reconciles(3)
+    text = "not drained: spec.override of its BrokerHealth lets it lead; remove it to drain the broker"
+    assert said(operator, "Drained") == Condition("Drained", False, Reason.MOVES_BLOCKED, text)
+    ready = next(c for c in operator.reports[-1].conditions if c.type == "Ready")
+    assert ready.reason is Reason.MOVES_BLOCKED
+
+
 def test_what_only_two_drained_brokers_can_lead_is_led_by_the_later_one(made: MemorySite):
     made.cluster.create_topic("pair", assignment=[(1, 2), (2, 1)])
     operator = Operator(made)

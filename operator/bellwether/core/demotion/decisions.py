@@ -269,8 +269,12 @@ def drain_for_maintenance(kept: dict[int, DemotedBroker], context: Context) -> l
             kept[broker] = replace(one, drained_since=None)
     for broker, why in sorted(snapshot.maintenance.items()):
         before = kept.get(broker)
-        if broker not in verdicts or snapshot.promoted_by_override(broker):
-            continue  # an override takes precedence over a pod's state
+        if broker not in verdicts:
+            continue
+        if snapshot.promoted_by_override(broker):  # it takes precedence over a pod's state
+            text = "not drained: spec.override of its BrokerHealth lets it lead; remove it to drain the broker"
+            held.append(BrokerHold(broker, Reason.MOVES_BLOCKED, text))
+            continue
         refused = drain_blocker(why, kept, context) if before is None else None
         if refused is not None:
             held.append(BrokerHold(broker, refused.reason, f"not drained: {refused.message}"))
