@@ -42,7 +42,7 @@ LINES = {
     "tests/contract": 855,
     "tests/e2e": 168,  # the cures bench in its quick form
     "tests/integration": 18350,
-    "tests/properties": 5190,  # identity, held drains, absence, heavier faults, what Kafka refuses
+    "tests/properties": 5306,  # also what was not seen, and what may be stopped, by accounts of their own
     "tests/scenarios": 208,
     "tests/spark": 737,
     "tests/support": 19880,
