@@ -56,8 +56,8 @@ _ALTER, _OPERATIONS_UNKNOWN = 7, 31
 _ANY_TOPIC = "__consumer_offsets"
 """Whether it exists or not, Kafka refuses it to a user that may describe some topics only: also before there are any
 others."""
-_SUSPECTS = 1000
-"""So many topics are asked for by name at most."""
+_BY_NAME = 1000
+"""So many topics are asked for by name in one request."""
 _MOVING = (
     ("AlterPartitionReassignments", AlterPartitionReassignmentsRequest, 0),
     ("ElectLeaders", ElectLeadersRequest, 1),
@@ -98,7 +98,8 @@ class KafkaReader:
         self._offset = -1
         self._settled = False
         self._visible = VisibleTopics(nodes)
-        self._hidden: frozenset[str] = frozenset()
+        self._unproven: frozenset[str] = frozenset()
+        """Topics that metadata does not show, until Kafka has said that they are gone."""
 
     def read(self) -> Cluster:
         """One snapshot of all brokers and partitions, from one broker. Raises Transient or Terminal.
@@ -119,22 +120,23 @@ class KafkaReader:
 
     def _whole(self, found: _Read) -> _Read:
         """The same read with what is proven of it. Raises Unauthorized for topics that are hidden from this user."""
-        suspects, before = self._visible.held(found.cluster.live) | self._hidden, self._last
+        suspects, before = self._visible.held(found.cluster.live) | self._unproven, self._last
         if before is None:
             suspects |= {_ANY_TOPIC}
         elif before.metadata is not found.metadata:
             suspects |= {t.name for t in before.metadata.topics}  # one that is gone may have been hidden
-        if suspects and (suspects := suspects.difference([t.name for t in found.metadata.topics])):
+        self._unproven = suspects.difference([t.name for t in found.metadata.topics] if suspects else ())
+        names = sorted(self._unproven)
+        for start in range(0, len(names), _BY_NAME):
             # By name Kafka tells a topic that is hidden from one that is gone, or has just been created.
-            asked = sorted(suspects)[:_SUSPECTS]
-            named = self._nodes.read(lambda dialogue, deadline: _metadata(dialogue, deadline, asked))
-            hidden = sorted(t.name for t in named.topics if t.error_code == TOPIC_AUTHORIZATION_FAILED)
-            self._hidden = frozenset(hidden)
-            if hidden:
+            asked = names[start : start + _BY_NAME]
+            named = self._nodes.read(partial(_metadata, topics=asked))
+            if hidden := sorted(t.name for t in named.topics if t.error_code == TOPIC_AUTHORIZATION_FAILED):
                 raise Unauthorized(
                     f"Kafka does not let this user see {len(hidden)} topics ({', '.join(hidden[:3])}), so nothing is"
                     " moved or called safe: grant the ACL Describe on Topic *"
                 )
+            self._unproven = self._unproven.difference(asked)
         problem = f"this Kafka service does not offer {' and '.join(found.missing)}" if found.missing else ""
         if not problem and found.denied:
             problem = "Kafka refuses every order and election of this user. Grant this user the ACL Alter on Cluster"

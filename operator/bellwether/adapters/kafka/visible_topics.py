@@ -3,26 +3,27 @@
 Metadata leaves out the topics that its user may not describe, without an error. DescribeLogDirs (KIP-113) needs
 Describe on Cluster alone, which reading reassignments needs as well, and lists every partition of a broker. Called by
 ``metadata_reader``: each broker is asked once before anything is moved, and again from time to time, one in a read.
+Threads of their own ask, so that a broker whose disk hangs, or a long way to it, delays no read for longer than agreed.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections import deque
+from collections.abc import Collection, Iterable
+from threading import Thread
 
 from bellwether.adapters.kafka.brokers.log_dirs import describe_log_dirs
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
-from bellwether.adapters.kafka.connection.transport import Deadline
-from bellwether.ports.errors import BellwetherError, Transient
 
 REPEATED_SECONDS = 600.0
 """How old a broker's answer may become. A topic that vanishes from Metadata is asked for by name at once."""
 RETRIED_SECONDS = 60.0
 """The same for a broker that gave no answer."""
-ANSWER_SECONDS = 0.5
-"""How long one broker is waited for, whose disk may hang."""
-READ_SECONDS = 1.0
-"""How long one read of metadata may go on asking; the next one continues."""
+ANSWER_SECONDS = 5.0
+"""How long a broker may take for its answer once it is connected: it looks through all of its logs."""
+AT_ONCE = 16
+"""So many brokers are asked at a time."""
 
 
 class VisibleTopics:
@@ -30,44 +31,64 @@ class VisibleTopics:
 
     def __init__(self, nodes: BrokerPool) -> None:
         self._nodes = nodes
+        self._asking: set[int] = set()
+        self._answers: deque[tuple[int, frozenset[str] | Exception]] = deque()
         self._asked: dict[int, float] = {}
         self._unanswered: dict[int, str] = {}
 
     def held(self, live: Collection[int]) -> frozenset[str]:
-        """Topics on the brokers that are due, by their own answers."""
-        began, found = time.monotonic(), set[str]()
-        for broker in self._due(live, began):
-            if time.monotonic() - began >= READ_SECONDS:
-                break
-            self._unanswered.pop(broker, None)
-            try:
-                if self._nodes.silent_lately(broker):
-                    raise Transient(f"broker {broker} gave no answer lately")
-                placement = self._nodes.read_from(broker, describe_log_dirs, Deadline(ANSWER_SECONDS))
-                found.update(name.topic for names in placement.values() for name in names)
-            except BellwetherError as error:
-                self._unanswered[broker] = str(error)
+        """Topics on brokers, by the answers that came since the last read. Those that are late count in the next."""
+        limits, began, found = self._nodes.limits, time.monotonic(), set[str]()
+        new = set(live) - self._asked.keys() - self._nodes.avoided
+        due = sorted((new or self._due(live, began)) - self._asking)
+        self._asking.update(due)
+        brokers = iter(due)
+        threads = [Thread(target=self._ask, args=(brokers,), daemon=True) for _ in due[:AT_ONCE]]
+        for thread in threads:
+            thread.start()
+        over = began + (limits.proof_seconds if new else limits.next_seconds)
+        for thread in threads:
+            thread.join(max(0.0, over - time.monotonic()))
+        while self._answers:
+            broker, answer = self._answers.popleft()
+            self._asking.discard(broker)
             self._asked[broker] = time.monotonic()
+            self._unanswered.pop(broker, None)
+            if isinstance(answer, Exception):
+                self._unanswered[broker] = str(answer)
+            else:
+                found |= answer
         return frozenset(found)
 
     def problem(self, live: Collection[int]) -> str:
-        """Why it is not known whether Metadata is whole; empty once all live brokers were asked and one answered.
+        """Why it is not known whether Metadata is whole; empty once all live brokers were asked and enough answered.
 
-        One is enough where the others are silent: a fault must not keep a new process from moving leaders.
+        Half of them are enough: a fault must not keep a new process from moving leaders.
         """
         asked = self._asked.keys() & live
         if not asked.union(self._nodes.avoided).issuperset(live) or (live and not asked):
             known = f"{len(asked)} of {len(live)} brokers were asked"
             return f"whether Metadata shows all topics is not proven yet: {known}"
-        if asked and asked <= self._unanswered.keys():
-            why = self._unanswered[min(asked)]
-            return f"whether Metadata shows all topics cannot be proven, as no broker lists its partitions: {why}"
+        silent = asked & self._unanswered.keys()
+        told = len(asked - silent)
+        if silent and (not told or len(silent - self._nodes.avoided) > told):
+            why = f"{len(silent)} of {len(asked)} brokers do not list their partitions: {self._unanswered[min(silent)]}"
+            return f"whether Metadata shows all topics cannot be proven, as {why}"
         return ""
 
-    def _due(self, live: Collection[int], now: float) -> list[int]:
-        """All that were never asked; else one: first those to avoid, which delay no first order, then the oldest."""
-        if new := sorted(set(live) - self._asked.keys() - self._nodes.avoided):
-            return new
+    def _ask(self, brokers: Iterable[int]) -> None:
+        """Take one broker after another of those that other threads take as well."""
+        for broker in brokers:
+            answer: frozenset[str] | Exception
+            try:
+                placement = self._nodes.look_at(broker, describe_log_dirs, ANSWER_SECONDS)
+                answer = frozenset(name.topic for names in placement.values() for name in names)
+            except Exception as error:  # whatever it is: this broker is not waited for
+                answer = error
+            self._answers.append((broker, answer))
+
+    def _due(self, live: Collection[int], now: float) -> set[int]:
+        """Of those that were asked or are to be avoided, one whose turn it is: the latter first, then the oldest."""
         at = {b: self._asked.get(b, -REPEATED_SECONDS) for b in sorted(live)}
         ages = {b: RETRIED_SECONDS if b in self._unanswered else REPEATED_SECONDS for b in live}
-        return sorted((b for b in at if now - at[b] >= ages[b]), key=at.__getitem__)[:1]
+        return set(sorted((b for b in at if now - at[b] >= ages[b]), key=at.__getitem__)[:1])

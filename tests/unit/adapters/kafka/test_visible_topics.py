@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from threading import Event
+from time import monotonic, sleep
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,9 +13,9 @@ from kafka.protocol.admin.cluster import DescribeLogDirsRequest
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
 from bellwether.adapters.kafka import visible_topics
-from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
-from bellwether.adapters.kafka.visible_topics import READ_SECONDS, REPEATED_SECONDS, RETRIED_SECONDS, VisibleTopics
+from bellwether.adapters.kafka.visible_topics import REPEATED_SECONDS, RETRIED_SECONDS, VisibleTopics
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Transient, Unauthorized
@@ -27,11 +29,13 @@ class Shown:
     def __init__(self, *topics: str) -> None:
         self.topics, self.holds = list(topics), list(topics)
         self.codes: dict[str, int] = {}
+        self.seconds, self.fails = 0.0, False
         made = answers(metadata=self._metadata, held=self._held)
         self.broker = ScriptedBroker(made)
         self.reader = KafkaReader(BrokerPool(Connection((self.broker.address,))))
 
     def _held(self, request: Any) -> Any:
+        sleep(self.seconds)
         return held(*self.holds)(request)
 
     def _metadata(self, request: Any) -> Any:
@@ -39,6 +43,7 @@ class Shown:
         found = [topic(name, partition(0)) for name in self.topics if named is None or name in named]
         found += [topic(name, error=self.codes.get(name, 3)) for name in named or () if name not in self.topics]
         answer = metadata(*found)(request)
+        answer.error_code = 7 if self.fails and named else 0
         kind = MetadataResponse.MetadataResponseBroker
         answer.brokers = [kind(node_id=1, host="127.0.0.1", port=self.broker.port, rack=None)]
         return answer
@@ -63,6 +68,23 @@ def test_topics_that_are_hidden_from_this_user_are_named_and_nothing_is_read(sho
 def test_a_topic_that_was_just_deleted_or_created_is_not_hidden(shown: Shown) -> None:
     shown.holds.append("deleted")
     assert shown.reader.read().immovable == ""
+
+
+def test_a_hidden_topic_is_found_behind_a_thousand_that_were_deleted(shown: Shown) -> None:
+    shown.holds, shown.codes = [f"deleted-{n}" for n in range(1000)] + ["zz-secret"], {"zz-secret": 29}
+    for _ in range(2):
+        with pytest.raises(Unauthorized, match=r"1 topics \(zz-secret\)"):
+            shown.reader.read()
+
+
+def test_what_a_broker_holds_is_asked_for_until_kafka_tells_of_it(shown: Shown) -> None:
+    shown.holds, shown.codes = ["payments", "secret"], {"secret": 29}
+    shown.fails = True
+    with pytest.raises(Transient):
+        shown.reader.read()
+    shown.fails = False
+    with pytest.raises(Unauthorized, match="secret"):
+        shown.reader.read()
 
 
 def test_a_topic_that_vanishes_is_asked_for_by_name(shown: Shown) -> None:
@@ -92,24 +114,28 @@ def test_a_user_of_some_topics_is_named_before_there_are_others(shown: Shown) ->
 def test_a_view_that_no_broker_proves_moves_nothing(shown: Shown) -> None:
     shown.broker.forget(DescribeLogDirsRequest)
     first = shown.reader.read()
-    assert "cannot be proven, as no broker lists its partitions" in first.immovable
+    assert "cannot be proven, as 1 of 1 brokers do not list their partitions" in first.immovable
     assert shown.reader.read() is first
 
 
+def test_a_slow_answer_is_an_answer(shown: Shown) -> None:
+    shown.seconds = 0.6
+    assert shown.reader.read().immovable == ""
+
+
 class Pool:
-    """Brokers that hold one topic each and take ``seconds`` for an answer; those that are ``silent`` give none."""
+    """Brokers that hold a topic each; those that are ``silent`` give no answer, ``slow`` ones wait for ``released``."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, seconds: float = 0.0) -> None:
-        self.now, self.asked, self.silent, self._seconds = 0.0, list[int](), set[int](), seconds
-        self.avoided, self.failed = frozenset[int](), frozenset[int]()
+        self.now, self.asked, self.silent, self.slow, self._seconds = 0.0, list[int](), set[int](), set[int](), seconds
+        self.avoided, self.released, self.limits = frozenset[int](), Event(), Limits(proof_seconds=0.5)
         monkeypatch.setattr(visible_topics, "time", SimpleNamespace(monotonic=lambda: self.now))
 
-    def silent_lately(self, broker: int) -> bool:
-        return broker in self.failed
-
-    def read_from(self, broker: int, *_: object) -> Mapping[str, frozenset[TopicPartition]]:
+    def look_at(self, broker: int, *_: object) -> Mapping[str, frozenset[TopicPartition]]:
         self.asked.append(broker)
-        self.now += self._seconds
+        if broker in self.slow:
+            self.released.wait(10)
+        sleep(self._seconds)
         if broker in self.silent:
             raise Transient(f"broker {broker} is silent")
         return {"/data": frozenset({TopicPartition(f"t{broker}", 0)})}
@@ -123,24 +149,47 @@ def test_each_broker_is_asked_once_and_later_one_in_a_read(monkeypatch: pytest.M
     assert visible.problem({1, 2, 3}) == ""
     assert visible.held({1, 2, 3}) == frozenset()
     pool.now = RETRIED_SECONDS
-    assert (visible.held({1, 2, 3}), pool.asked) == (frozenset(), [1, 2, 3, 2])
+    assert (visible.held({1, 2, 3}), sorted(pool.asked)) == (frozenset(), [1, 2, 2, 3])
     pool.now, pool.silent = REPEATED_SECONDS, set()
-    assert [visible.held({1, 2, 3}) for _ in range(4)] == [{"t1"}, {"t3"}, {"t2"}, frozenset()]
+    again = [visible.held({1, 2, 3}) for _ in range(4)]
+    assert (set(again[:2]), again[2:]) == ({frozenset({"t1"}), frozenset({"t3"})}, [{"t2"}, frozenset()])
     assert visible.held({1, 4}) == {"t4"}
 
 
-def test_a_broker_in_trouble_delays_no_first_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broker_to_avoid_delays_no_first_order(monkeypatch: pytest.MonkeyPatch) -> None:
     pool = Pool(monkeypatch)
     visible = VisibleTopics(pool)  # type: ignore[arg-type]
-    pool.avoided, pool.failed = frozenset({1}), frozenset({2})
-    assert (visible.held({1, 2, 3}), visible.problem({1, 2, 3}), pool.asked) == ({"t3"}, "", [3])
-    assert (visible.held({1, 2, 3}), pool.asked) == ({"t1"}, [3, 1])
+    pool.avoided = frozenset({1})
+    assert (visible.held({1, 3}), visible.problem({1, 3}), pool.asked) == ({"t3"}, "", [3])
+    assert (visible.held({1, 3}), pool.asked) == ({"t1"}, [3, 1])
 
 
-def test_many_brokers_are_asked_over_several_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    pool = Pool(monkeypatch, READ_SECONDS / 2)
-    visible, live = VisibleTopics(pool), set(range(5))  # type: ignore[arg-type]
-    assert visible.held(live) == {"t0", "t1"}
-    assert visible.problem(live) == "whether Metadata shows all topics is not proven yet: 2 of 5 brokers were asked"
-    assert visible.held(live) | visible.held(live) == {"t2", "t3", "t4"}
-    assert visible.problem(live) == ""
+def test_many_brokers_far_away_are_asked_in_one_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = Pool(monkeypatch, seconds=0.02)
+    visible, live = VisibleTopics(pool), set(range(120))  # type: ignore[arg-type]
+    pool.limits = Limits(proof_seconds=10.0)
+    assert (len(visible.held(live)), visible.problem(live)) == (120, "")
+
+
+def test_an_answer_that_is_late_counts_in_a_later_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = Pool(monkeypatch)
+    visible, live = VisibleTopics(pool), {1, 2, 3}  # type: ignore[arg-type]
+    pool.slow = {2}
+    assert visible.held(live) == {"t1", "t3"}
+    assert visible.problem(live) == "whether Metadata shows all topics is not proven yet: 2 of 3 brokers were asked"
+    assert visible.held(live) == frozenset()
+    pool.released.set()
+    deadline = monotonic() + 10
+    while not (late := visible.held(live)) and monotonic() < deadline:
+        sleep(0.01)
+    assert (late, visible.problem(live), sorted(pool.asked)) == ({"t2"}, "", [1, 2, 3])
+
+
+def test_few_answers_prove_nothing_for_many_silent_brokers(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = Pool(monkeypatch)
+    visible, live = VisibleTopics(pool), {1, 2, 3}  # type: ignore[arg-type]
+    pool.silent = {2, 3}
+    visible.held(live)
+    assert "as 2 of 3 brokers do not list their partitions: broker 2 is silent" in visible.problem(live)
+    pool.avoided = frozenset({2})
+    assert visible.problem(live) == "", "it is known to be in trouble"

@@ -38,8 +38,9 @@ class Limits:
 
     ``opening_seconds`` to open one conversation, ``finding_seconds`` to find a broker that takes a mutation,
     ``request_seconds`` for the answers of one broker, ``read_seconds`` for a read with all its second choices,
-    ``next_seconds`` for one that goes round: a frozen broker must not delay a reconcile. The time of a read grows with
-    the bytes that arrive, up to ``metadata_bytes``; that of a mutation never does.
+    ``next_seconds`` for one that goes round: a frozen broker must not delay a reconcile, ``proof_seconds`` for the
+    first proof that metadata is whole. The time of a read grows with the bytes that arrive, up to ``metadata_bytes``;
+    that of a mutation never does.
     """
 
     opening_seconds: float = 1.5
@@ -47,6 +48,7 @@ class Limits:
     request_seconds: float = 2.0
     read_seconds: float = 5.0
     next_seconds: float = 0.5
+    proof_seconds: float = 1.0
     metadata_bytes: int = LARGE_LIMIT
 
     @property
@@ -60,8 +62,8 @@ class Limits:
         return self.read_seconds + 2 * (self.request_seconds + self.metadata_bytes / READ_RATE)
 
 
-MANUAL_LIMITS = Limits(metadata_bytes=LARGEST_LIMIT)
-"""Limits of commands: the cluster is the one that the person named."""
+MANUAL_LIMITS = Limits(metadata_bytes=LARGEST_LIMIT, proof_seconds=30.0)
+"""Limits of commands: the cluster is the one that the person named, and there may be no second read."""
 
 
 class BrokerPool:
@@ -163,9 +165,20 @@ class BrokerPool:
             self._succeeded(address)
         return answer
 
-    def silent_lately(self, broker: int) -> bool:
-        """Whether this broker failed within the last ``_SHUN_SECONDS``, and so is not worth a mere look."""
-        return self._failed_lately(self._known.get(broker, ""))
+    def look_at(self, broker: int, ask: Callable[[BrokerConnection, Deadline], T], seconds: float) -> T:
+        """The answer of that very broker in so many seconds after the connection was opened; Transient without one.
+
+        A mere look: nobody is shunned for it, and one that failed within the last ``_SHUN_SECONDS`` is not asked. Safe
+        in several threads.
+        """
+        address = self._known.get(broker, "")
+        if not address or self._failed_lately(address):
+            raise Transient(f"broker {broker} gave no answer lately")
+        try:
+            with self._open(address, Deadline(self.limits.opening_seconds)) as dialogue:
+                return ask(dialogue, Deadline(seconds))
+        except BrokerConnectionError as broken:
+            raise Transient(str(broken)) from broken
 
     def address_of(self, broker: int) -> str | None:
         """A broker's address from metadata; None if unknown."""

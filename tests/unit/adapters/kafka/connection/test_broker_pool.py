@@ -185,6 +185,16 @@ def test_only_the_time_of_reads_grows_with_the_answer() -> None:
             assert change <= limits.request_seconds
 
 
+def test_a_mere_look_shuns_nobody() -> None:
+    with ScriptedBroker(raw=silent) as one, ScriptedBroker() as other:
+        nodes = BrokerPool(Connection((other.address,)), Limits(opening_seconds=0.1))
+        nodes.learn([Broker(1, host="127.0.0.1", port=one.port), Broker(2, host="127.0.0.1", port=other.port)])
+        order = nodes.addresses()
+        with pytest.raises(Transient, match=one.address):
+            nodes.look_at(1, address, 1.0)
+        assert (nodes.look_at(2, address, 1.0), nodes.addresses()) == (other.address, order)
+
+
 class TestReadsOfTheNextBroker:
     @pytest.fixture
     def brokers(self) -> Iterator[list[ScriptedBroker]]:
