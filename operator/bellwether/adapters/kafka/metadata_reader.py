@@ -180,8 +180,10 @@ class KafkaReader:
         missing = tuple(name for name, request, least in _MOVING if not dialogue.offers(request, least))
         others = (fenced, moves, elr, elr_enabled, missing, denied)
         same = last if last is not None and last.metadata is metadata and last.others == others else None
-        if same and (not same.absent or same.cluster.serving == _serving(dialogue, deadline) & same.absent):
-            return same
+        if same:
+            known = same.cluster.serving, same.cluster.removed
+            if not same.absent or known == _told_apart(dialogue, deadline, same.absent, fenced):
+                return same
         brokers = {b.id: b for b in metadata.brokers}
         for one in fenced or ():
             brokers.setdefault(one.id, one)
@@ -191,8 +193,7 @@ class KafkaReader:
             cluster = Cluster(metadata.cluster_id, dict(sorted(brokers.items())), partitions, elr_enabled)
             absent = cluster.named.difference(brokers, cluster.unlisted)
         if absent:
-            serving = _serving(dialogue, deadline) & absent
-            removed = frozenset() if fenced is None else absent - serving
+            serving, removed = _told_apart(dialogue, deadline, absent, fenced)
             cluster = replace(cluster, serving=serving, removed=removed)
         return _Read(metadata, others, cluster, missing, denied, absent)
 
@@ -304,16 +305,26 @@ def _described_brokers(dialogue: BrokerConnection, deadline: Deadline) -> tuple[
     return [Broker(b.broker_id, b.rack, b.host, b.port, fenced=True) for b in answer.brokers if b.is_fenced], denied
 
 
-def _serving(dialogue: BrokerConnection, deadline: Deadline) -> frozenset[int]:
-    """Nodes that follow the metadata log just now, as every live broker does, whatever listeners it has (KIP-595)."""
-    if not dialogue.offers(DescribeQuorumRequest, 1):
-        return frozenset()
+def _told_apart(
+    dialogue: BrokerConnection, deadline: Deadline, absent: frozenset[int], fenced: list[Broker] | None
+) -> tuple[frozenset[int], frozenset[int]]:
+    """Of brokers that are listed nowhere: those that serve, and those that are not registered.
+
+    Every live broker follows the metadata log, whatever listeners it has (KIP-595), and so does a fenced one that
+    starts or stops. Where fenced ones are not listed, or the quorum gives no answer, nothing is known of any.
+    """
+    if fenced is None or not dialogue.offers(DescribeQuorumRequest, 1):
+        return frozenset(), frozenset()
     topic = DescribeQuorumRequest.TopicData
     asked = [topic(topic_name="__cluster_metadata", partitions=[topic.PartitionData(partition_index=0)])]
     answer = dialogue.ask(DescribeQuorumRequest(version=1, topics=asked), DescribeQuorumResponse, deadline)
-    found = [one for of in answer.topics for p in of.partitions for one in (*p.current_voters, *p.observers)]
+    told = [p for of in answer.topics for p in of.partitions]
+    if answer.error_code or not told or any(p.error_code for p in told):
+        return frozenset(), frozenset()
+    found = [one for p in told for one in (*p.current_voters, *p.observers)]
     newest = max((one.last_fetch_timestamp for one in found), default=0)
-    return frozenset(n.replica_id for n in found if newest - n.last_fetch_timestamp <= _FOLLOWS_MILLISECONDS)
+    serving = absent & {n.replica_id for n in found if newest - n.last_fetch_timestamp <= _FOLLOWS_MILLISECONDS}
+    return serving, absent - serving
 
 
 def _elr(dialogue: BrokerConnection, deadline: Deadline, topics: Collection[str]) -> _Elr:

@@ -109,7 +109,7 @@ class Cluster:
 
     ``serving`` are brokers that metadata does not list and that follow the metadata log.
     ``removed`` are the brokers that replica lists name and that are not registered, not even fenced: Kafka refuses each
-    order that names one. Empty where Kafka does not list its registrations (before 4.0).
+    order that names one. Both empty where Kafka does not list its registrations (before 4.0), or its quorum is unknown.
 
     What several steps need of all partitions is derived here, once: the readers return the same cluster while metadata
     does not change, so that a settled cluster is not counted again.

@@ -109,7 +109,7 @@ def described(*fenced: int, error: int = 0, allowed: Collection[int] = ()) -> Ca
     )
 
 
-def quorum(observers: Mapping[int, int]) -> Callable[[Any], Any]:
+def quorum(observers: Mapping[int, int], error: int = 0, partition_error: int = 0) -> Callable[[Any], Any]:
     """DescribeQuorum: observers of the metadata log, and when each fetched last, in milliseconds."""
     topic = DescribeQuorumResponse.TopicData
     state = topic.PartitionData.ReplicaState
@@ -121,14 +121,16 @@ def quorum(observers: Mapping[int, int]) -> Callable[[Any], Any]:
         ]
         one = topic.PartitionData(
             partition_index=0,
-            error_code=0,
+            error_code=partition_error,
             leader_id=101,
             leader_epoch=1,
             high_watermark=1,
             current_voters=[],
             observers=nodes,
         )
-        return DescribeQuorumResponse(error_code=0, topics=[topic(topic_name="__cluster_metadata", partitions=[one])])
+        return DescribeQuorumResponse(
+            error_code=error, topics=[topic(topic_name="__cluster_metadata", partitions=[one])]
+        )
 
     return answer
 

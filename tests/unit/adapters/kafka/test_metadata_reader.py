@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
-from kafka.protocol.admin.cluster import DescribeClusterRequest
+from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeQuorumRequest
 from kafka.protocol.admin.topics import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
@@ -226,6 +226,38 @@ def test_a_broker_that_follows_the_metadata_log_serves_though_it_is_in_no_isr() 
         gone = reads.read()
         assert (gone.unlisted, gone.removed) == (set(), {3})
         assert reads.read() is gone
+
+
+@pytest.mark.parametrize(
+    "without",
+    [
+        pytest.param({"quorum": quorum({}, error=31)}, id="not authorised"),
+        pytest.param({"quorum": quorum({}, partition_error=6)}, id="not the quorum's leader"),
+        pytest.param({"versions": versions(without=[DescribeQuorumRequest])}, id="not offered"),
+    ],
+)
+def test_a_broker_of_which_the_quorum_says_nothing_is_not_called_removed(without: dict[str, Any]) -> None:
+    with ScriptedBroker(answers(topic("a", partition(0, isr=(1,))), **without)) as broker:
+        cluster = reader(broker).read()
+    assert (cluster.unlisted, cluster.removed) == (set(), set())
+
+
+def test_a_broker_that_is_removed_is_called_so_as_soon_as_the_quorum_says_it() -> None:
+    said = [quorum({}, partition_error=6), quorum({1: 100_000})]
+    made = answers(topic("a", partition(0, isr=(1,))), quorum=lambda request: said[0](request))
+    with ScriptedBroker(made) as broker:
+        reads = reader(broker)
+        assert reads.read().removed == set()
+        del said[0]
+        assert reads.read().removed == {3}
+
+
+def test_a_broker_that_starts_is_not_called_serving_where_fenced_brokers_are_not_listed() -> None:
+    old = versions({DescribeClusterRequest: (0, 1)})
+    made = answers(topic("a", partition(0, isr=(1,))), quorum=quorum({1: 100_000, 3: 100_000}), versions=old)
+    with ScriptedBroker(made) as broker:
+        cluster = reader(broker).read()
+    assert (cluster.unlisted, cluster.removed) == (set(), set()), "it recovers its logs, and is fenced"
 
 
 def test_a_service_without_elections_moves_no_leader() -> None:
