@@ -243,12 +243,15 @@ def test_a_broker_of_which_the_quorum_says_nothing_is_not_called_removed(without
 
 
 def test_a_broker_that_is_removed_is_called_so_as_soon_as_the_quorum_says_it() -> None:
-    said = [quorum({}, partition_error=6), quorum({1: 100_000})]
-    made = answers(topic("a", partition(0, isr=(1,))), quorum=lambda request: said[0](request))
-    with ScriptedBroker(made) as broker:
+    codes = [6, 0]
+
+    def told(request: Any) -> Any:
+        return quorum({1: 100_000}, partition_error=codes[0])(request)
+
+    with ScriptedBroker(answers(topic("a", partition(0, isr=(1,))), quorum=told)) as broker:
         reads = reader(broker)
         assert reads.read().removed == set()
-        del said[0]
+        del codes[0]
         assert reads.read().removed == {3}
 
 

@@ -168,8 +168,8 @@ class BrokerPool:
     def look_at(self, broker: int, ask: Callable[[BrokerConnection, Deadline], T], seconds: float) -> T:
         """The answer of that very broker in so many seconds after the connection was opened; Transient without one.
 
-        A mere look: nobody is shunned for it, and one that failed within the last ``_SHUN_SECONDS`` is not asked. Safe
-        in several threads.
+        A mere look: no broker is shunned for it, and one that failed within the last ``_SHUN_SECONDS`` is not asked.
+        Safe in several threads.
         """
         address = self._known.get(broker, "")
         if not address or self._failed_lately(address):
