@@ -82,8 +82,9 @@ class Named:
         ids, hosts = [], []
         for name in stated:
             value = labels.get(name, "")
-            if value.isascii() and value.isdigit() and not name.endswith(("index", "ordinal")):
-                ids.append(int(value[: _LONGEST_ID + 1]))
+            number = None if name.endswith(("index", "ordinal")) else node_id(value)
+            if number is not None:
+                ids.append(number)
             elif value:
                 hosts.append(value)
         pods = [labels[name] for name in POD_LABELS if labels.get(name) and name != label]
@@ -154,12 +155,18 @@ def claims(things: Sequence[Named], matches: Sequence[Match]) -> Mapping[int, tu
     return {broker: tuple(sorted(texts)) for broker, texts in sorted(found.items()) if len(texts) > 1}
 
 
+def node_id(value: str) -> int | None:
+    """The node id that a label states, larger than every broker's if it has too many digits; None of other text."""
+    return int(value.lstrip("0")[: _LONGEST_ID + 1] or 0) if value.isascii() and value.isdigit() else None
+
+
 def ordinal(name: str) -> int | None:
     """The number at the end of a name, after a dash or an underscore; None of an address, such as ip-10-0-0-2."""
     *before, last = name.replace("_", "-").split("-")
-    if not before or not (last.isascii() and last.isdigit()) or len(last) > _LONGEST_ID or int(last) > _LARGEST_ID:
+    number = node_id(last) if before else None
+    if number is None or number > _LARGEST_ID:
         return None
-    return None if len(before) > 2 and all(one.isdigit() for one in before[-3:]) else int(last)
+    return None if len(before) > 2 and all(one.isdigit() for one in before[-3:]) else number
 
 
 def host_of(address: str) -> str:

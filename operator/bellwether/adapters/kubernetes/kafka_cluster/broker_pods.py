@@ -14,7 +14,7 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import PODS, KubernetesClient, Object
 from bellwether.adapters.kubernetes.kafka_cluster import strimzi_parsing
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.core.model.broker_identity import Hosts, Named, claims, match, ordinal
+from bellwether.core.model.broker_identity import Hosts, Named, claims, match, node_id, ordinal
 from bellwether.core.model.strimzi import Pod
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError
@@ -123,7 +123,7 @@ def _named(body: Object, wanted: Wanted) -> Named:
     """What the API shows of a pod that tells its broker; ``apps.kubernetes.io/pod-index`` is no node id."""
     metadata, status = body["metadata"], body.get("status") or {}
     name, labels = str(metadata["name"]), metadata.get("labels") or {}
-    ids = [int(value) for label in _ID_LABELS if (value := str(labels.get(label, "")))[:10].isdecimal()]
+    ids = [number for label in _ID_LABELS if (number := node_id(str(labels.get(label, "")))) is not None]
     number = ordinal(name)
     if wanted.first is not None and number is not None:
         ids.append(wanted.first + number)

@@ -142,6 +142,11 @@ def test_label_with_the_node_id_is_proof(label: str):
     assert looked([pod(0, labels={"app": "kafka", label: "7"})], {7: (), 8: ()})[0] == {7: Pod("kafka-0")}
 
 
+@pytest.mark.parametrize("value", ["1234567890a", "²", "١", "", "0" * 62 + "1"])
+def test_label_that_names_no_other_broker_leaves_the_pod_to_its_host(value: str):
+    assert looked([pod(1, labels={"app": "kafka", "brokerId": value})], HOSTS)[0] == {1: Pod("kafka-1")}
+
+
 def test_index_of_a_pod_is_no_node_id():
     found, problem = looked([pod(0, labels={"app": "kafka", "apps.kubernetes.io/pod-index": "7"})], {7: (), 8: ()})
     assert found == {}
