@@ -264,29 +264,35 @@ def _by_number(one: Named, shared: frozenset[int], settled: Mapping[str, int]) -
 class KnownHosts:
     """What brokers advertise, as last known, also of a broker that is away.
 
-    Metadata shows the listener that was asked, a broker's settings all: ``read`` are the host in the metadata and
-    those in the settings, at one time. ``due_at`` is when to read a broker's settings, in monotonic seconds.
-    ``hosts`` are those that prove a broker: where a live broker's settings are not read yet, it may share a load
-    balancer with one whose are, so that only hosts of metadata and of pods count.
+    Metadata shows the listener that was asked, a broker's settings all. ``hosts`` are those that prove a broker, also
+    by the status that a former process wrote, its host in the metadata first. ``read`` are the host in the metadata and
+    those in the settings, at one time, as this process read them. ``due_at`` is when to read a broker's settings, in
+    monotonic seconds. A broker whose settings are not read may share a load balancer with one whose are: a host proves
+    what it did not before only where those of every live broker are read, unless it is of metadata or of a pod.
     """
 
-    read: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     hosts: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    read: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     due_at: Mapping[int, float] = field(default_factory=dict)
 
     def seen(self, cluster: Cluster) -> KnownHosts:
-        """The hosts after metadata was read. A live broker's host in it is not a former host of another one, and a
-        broker that has moved may have no other host any more.
+        """The hosts after metadata was read. A live broker's host in it is not a former host of another one. A broker
+        that has moved may have no other host any more, or still share those that it had; a new one may share any.
         """
         now = {b.id: host_of(b.host) for b in cluster.brokers.values() if b.host}
         read = {b: known for b, known in self.read.items() if known and now.get(b, known[0]) == known[0]}
-        whole, live, found = now.keys() <= read.keys(), set(now.values()), {}
+        before = {b: set(self.hosts.get(b, ())) for b in cluster.named}
+        moved = {b for b, own in now.items() if own not in before[b]}
+        proven = set().union(*before.values()).difference(*(before[b] for b in moved))
+        if not all(before[b] for b in cluster.live):
+            proven = set()
+        whole, shown, found = cluster.live <= read.keys(), set(now.values()), {}
         for broker in sorted(cluster.named):
             own = now.get(broker)
-            known = read.get(broker) or self.hosts.get(broker, ()) if own is None else (own, *read.get(broker, ()))
-            proofs = (host for host in known if host == own or ((whole or _of_pod(host)) and (own or host not in live)))
-            found[broker] = _few_hosts(proofs)
-        return KnownHosts(read, found, {b: at for b, at in self.due_at.items() if b in read or b not in self.read})
+            known = read.get(broker) or (() if broker in moved else self.hosts.get(broker, ()))
+            proofs = (h for h in known if (whole or h in proven or _of_pod(h)) and (own or h not in shown))
+            found[broker] = _few_hosts((own, *proofs) if own else proofs)
+        return KnownHosts(found, read, {b: at for b, at in self.due_at.items() if b in read or b not in self.read})
 
     def due(self, brokers: Iterable[int], now: float) -> list[int]:
         """Which of these brokers to ask for their settings now."""
@@ -299,7 +305,7 @@ class KnownHosts:
             for b, one in settings.items()
         }
         due_at = {b: now + (ADVERTISED_SECONDS if b in read else RETRY_SECONDS) for b in asked}
-        return KnownHosts({**self.read, **read}, self.hosts, {**self.due_at, **due_at})
+        return KnownHosts(self.hosts, {**self.read, **read}, {**self.due_at, **due_at})
 
 
 def _of_pod(host: str) -> bool:

@@ -229,8 +229,40 @@ class TestKnownHosts:
         known = KnownHosts().seen(self.HERE)
         known = known.answered([1, 2], {b: {"listeners": f"OUT://old-{b}:1"} for b in (1, 2)}, 0.0).seen(self.HERE)
         moved = known.seen(cluster(Broker(1, host="c.internal"), Broker(2, host="b.internal")))
-        assert moved.hosts == {1: ("c.internal",), 2: ("b.internal",)}
+        assert moved.hosts == {1: ("c.internal",), 2: ("b.internal", "old-2")}
         assert moved.due([1, 2], 0.0) == [1]
+
+    @pytest.mark.parametrize(
+        ("there", "proven"),
+        [
+            pytest.param(HERE, {"lb", "only-1"}, id="the same brokers"),
+            pytest.param(
+                cluster(*HERE.brokers.values(), Broker(3, host="c", fenced=True)), {"lb", "only-1"}, id="one is fenced"
+            ),
+            pytest.param(cluster(Broker(1, host="a.internal"), Broker(2, host="c")), {"only-1"}, id="one has moved"),
+            pytest.param(cluster(*HERE.brokers.values(), Broker(3, host="c")), set(), id="one has joined"),
+        ],
+    )
+    def test_host_that_proved_a_broker_does_so_until_another_one_may_share_it(
+        self, there: Cluster, proven: set[str]
+    ) -> None:
+        known = KnownHosts({1: ("a.internal", "lb", "only-1"), 2: ("b.internal", "lb")}).seen(there)
+        assert set(known.hosts[1]) == {"a.internal", *proven}
+        assert known.seen(there).hosts == known.hosts
+
+    def test_fenced_broker_that_was_never_read_leaves_the_hosts_of_others(self) -> None:
+        here = cluster(*self.HERE.brokers.values(), Broker(3, host="c.internal", fenced=True))
+        settings = {b: {"listeners": f"OUT://b{b}.example.com:1"} for b in (1, 2)}
+        known = KnownHosts().seen(here).answered([1, 2], settings, 0.0).seen(here)
+        assert [known.hosts[b][1:] for b in (1, 2, 3)] == [("b1.example.com",), ("b2.example.com",), ()]
+
+    def test_load_balancer_proves_no_broker_after_a_restart_while_one_is_not_read(self) -> None:
+        known = KnownHosts({1: ("a.internal",), 2: ("b.internal",)}).seen(self.HERE)
+        lb = {"listeners": "OUT://lb.example.com:1"}
+        known = known.answered([1, 2], {1: lb}, 0.0).seen(self.HERE)
+        assert known.hosts[1] == ("a.internal",)
+        known = known.answered([2], {2: lb}, 0.0).seen(self.HERE)
+        assert [known.hosts[b][1:] for b in (1, 2)] == [("lb.example.com",), ("lb.example.com",)]
 
     def test_what_a_former_process_read_counts_while_the_host_is_the_same(self) -> None:
         known = KnownHosts({1: ("a.internal", "a.example.com"), 2: ("b.internal", "b.example.com"), 3: ()})
@@ -271,7 +303,7 @@ def test_host_of_an_address(address: str, host: str) -> None:
 def sites(draw: st.DrawFn) -> tuple[dict[int, tuple[str, ...]], list[tuple[int | None, dict[str, str]]]]:
     """Pods of StatefulSets with node ids from anywhere, what is known of their hosts, and series with their truth.
 
-    Hosts outside are known of all brokers or of none, as ``KnownHosts`` gives them; a load balancer may be before
+    Hosts outside are known of all brokers or of none, as a whole view gives them; a load balancer may be before
     several. Where not all hosts of a pool's pods are known, its node ids are its numbers plus an offset: a naming
     that permutes ids and of which Kafka shows nothing cannot be told from one that does not.
     """
