@@ -36,7 +36,7 @@ def under_maintenance(
     """Every broker that is in maintenance at ``now``.
 
     ``pods`` are the brokers' pods; None where they are not watched. A broker that was drained because of its pod stays
-    in maintenance while the pod does not exist: it is being recreated.
+    in maintenance while the pod does not exist: it is being recreated; an ``UNMATCHED`` pod is no reason.
     """
     found: dict[int, Maintenance] = {}
     for broker, pod in (pods or {}).items():

@@ -105,6 +105,10 @@ class Pod:
     leaving: bool = False
 
 
+UNMATCHED = Pod("")
+"""In the place of a broker's pod that may be one that is matched to no broker: nothing is known of it."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Strimzi:
     """State of one Strimzi cluster, and operations in progress.

@@ -206,7 +206,8 @@ def broker_reports(
         for b in slow.intersection(p.isr)
         if p.leader != b and (verdicts[b].slow is not None or p.leader in verdicts[b].links)
     )
-    pods = {**(snapshot.strimzi.pods if snapshot.strimzi is not None else {}), **(snapshot.pods or {})}
+    pods = {b: pod for b, pod in (snapshot.pods or {}).items() if pod.name}
+    pods = {**(snapshot.strimzi.pods if snapshot.strimzi is not None else {}), **pods}
     back = plan.decisions.returning if policy.acts else snapshot.record.returning
     waves = policy.promotion.waves
     ended = {o.broker: o.until for o in snapshot.overrides if o.until is not None and not snapshot.in_force(o)}

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bellwether.core.model.maintenance import under_maintenance
-from bellwether.core.model.strimzi import Pod
+from bellwether.core.model.strimzi import UNMATCHED, Pod
 from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Override, OverrideState, Purpose
@@ -64,6 +64,7 @@ def test_a_broker_whose_pod_is_being_made_anew_stays_in_maintenance():
         pytest.param({}, replace(RESTARTED, cause=Cause.SIGNALS), id="it has restarted, no pod"),
         pytest.param({}, demoted(2, Cause.MAINTENANCE), id="drained at a person's word, no pod"),
         pytest.param({2: Pod("kafka-2")}, RESTARTED, id="its pod is ready again"),
+        pytest.param({2: UNMATCHED}, RESTARTED, id="its pod may be one that is not matched"),
         pytest.param(None, RESTARTED, id="nobody watches pods any more"),
     ],
 )

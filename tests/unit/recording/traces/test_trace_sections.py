@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.core.model.restoration_waves import RestorationTrigger, ReturningBroker
-from bellwether.core.model.strimzi import Pod
+from bellwether.core.model.strimzi import UNMATCHED, Pod
 from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.signals import (
     Harm,
@@ -122,7 +122,7 @@ def test_overrides_are_read_back():
 
 
 def test_pods_are_read_back():
-    found = {0: Pod("kafka-0"), 1: Pod("kafka-1", ready=False), 12: Pod("kafka-12", leaving=True)}
+    found = {0: Pod("kafka-0"), 1: Pod("kafka-1", ready=False), 2: UNMATCHED, 12: Pod("kafka-12", leaving=True)}
     assert read_pods(as_json(pods_section(found))) == found
 
 

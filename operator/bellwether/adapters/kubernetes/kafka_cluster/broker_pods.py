@@ -15,7 +15,7 @@ from bellwether.adapters.kubernetes.api_client import PODS, KubernetesClient, Ob
 from bellwether.adapters.kubernetes.kafka_cluster import strimzi_parsing
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.model.broker_identity import Hosts, Named, claims, match, node_id, ordinal
-from bellwether.core.model.strimzi import Pod
+from bellwether.core.model.strimzi import UNMATCHED, Pod
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError
 from bellwether.ports.world import PodSource
@@ -100,8 +100,8 @@ class PodWatch:
         return self.seen
 
     def by_broker(self, hosts: Hosts) -> Mapping[int, Pod] | None:
-        """The pod of each broker as last polled; None before the first poll. A pod that is not surely that of one
-        broker is left out, and ``problem`` names it.
+        """The pod of each broker as last polled; None before the first poll. A broker without one has none, or
+        ``UNMATCHED`` while some pod is not surely that of one broker, or there is none at all: ``problem`` says so.
         """
         wanted, seen = self._wanted, self.seen
         if wanted is None or seen is None:
@@ -116,7 +116,7 @@ class PodWatch:
         problems = [f"{' and '.join(texts[:3])} both claim to be broker {broker}" for broker, texts in twice.items()]
         problems += [one.problem for one in matches.of if one.problem and one.kind != "unknown"]
         self._unmatched = _problem(wanted, problems, found)
-        return dict(sorted(found.items()))
+        return dict(sorted(({b: UNMATCHED for b in hosts if self._unmatched} | found).items()))
 
 
 def _named(body: Object, wanted: Wanted) -> Named:

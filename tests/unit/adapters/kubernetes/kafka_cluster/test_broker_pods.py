@@ -11,7 +11,7 @@ from bellwether.adapters.kubernetes.api_client import PODS
 from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import DEFAULT_CONTAINER, LOOK_SECONDS, PodWatch, Wanted
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.model.broker_identity import Hosts
-from bellwether.core.model.strimzi import Pod
+from bellwether.core.model.strimzi import UNMATCHED, Pod
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.testing.memory_world import ManualClock
 from testkit.kubernetes import api_objects
@@ -112,7 +112,7 @@ def looked(bodies: list[dict[str, Any]], hosts: Hosts, wanted: Wanted = KAFKA) -
     ],
 )
 def test_a_pod_as_the_api_shows_it(body: dict[str, Any], found: Pod | None):
-    assert looked([body], HOSTS)[0] == ({1: found} if found else {})
+    assert looked([pod(0), body], HOSTS)[0] == {0: Pod("kafka-0"), **({1: found} if found else {})}
 
 
 def test_pods_of_two_pools_are_the_brokers_that_advertise_their_hosts():
@@ -149,7 +149,7 @@ def test_label_that_names_no_other_broker_leaves_the_pod_to_its_host(value: str)
 
 def test_index_of_a_pod_is_no_node_id():
     found, problem = looked([pod(0, labels={"app": "kafka", "apps.kubernetes.io/pod-index": "7"})], {7: (), 8: ()})
-    assert found == {}
+    assert found == {7: UNMATCHED, 8: UNMATCHED}
     assert problem.startswith("pod kafka-0 is not what a broker advertises")
 
 
@@ -163,7 +163,7 @@ def test_first_broker_id_is_a_statement():
 
 def test_first_broker_id_that_a_host_contradicts_is_a_conflict():
     found, problem = looked([pod(1)], {1: (), 101: (f"kafka-1.{HEADLESS}",)}, Wanted("default", KAFKA.labels, 0))
-    assert found == {}
+    assert found == {1: UNMATCHED, 101: UNMATCHED}
     assert "pod kafka-1 has the host that broker 101 advertises, and states the node id 1" in problem
 
 
@@ -181,13 +181,13 @@ def test_numbers_count_while_every_broker_has_exactly_one_pod_and_while_one_is_r
     clock.advance(LOOK_SECONDS)
     watch.look()
     assert watch.by_broker(hosts) == {b: Pod(f"kafka-{b}") for b in (0, 2)}
-    assert watch.by_broker({**hosts, 3: ()}) == {}, "with other brokers nothing is settled"
+    assert watch.by_broker({**hosts, 3: ()}) == dict.fromkeys(range(4), UNMATCHED), "nothing is settled now"
 
 
 def test_pods_that_claim_one_broker_are_nobodys():
     labels = {"app": "kafka", "brokerId": "1"}
     found, problem = looked([pod(0, labels=labels), pod(1, labels=labels)], {1: (), 2: ()})
-    assert found == {}
+    assert found == {1: UNMATCHED, 2: UNMATCHED}
     assert problem.startswith("pod kafka-0 and pod kafka-1 both claim to be broker 1; or label the pod")
 
 
@@ -230,7 +230,7 @@ def test_who_may_not_list_pods_sees_none_and_says_so(api: MemoryApi, watch: PodW
 def test_labels_that_no_pod_has_are_named(watch: PodWatch):
     watch.want(Wanted("default", (("app", "kafak"),)))
     watch.look()
-    assert watch.by_broker(HOSTS) == {}
+    assert watch.by_broker(HOSTS) == dict.fromkeys(HOSTS, UNMATCHED)
     assert "no pod in namespace default has the labels app=kafak" in watch.problem
 
 
