@@ -79,14 +79,15 @@ def figures(
         return Figures({}, dict.fromkeys(sorted(hosts), NO_SERIES), {"empty": NO_SERIES}, settled=matches.settled)
     values: dict[int, float] = {}
     unusable: dict[int, str] = {}
+    nobodys = odd.get("conflict") or odd.get("unmatched", "")
     for broker in sorted(hosts):
         several = found.get(broker, [])
-        if rule.alerts and (several or not odd):
+        if rule.alerts and (several or not nobodys):
             # Several alerts of one broker are one, but not those of two pods that claim to be it. A series that is
-            # matched to no broker may be about any that has none.
+            # matched to no broker may be about any that has none, unless it names another node.
             pods = {one.pods[0] for one, _ in several if one.pods}
             several = several if len(pods) > 1 else several[:1] or [(Named(""), 0.0)]
-        problem = _problem(several, rule, odd.get("conflict") or odd.get("unmatched", ""))
+        problem = _problem(several, rule, nobodys)
         if problem:
             unusable[broker] = problem
         else:

@@ -86,6 +86,10 @@ class TestFigures:
         assert found(("1", 1.0), alerts=("DiskFailing",)).values == {1: 1.0, 2: 0.0, 3: 0.0}
         assert found(("1", 1.0), (None, 1.0), alerts=("DiskFailing",)).values == {1: 1.0}
 
+    def test_alert_about_another_node_leaves_every_broker_its_zero(self) -> None:
+        alert = {"strimzi_io_pod_name": "main-controller-5", "pod": "main-controller-5"}
+        assert figures([(alert, 1.0)], rule(alerts=("DiskFailing",)), HOSTS).values == {1: 0.0, 2: 0.0, 3: 0.0}
+
     def test_several_alerts_of_one_broker_are_one_value(self) -> None:
         assert found(("1", 1.0), ("1", 1.0), alerts=("DiskFailing", "NodeDown")).values == {1: 1.0, 2: 0.0, 3: 0.0}
 
