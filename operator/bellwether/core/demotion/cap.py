@@ -103,8 +103,9 @@ def admit_within_cap(
     if not candidates:
         return [], []
     worst_first = sorted(candidates, key=lambda v: (-v.severity, v.since, v.broker))
+    shown = _shown(kept, context)
     lost = {v.broker: lost_share(v.broker, symptom(v), context) or 0.0 for v in worst_first}
-    causes = {b: text for b, share in lost.items() if (text := shared_symptom(kept, context, share))}
+    causes = {b: text for b, share in lost.items() if (text := _shared_by(shown, context, share))}
     shared = [BrokerHold(broker, Reason.SYSTEMIC_CAUSE, text) for broker, text in causes.items()]
     # First whether a better leader is left: a higher cap would not help a broker for which there is none.
     admitted, last = _leave_a_leader([v for v in worst_first if v.broker not in causes], kept, context)
@@ -114,23 +115,30 @@ def admit_within_cap(
     return admitted, shared + last + refused
 
 
-def shared_symptom(kept: Mapping[int, DemotedBroker], context: Context, lost: float = 0.0) -> str | None:
-    """Message if half of the live brokers or more show the same symptom. A dead broker shows none.
+def shared_symptom(kept: Mapping[int, DemotedBroker], context: Context) -> str | None:
+    """Message if half of the live brokers or more show the same symptom. A dead broker shows none."""
+    return _shared_by(_shown(kept, context), context)
 
-    ``lost`` is the share of requests that a broker loses which would be demoted: it shares nothing with those that are
-    known to lose far less.
+
+def _shared_by(shown: list[tuple[str, float | None]], context: Context, lost: float = 0.0) -> str | None:
+    """The same, without those known to lose far less than ``lost``: a broker that loses so much shares nothing with
+    them.
     """
-    live = context.snapshot.cluster.live
-    shown = {b: found for b in sorted(live) if (found := _shown_by(b, kept, context)) is not None}
-    if any(is_shared(affected, len(live)) for affected in Counter(shown.values()).values()):
-        shown = {b: found for b, found in shown.items() if not _far_heavier(lost, lost_share(b, found, context))}
-    for reason, affected in Counter(shown.values()).most_common(1):
-        if is_shared(affected, len(live)):
+    live = len(context.snapshot.cluster.live)
+    alike = Counter(found for found, other in shown if not _far_heavier(lost, other))
+    for reason, affected in alike.most_common(1):
+        if is_shared(affected, live):
             return (
-                f"{affected} of {len(live)} live brokers have the same symptom ({reason}), probably a shared cause: no"
+                f"{affected} of {live} live brokers have the same symptom ({reason}), probably a shared cause: no"
                 " further broker is demoted"
             )
     return None
+
+
+def _shown(kept: Mapping[int, DemotedBroker], context: Context) -> list[tuple[str, float | None]]:
+    """The symptom of each live broker that shows one, and the share of requests that it loses by it."""
+    found = ((b, _shown_by(b, kept, context)) for b in sorted(context.snapshot.cluster.live))
+    return [(shown, lost_share(b, shown, context)) for b, shown in found if shown is not None]
 
 
 def _shown_by(broker: int, kept: Mapping[int, DemotedBroker], context: Context) -> str | None:
@@ -149,7 +157,7 @@ def lost_share(broker: int, shown: str | None, context: Context) -> float | None
     A quorum of vantages agrees on it; of several log directories the worst counts. A failing source without figures has
     applied a threshold, and counts as losing all.
     """
-    about = [s for s in context.snapshot.signals if s.broker == broker and _HARMED.get(s.type) == shown]
+    about = [s for s in context.snapshot.signals_about.get(broker, ()) if _HARMED.get(s.type) == shown]
     shares = sorted((_share_of(s, context) for s in about if s.reading is Reading.FAILING), reverse=True)
     vantages = len(context.policy.detection.reachability.vantages) or len(about)
     need = quorum(vantages) if shown in UNANSWERED else 1

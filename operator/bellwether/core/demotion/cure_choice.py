@@ -140,7 +140,7 @@ def _loss_by_demotion(broker: int, checks: Checks) -> str | None:
     if not checks.snapshot.cluster.leader_counts[broker]:
         return None
     append_seconds = checks.append_seconds(broker)
-    fenced = not stalled_without_metadata_log(s for s in checks.snapshot.signals if s.broker == broker)
+    fenced = not stalled_without_metadata_log(checks.snapshot.signals_about.get(broker, ()))
     if fenced and STALLED_SECONDS <= append_seconds < FENCED_WITHIN_SECONDS:
         return (
             "an append to its log directory has not ended for seconds: Kafka fences a broker with a stalled disk only"

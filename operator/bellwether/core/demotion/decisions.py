@@ -302,7 +302,7 @@ def _released(demoted: DemotedBroker, verdict: Verdict, snapshot: Snapshot) -> d
     starting = verdict.restarted is not None or verdict.resumed is not None
     if state is HealthState.HEALTHY or (state is HealthState.SUSPECT and not starting):
         return {}
-    unasked = not any(s.broker == broker for s in snapshot.signals)  # its health cannot be confirmed
+    unasked = broker not in snapshot.signals_about  # its health cannot be confirmed
     fine = demoted.cause is Cause.OVERRIDE and verdict.known_state in (None, HealthState.HEALTHY, HealthState.SUSPECT)
     if state is HealthState.UNKNOWN and (unasked or fine):
         return {}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -68,6 +69,14 @@ class Snapshot:
     """The brokers' pods, where the policy watches their restarts."""
     hosts: Hosts = field(default_factory=dict)
     """What the brokers advertise, as far as that is known."""
+
+    @cached_property
+    def signals_about(self) -> Mapping[int, Sequence[Signal]]:
+        """Signals by broker."""
+        found = defaultdict[int, list[Signal]](list)
+        for signal in self.signals:
+            found[signal.broker].append(signal)
+        return dict(found)
 
     @cached_property
     def maintenance(self) -> Mapping[int, Maintenance]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
+from time import thread_time
 
 import pytest
 
@@ -110,3 +111,9 @@ def test_a_quorum_of_vantages_agrees_on_what_a_broker_loses():
     undo = record(None, replace(demoted(9), reason=Reason.STORAGE_SLOW))
     made = decide(Context(snapshot(seen, *told, now=after(1000), undo=undo), found, Policy(name="main")))
     assert held(made) == {1: CAP}
+
+
+def test_brokers_are_compared_once_however_many_are_sick():
+    began = thread_time()
+    made = decided(dict.fromkeys(range(1, 501), 1.0), {}, brokers=1000)
+    assert (thread_time() - began < 0.5, set(held(made).values())) == (True, {SHARED})
