@@ -8,7 +8,9 @@ import pytest
 
 from bellwether.controllers.requeue import Requeue
 from bellwether.core.demotion.restoration import WaveBlocker
-from bellwether.core.model.undo_record import UndoRecord
+from bellwether.core.model.known_good import MOST_BETWEEN_READS, NOT_YET_GOOD, KnownGood
+from bellwether.core.model.log_dirs import LogDir
+from bellwether.core.model.undo_record import Link, UndoRecord
 from bellwether.core.planning.plan import Plan
 from bellwether.core.planning.preferred_election import PreferredElectionStatus
 from bellwether.core.reasons import Reason
@@ -16,7 +18,7 @@ from bellwether.core.reporting.report import Report
 from bellwether.core.signals import Reading
 from bellwether.testing.memory_world import MemorySite
 from testkit.simulation.operators import POLICY, Operator
-from testkit.values.builders import decisions, entry, partition, record, returning, said, site
+from testkit.values.builders import START, decisions, entry, partition, record, returning, said, site
 
 PACE = Requeue()
 
@@ -75,6 +77,19 @@ def test_a_periodic_election_is_looked_after_when_its_time_comes():
     due = PreferredElectionStatus(3, again_seconds=12.5)
     assert PACE.after(replace(said(policy=POLICY), election=due), POLICY, UndoRecord("c")) == 12.5
     assert PACE.after(said(policy=POLICY), POLICY, UndoRecord("c")) == PACE.idle_seconds
+
+
+@pytest.mark.parametrize("parts", ["log_dirs", "links"])
+@pytest.mark.parametrize(("good", "wait"), [(55.0, 5.0), (0.0, MOST_BETWEEN_READS), (60.0, 45.0), (None, 45.0)])
+def test_while_a_part_is_becoming_good_metadata_is_read_while_the_time_counts(
+    parts: str, good: float | None, wait: float
+):
+    known = NOT_YET_GOOD.after(None, START, 60) if good is None else KnownGood(good).after(True, START, 60)
+    part = LogDir(1, "/a") if parts == "log_dirs" else Link(1, 2)
+    made = decisions()
+    made = replace(made, **{parts: replace(getattr(made, parts), known_good={part: known})})
+    now = said(policy=POLICY, plan=Plan(decisions=made))
+    assert PACE.after(now, POLICY, record({partition().key: entry(outstanding=[((2, 3, 1), 2)])}), 15.0) == wait
 
 
 def test_at_rest_what_a_reconcile_takes_changes_nothing(settled: tuple[Report, UndoRecord]):

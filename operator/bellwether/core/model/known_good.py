@@ -33,6 +33,8 @@ class KnownGood:
     seconds: float = 0.0
     read_at: datetime | None = field(default=None, compare=False)
     passing: PassingSince = field(default_factory=dict, compare=False, repr=False)
+    missing: float = field(default=0.0, compare=False)
+    """Seconds until it is enough; 0 while none count."""
 
     def failed_since(self, passing: PassingSince) -> bool:
         """Whether a source passes since another time than it said last; a new one is not compared."""
@@ -51,7 +53,8 @@ class KnownGood:
             return KnownGood(known.seconds, None, {**self.passing, **passing})
         passed = (now - known.read_at).total_seconds() if known.read_at is not None else 0.0
         seconds = known.seconds + min(max(passed, 0.0), MOST_BETWEEN_READS)
-        return KnownGood(min(seconds, max(known.seconds, enough)), now, passing)
+        seconds = min(seconds, max(known.seconds, enough))
+        return KnownGood(seconds, now, passing, max(enough - seconds, 0.0))
 
 
 NOT_YET_GOOD = KnownGood()
