@@ -29,7 +29,7 @@ from bellwether.core.rebalance.problem import Problem
 from bellwether.core.rebalance.problem_builder import rebalance_problem
 from bellwether.core.rebalance.rebalance_waves import RebalanceInput, apply_next_wave
 from bellwether.core.reporting.audit import begin_entry, quarantine_entry
-from bellwether.core.reporting.report import Report, report
+from bellwether.core.reporting.report import Report, report, timer_delays
 from bellwether.core.settings.policy import Policy
 from bellwether.execute import cancel_strays, execute
 from bellwether.gather import Memory, gather
@@ -63,7 +63,7 @@ def reconcile(
     Raises what the ports raise; the caller decides when to retry.
     """
     # 1. Observe: gather all facts once, by a clock without steps. No later step reads the cluster to decide.
-    clock = SteadyClock(world.clock, memory.clock, memory.last_recorded)
+    clock = SteadyClock(world.clock, memory.clock, memory.last_recorded, slews=not _timer_runs(memory, policy))
     world = replace(world, clock=clock)
     observed = gather(world, policy, memory, rebalance_input.loads)
     snapshot, now = observed.snapshot, observed.snapshot.now
@@ -145,3 +145,8 @@ def reconcile(
         report=said,
     )
     return ReconcileResult(said, after, problem)
+
+
+def _timer_runs(memory: Memory, policy: Policy) -> bool:
+    held = any(order.active for order in memory.quarantine_orders.values())
+    return held or memory.report is None or bool(timer_delays(memory.report, policy))

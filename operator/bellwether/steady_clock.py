@@ -1,7 +1,8 @@
 """Clock of a reconcile: wall-clock time without the steps that the machine's wall clock makes while the process runs.
 
-In: the clock, and its reading in the last reconcile. Out: a clock whose ``now`` goes on as monotonic time does, so that
-no timer ends early or late. Only what a person wrote down, the end of an override, is compared with ``wall``.
+In: the clock, its reading in the last reconcile, and whether a timer ran since. Out: a clock whose ``now`` goes on as
+monotonic time does while a timer runs, so that none ends early or late; otherwise it returns slowly to the wall clock,
+so that written times are right again. Only what a person wrote down, the end of an override, is compared with ``wall``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ LEAST_STEP = timedelta(seconds=1)
 LONGEST_STEP = timedelta(days=1)
 """A time in the record that is further ahead is not believed."""
 
+SLEW = 0.1
+"""Share of the time by which this clock is fast or slow while it returns to the wall clock: an hour takes ten."""
+
 
 @dataclass(frozen=True, slots=True)
 class ClockReading:
@@ -30,16 +34,21 @@ class ClockReading:
 class SteadyClock:
     """``ports.clock.Clock`` without steps, since the ``last`` reading of this process.
 
-    The first reading is not before ``past``, the last moment that another process has recorded.
+    The first reading is not before ``past``, the last moment that another process has recorded. ``slews``: it may
+    return to the wall clock.
     """
 
-    def __init__(self, clock: Clock, last: ClockReading | None, past: datetime | None = None) -> None:
+    def __init__(
+        self, clock: Clock, last: ClockReading | None, past: datetime | None = None, *, slews: bool = False
+    ) -> None:
         self._clock = clock
         wall, monotonic = clock.now(), clock.monotonic()
         taken_out = timedelta(0)
         if last is not None:
-            step = wall - last.wall - timedelta(seconds=monotonic - last.monotonic)
-            taken_out = last.taken_out - (step if abs(step) > LEAST_STEP else timedelta(0))
+            passed = timedelta(seconds=monotonic - last.monotonic)
+            step, most = wall - last.wall - passed, passed * SLEW * slews
+            taken_out = last.taken_out - max(-most, min(last.taken_out, most))
+            taken_out -= step if abs(step) > LEAST_STEP else timedelta(0)
         elif past is not None and LEAST_STEP < past - wall < LONGEST_STEP:
             taken_out = past - wall
         self.reading = ClockReading(wall, monotonic, taken_out)

@@ -37,6 +37,19 @@ def test_a_clock_that_is_slewed_is_followed() -> None:
     assert SteadyClock(clock, first.reading).now() == START + timedelta(seconds=0.5)
 
 
+@pytest.mark.parametrize("step", STEPS)
+def test_while_no_timer_runs_the_clock_returns_to_the_wall_clock_and_never_goes_back(step: float) -> None:
+    clock = ManualClock()
+    steady, before = SteadyClock(clock, None), START
+    clock.step(step)
+    for _ in range(1 + int(abs(step) / 6)):
+        clock.advance(60)
+        steady = SteadyClock(clock, steady.reading, slews=True)
+        assert 54 <= (steady.now() - before).total_seconds() <= 66
+        before = steady.now()
+    assert steady.now() == clock.now()
+
+
 @pytest.mark.parametrize(("ahead", "begins"), [(600.0, 600.0), (0.5, 0.0), (-60.0, 0.0), (9e6, 0.0)])
 def test_a_new_process_begins_no_earlier_than_what_is_recorded(ahead: float, begins: float) -> None:
     past = START + timedelta(seconds=ahead)
@@ -55,6 +68,29 @@ def test_a_step_within_the_dwell_time_changes_nothing(step: float) -> None:
     assert not operator.memory.record.demoted
     operator.reconciles(2)
     assert set(operator.memory.record.demoted) == {1}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_written_times_are_right_again_but_not_while_a_broker_recovers(step: float) -> None:
+    made = site()
+    operator = Operator(made, replace(POLICY, promotion=replace(POLICY.promotion, stabilization_seconds=1000)))
+
+    def wrong() -> float:
+        return abs((operator.reports[-1].now - made.clock.now()).total_seconds())
+
+    for broker in (1, 2, 3):
+        made.signals.say(broker, Reading.FAILING if broker == 1 else Reading.PASSING)
+    operator.reconciles(2)
+    made.signals.say(1, Reading.PASSING)
+    operator.reconciles(2)
+    made.clock.step(step)
+    operator.reconciles(50, 5.0)
+    operator.reconcile()
+    assert wrong() == abs(step)
+    operator.reconciles(100, 10.0)
+    operator.reconciles(int(abs(step) / 6) + 1, 60.0)
+    operator.reconcile()
+    assert wrong() < 1
 
 
 def test_an_override_ends_when_the_wall_clock_says_so() -> None:
