@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from os.path import realpath
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +50,8 @@ def unchecked(value: Mapping[str, Any]) -> Iterator[tuple[Path_, str]]:
         yield ("spec", "valuesFrom"), "values of a ConfigMap or Secret"
     if kind == "Application":
         for source in _sources(value):
-            helm = _at(value, (*source, "helm"))
-            for field in ("values", "parameters") if CHART in str(_at(value, source)) and helm else ():
-                if helm.get(field):
+            for field in ("values", "parameters") if CHART in str(_at(value, source)) else ():
+                if _at(value, (*source, "helm", field)):
                     yield (*source, "helm", field), f"{field}, use valuesObject"
     if kind == "ApplicationSet" and CHART in str(value.get("spec")):
         yield ("spec",), "a template of Applications"
@@ -79,7 +79,8 @@ def _patches(folder: Path) -> frozenset[Path]:
         for value in (one.value for one in documents if isinstance(one.value, Mapping)):
             named = [*_list(value.get("patchesStrategicMerge"))]
             named += [_at(patch, ("path",)) for patch in _list(value.get("patches"))]
-            found |= {Path(folder, path).resolve() for path in named if isinstance(path, str) and "\n" not in path}
+            paths = [path for path in named if isinstance(path, str) and path.isprintable()]
+            found |= {Path(realpath(folder / path)) for path in paths}  # resolve() raises where links form a circle
     return frozenset(found)
 
 

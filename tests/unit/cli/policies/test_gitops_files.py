@@ -133,6 +133,23 @@ def test_other_charts_and_applications_are_left_alone(tmp_path: Path):
     )
 
 
+@pytest.mark.parametrize("helm", ["xx", "[values, parameters]", "3"])
+def test_an_application_of_odd_form_has_no_values(tmp_path: Path, helm: str):
+    text = f"kind: Application\nspec: {{source: {{chart: bellwether, helm: {helm}}}}}\n"
+    assert problems(tmp_path, **{"a.yaml": text}) == []
+
+
+@pytest.mark.parametrize("field", ['patches: [{path: "a\\0b"}]\n', 'patchesStrategicMerge: ["a\\0b"]\n'])
+def test_a_patch_that_no_file_can_be_named_like_is_nobody(tmp_path: Path, field: str):
+    assert problems(tmp_path, **{"kustomization.yaml": field, "policy.yaml": POLICY}) == []
+
+
+def test_a_patch_behind_links_in_a_circle_is_nobody(tmp_path: Path):
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    assert problems(tmp_path, **{"kustomization.yaml": "patches: [{path: a}]\n", "policy.yaml": POLICY}) == []
+
+
 @pytest.mark.parametrize("field", ["patches:\n- path: %s\n", "patchesStrategicMerge: [%s]\n"])
 @pytest.mark.parametrize("name", ["enforce.yaml", "patches/enforce.yaml"])
 def test_of_a_kustomize_patch_only_the_fields_that_are_there_are_checked(tmp_path: Path, field: str, name: str):
