@@ -119,7 +119,7 @@ def _parsed(file: Path, shown: Path) -> LogDirIdentity:
             os.close(descriptor)
     except OSError as error:
         raise _unreadable(shown / NAME, error) from error
-    stated = dict(re.findall(r"^[ \t]*([\w.]+)[ \t]*[=:][ \t]*(.*?)[ \t\r]*$", text, re.MULTILINE))
+    stated = {k: v.rstrip(" \t\r") for k, v in re.findall(r"^[ \t]*([\w.]+)[ \t]*[=:][ \t]*(.*)", text, re.MULTILINE)}
     ids = {key: stated[key] for key in _ID_KEYS if key in stated}
     for key, value in ids.items():
         if not re.fullmatch("[0-9]{1,10}", value) or int(value) > _LARGEST_ID:
