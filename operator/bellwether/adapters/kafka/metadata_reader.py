@@ -140,10 +140,11 @@ class KafkaReader:
         problem = f"this Kafka service does not offer {' and '.join(found.missing)}" if found.missing else ""
         if not problem and found.denied:
             problem = "Kafka refuses every order and election of this user. Grant this user the ACL Alter on Cluster"
+        proving = not problem and self._visible.pending(found.cluster.live)
         problem = problem or self._visible.problem(found.cluster.live)
-        if found.cluster.immovable == problem:
+        if (found.cluster.immovable, found.cluster.proving) == (problem, proving):
             return found
-        return found._replace(cluster=replace(found.cluster, immovable=problem))
+        return found._replace(cluster=replace(found.cluster, immovable=problem, proving=proving))
 
     def partitions(self, topics: Collection[str]) -> tuple[Partition, ...]:
         """Fresh partitions of these topics; a topic that is gone is absent. Raises Transient or Terminal."""

@@ -66,7 +66,7 @@ class VisibleTopics:
         Half of them are enough: a fault must not keep a new process from moving leaders.
         """
         asked = self._asked.keys() & live
-        if not asked.union(self._nodes.avoided).issuperset(live) or (live and not asked):
+        if self.pending(live):
             known = f"{len(asked)} of {len(live)} brokers were asked"
             return f"whether Metadata shows all topics is not proven yet: {known}"
         silent = asked & self._unanswered.keys()
@@ -75,6 +75,11 @@ class VisibleTopics:
             why = f"{len(silent)} of {len(asked)} brokers do not list their partitions: {self._unanswered[min(silent)]}"
             return f"whether Metadata shows all topics cannot be proven, as {why}"
         return ""
+
+    def pending(self, live: Collection[int]) -> bool:
+        """Whether brokers are still to be asked before anything is proven."""
+        asked = self._asked.keys() & live
+        return not asked.union(self._nodes.avoided).issuperset(live) or bool(live and not asked)
 
     def _ask(self, brokers: Iterable[int]) -> None:
         """Take one broker after another of those that other threads take as well."""

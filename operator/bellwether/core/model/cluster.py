@@ -105,7 +105,7 @@ class Partition:
 @dataclass(frozen=True)
 class Cluster:
     """Cluster metadata. ``elr_enabled``: eligible leader replicas are enabled (KIP-966). ``immovable``: why no leader
-    can be moved in it at all, as far as that is known.
+    can be moved in it at all, as far as that is known. ``proving``: only until its brokers were asked what they hold.
 
     ``serving`` are brokers that metadata does not list and that follow the metadata log.
     ``removed`` are the brokers that replica lists name and that are not registered, not even fenced: Kafka refuses each
@@ -120,6 +120,7 @@ class Cluster:
     partitions: tuple[Partition, ...] = ()
     elr_enabled: bool = False
     immovable: str = ""
+    proving: bool = False
     serving: frozenset[int] = frozenset()
     removed: frozenset[int] = frozenset()
 

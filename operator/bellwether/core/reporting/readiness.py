@@ -106,6 +106,14 @@ def _blocked_demotions(state: PolicyState) -> Iterable[BrokerHold]:
     return (h for h in state.plan.decisions.held if h.reason in reasons and h.broker not in passed)
 
 
+def _immovable(state: PolicyState) -> Finding | None:
+    """No leader can be moved, whoever fails. A new process that still asks the brokers is no such case."""
+    cluster = state.context.snapshot.cluster
+    if not cluster.immovable or cluster.proving or not state.policy.acts:
+        return None
+    return Finding(Reason.REQUEST_REFUSED, f"no leader can be moved: {cluster.immovable}", blocks=True)
+
+
 def _no_capacity(state: PolicyState) -> Finding | None:
     if not (stay := sum(h.reason is Reason.CAPACITY_REACHED for h in state.plan.holds)):
         return None
@@ -247,7 +255,7 @@ def _unsettled(state: PolicyState) -> Finding | None:
     if settled is None or settled.reason is Reason.UP_TO_DATE or not state.policy.acts:
         return None
     said = all(h.reason is Reason.CAPACITY_REACHED for h in stay) and settled.reason is Reason.MOVES_BLOCKED
-    if said or state.result.stopped is not None:
+    if said or state.result.stopped is not None or _immovable(state) is not None:
         return None
     return Finding(settled.reason, settled.message)
 
@@ -275,6 +283,7 @@ RANKS: tuple[Rank, ...] = (
     _at_risk(Reason.OFFLINE_PARTITIONS, "without a leader: no reads, no writes", *OFFLINE),
     _at_risk(Reason.UNDER_MIN_ISR, "under min.insync.replicas: acks=all writes are refused", Risk.UNDER_MIN_ISR),
     _blocked,
+    _immovable,
     _no_capacity,
     _inactive,
     _sick,

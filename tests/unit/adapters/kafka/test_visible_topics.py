@@ -115,6 +115,7 @@ def test_a_view_that_no_broker_proves_moves_nothing(shown: Shown) -> None:
     shown.broker.forget(DescribeLogDirsRequest)
     first = shown.reader.read()
     assert "cannot be proven, as 1 of 1 brokers do not list their partitions" in first.immovable
+    assert not first.proving
     assert shown.reader.read() is first
 
 
@@ -177,6 +178,7 @@ def test_an_answer_that_is_late_counts_in_a_later_read(monkeypatch: pytest.Monke
     pool.slow = {2}
     assert visible.held(live) == {"t1", "t3"}
     assert visible.problem(live) == "whether Metadata shows all topics is not proven yet: 2 of 3 brokers were asked"
+    assert visible.pending(live)
     assert visible.held(live) == frozenset()
     pool.released.set()
     deadline = monotonic() + 10

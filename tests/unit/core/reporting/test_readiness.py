@@ -92,6 +92,14 @@ def held_drain(policy: Policy = ENFORCE) -> Report:
     return said(snapshot(seen, overrides=[drain(1)]), policy, verdicts(seen), plan)
 
 
+NO_RIGHT = "Grant this user the ACL Alter on Cluster"
+
+
+def immovable(policy: Policy = ENFORCE, *, proving: bool = False) -> Report:
+    """Healthy brokers, and a user who may move nothing."""
+    return said(snapshot(replace(cluster(partition()), immovable=NO_RIGHT, proving=proving)), policy)
+
+
 def apart() -> Report:
     """Brokers 1 and 2 do not reach each other."""
     seen = cluster(partition(replicas=(3, 1, 2)))
@@ -121,6 +129,11 @@ WORST_FIRST = [
         of(plan=CAP, sick=[1]),
         (False, "CapReached", "broker 1 is sick and still leads: the cap is 1"),
         id="a demotion that the cap blocks",
+    ),
+    pytest.param(
+        immovable(),
+        (False, "RequestRefused", f"no leader can be moved: {NO_RIGHT}"),
+        id="a user without the right to move leaders",
     ),
     pytest.param(
         of(policy=FULL, plan=held(Reason.CAPACITY_REACHED)),
@@ -262,6 +275,18 @@ def test_a_shared_cause_keeps_the_policy_from_its_work_whatever_is_worse():
     ready = of(partition(leader=None, isr=()), plan=SHARED, sick=[1, 2]).condition("Ready")
     assert (ready.status, ready.reason) == (False, Reason.OFFLINE_PARTITIONS)
     assert "broker 1 is sick and still leads: 2 of 3 brokers are sick" in ready.message
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        pytest.param(immovable(proving=True), id="its brokers are still asked what they hold"),
+        pytest.param(immovable(OBSERVE), id="a policy that only observes needs no such right"),
+    ],
+)
+def test_what_lets_nothing_move_is_no_block_where(report: Report):
+    ready = report.condition("Ready")
+    assert (ready.status, NO_RIGHT in ready.message) == (True, False)
 
 
 def test_tools_do_not_wait_for_the_end_of_a_suspension():
