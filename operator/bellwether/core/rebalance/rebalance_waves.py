@@ -242,7 +242,9 @@ class _MoveChecks:
         return frozenset(p.topic for p in self.snapshot.cluster.partitions)
 
     def yields(self) -> Refusal | None:
-        """Whether what ``Context.deferral`` names goes on."""
+        """Whether what ``Context.deferral`` names goes on, or no leader can be moved in the cluster at all."""
+        if problem := self.snapshot.cluster.immovable:
+            return Refusal(Reason.REQUEST_REFUSED, f"waits: {problem}")
         busy = self._context.deferral
         return Refusal(busy.reason, f"waits: {busy.message}") if busy is not None else None
 

@@ -10,6 +10,7 @@ import pytest
 
 from bellwether.core.detection.context import Context
 from bellwether.core.model.cluster import Cluster, PartitionKey
+from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.snapshot import RefusedOrder
 from bellwether.core.model.undo_record import ApplicationEnd, EntryState, SkippedPartition, UndoEntry, UndoRecord
 from bellwether.core.reasons import Reason
@@ -94,6 +95,13 @@ def test_a_partition_that_a_guard_holds_back_is_not_waited_for():
     undo = record({FIRST.key: entry(baseline=(2, 1, 3), written=(1, 2, 3))})
     undo = replace(undo, application=application(3, taken_up=1))
     assert reconcile(seen=cluster(moving, SECOND, THIRD), undo=undo).taken == 2
+
+
+@pytest.mark.parametrize("undo", [None, replace(record(), application=application(3, taken_up=1))])
+def test_no_wave_is_taken_up_where_no_leader_can_be_moved(undo: UndoRecord | None):
+    waiting = reconcile(seen=replace(ALL, immovable="Grant this user the ACL Alter on Cluster"), undo=undo, seconds=100)
+    assert waiting.waits == Refusal(Reason.REQUEST_REFUSED, "waits: Grant this user the ACL Alter on Cluster")
+    assert waiting.record == (undo or record())
 
 
 def test_an_order_that_kafka_refuses_is_not_waited_for():
