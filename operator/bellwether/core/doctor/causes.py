@@ -77,13 +77,15 @@ def _cause(found: Diagnosis, live: Collection[int], silent: Collection[int]) -> 
         return CauseKind.ELECTION_PENDING, [p.leader] if p.leader is not None else ()
     if found.risk in OFFLINE and not found.awaited:
         return CauseKind.NO_ELIGIBLE_LEADER, [b for b in p.replicas if b not in live]
-    if found.removed and found.risk not in OFFLINE:
+    if found.risk is Risk.REMOVED_BROKER:
         return CauseKind.BROKERS_REMOVED, found.removed
-    needed = found.awaited if found.risk in OFFLINE else found.missing
+    needed = found.awaited if found.risk in OFFLINE else found.lacking
     if down := [b for b in needed if b not in live]:
         return CauseKind.BROKERS_DOWN, down
     if unreachable := [b for b in needed if b in silent]:
         return CauseKind.BROKERS_UNREACHABLE, unreachable
+    if found.removed and found.risk not in OFFLINE:
+        return CauseKind.BROKERS_REMOVED, found.removed
     if found.missing:
         return CauseKind.OUT_OF_ISR, found.missing
     return CauseKind.REASSIGNMENT, p.adding

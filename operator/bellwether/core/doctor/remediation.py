@@ -240,7 +240,7 @@ def _wait(found: Diagnosis, elr: bool) -> Remediation:
 
 
 def _bring_back(found: Diagnosis, tools: CommandOptions, which: str) -> Remediation:
-    if found.removed:
+    if found.removed and (found.risk is Risk.REMOVED_BROKER or not found.lacking):
         return replace_removed(found.removed, {found.partition.name: found.repaired} if found.repaired else {}, tools)
     if not found.missing:
         return Remediation(
@@ -250,7 +250,7 @@ def _bring_back(found: Diagnosis, tools: CommandOptions, which: str) -> Remediat
             checks=(reassignments(tools),),
         )
     return Remediation(
-        f"bring {broker_list(found.missing)} back into the ISR: start it, or find out why it cannot follow",
+        f"bring {broker_list(found.lacking)} back into the ISR: start it, or find out why it cannot follow",
         "nothing",
         checks=(tools.kafka("kafka-topics.sh", f"--describe --topic {found.partition.topic} {which}"),),
     )

@@ -138,6 +138,11 @@ class Diagnosis:
     """A replica list without them (``repaired_orders``), where one was looked for."""
 
     @property
+    def lacking(self) -> tuple[int, ...]:
+        """Missing replicas that can come back: their brokers are registered."""
+        return tuple(r for r in self.missing if r not in self.removed)
+
+    @property
     def designed(self) -> bool:
         """Whether the settings alone leave no spare replica: every replica is in sync."""
         return self.risk is Risk.AT_MIN_ISR and not self.missing

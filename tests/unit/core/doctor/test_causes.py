@@ -8,7 +8,7 @@ import pytest
 
 from bellwether.core.doctor.cause_remediation import CauseAdvice, cause_advice
 from bellwether.core.doctor.causes import CauseKind, RiskCause, causes
-from bellwether.core.doctor.remediation import PROCESS_CHECK, CommandOptions
+from bellwether.core.doctor.remediation import PROCESS_CHECK, CommandOptions, remediation_plan
 from bellwether.core.doctor.risks import Risk, RiskInputs, diagnose_cluster
 from bellwether.core.model.cluster import Partition
 from testkit.values.builders import cluster, partition
@@ -54,6 +54,26 @@ def test_a_removed_broker_is_replaced_by_one_reassignment_and_not_started() -> N
     assert write.count("[1,2,3]") == 20
     assert execute.endswith("--reassignment-json-file reassignment.json --execute")
     assert again.do.startswith("or start broker 4 with the same id again")
+
+
+@pytest.mark.parametrize(
+    ("replicas", "floor", "kind", "brokers", "remedy"),
+    [
+        ((1, 2, 4, 9), 2, CauseKind.BROKERS_DOWN, (4,), "bring brokers 2 and 4 back into the ISR"),
+        ((1, 3, 9), 2, CauseKind.BROKERS_UNREACHABLE, (3,), "bring broker 3 back into the ISR"),
+        ((1, 2, 9), 2, CauseKind.BROKERS_REMOVED, (9,), "bring broker 2 back into the ISR"),
+        ((1, 9), 2, CauseKind.BROKERS_REMOVED, (9,), "replace broker 9 in 1 replica list"),
+        ((1, 4, 9), 0, CauseKind.BROKERS_REMOVED, (9,), "replace broker 9 in 1 replica list"),
+    ],
+)
+def test_a_removed_broker_hides_no_broker_whose_start_would_help(
+    replicas: tuple[int, ...], floor: int, kind: CauseKind, brokers: tuple[int, ...], remedy: str
+) -> None:
+    listed = cluster(partition(replicas=replicas, isr=(1,)), fenced=[4], removed=[9], brokers=4)
+    found = diagnose_cluster(listed, RiskInputs({"orders": floor}))
+    (cause,) = causes(found, LIVE, SILENT)
+    assert (cause.kind, cause.brokers) == (kind, brokers)
+    assert remediation_plan(found.at_risk[0], TOOLS, elr=False).remediations[0].do.startswith(remedy)
 
 
 @pytest.mark.parametrize(
