@@ -27,7 +27,7 @@ from bellwether.core.model.maintenance import requests_maintenance
 from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.restoration_waves import ReturningBroker
 from bellwether.core.model.snapshot import Snapshot
-from bellwether.core.model.undo_record import Cause, DemotedBroker
+from bellwether.core.model.undo_record import RESTORE_TIMEOUT, Cause, DemotedBroker
 from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.settings.policy import Policy, PromotionMode
 from bellwether.core.signals import OverrideState
@@ -293,7 +293,8 @@ def _released(demoted: DemotedBroker, verdict: Verdict, snapshot: Snapshot) -> d
     """What is left of a demotion whose override, drain or maintenance has ended; empty if it ends.
 
     Only a Sick broker stays demoted by signals: one that is merely Suspect would not be demoted, so it leads again,
-    after its startup grace. One that was last seen failing, or recovers, is waited for without using up the cap.
+    after its startup grace. One that was last seen failing, or recovers, is waited for without using up the cap; not
+    for ever where nothing is seen of it any more, unless it failed last.
     """
     broker, state = demoted.broker, verdict.state
     if state is HealthState.SICK:
@@ -304,7 +305,9 @@ def _released(demoted: DemotedBroker, verdict: Verdict, snapshot: Snapshot) -> d
         return {}
     unasked = broker not in snapshot.signals_about  # its health cannot be confirmed
     fine = demoted.cause is Cause.OVERRIDE and verdict.known_state in (None, HealthState.HEALTHY, HealthState.SUSPECT)
-    if state is HealthState.UNKNOWN and (unasked or fine):
+    failing = verdict.known_state is HealthState.SICK or verdict.failing_evidence
+    overdue = not failing and snapshot.now - verdict.since > RESTORE_TIMEOUT
+    if state is HealthState.UNKNOWN and (unasked or fine or overdue):
         return {}
     ended = "Maintenance" if demoted.cause is Cause.MAINTENANCE else "The override"
     text = f"{ended} has ended; the leaders are restored once the broker is healthy."

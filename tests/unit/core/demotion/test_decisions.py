@@ -10,10 +10,11 @@ import pytest
 
 from bellwether.core.demotion.decisions import Decisions, decide, decide_on_deletion, manual_decision
 from bellwether.core.detection.context import Context
+from bellwether.core.detection.findings import EvidenceItem
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster
-from bellwether.core.model.undo_record import Cause, DemotedBroker
+from bellwether.core.model.undo_record import RESTORE_TIMEOUT, Cause, DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Demotion, Policy, Promotion, PromotionMode
 from bellwether.core.signals import Override, OverrideState, Reading
@@ -131,9 +132,9 @@ def test_only_health_ends_a_demotion_by_signals(state: HealthState, stays: bool)
 class TestARelease:
     """The end of an override, of a drain or of maintenance."""
 
-    def left(self, cause: Cause, judged: Verdict) -> DemotedBroker | None:
+    def left(self, cause: Cause, judged: Verdict, seconds: float = 100) -> DemotedBroker | None:
         seen = big(3)
-        found = snapshot(seen, signal(1, Reading.PASSING), undo=record(None, demoted(1, cause)))
+        found = snapshot(seen, signal(1, Reading.PASSING), undo=record(None, demoted(1, cause)), now=after(seconds))
         return decide(Context(found, {**verdicts(seen), 1: judged}, policy())).demoted.get(1)
 
     @pytest.mark.parametrize("state", [HealthState.HEALTHY, HealthState.SUSPECT])
@@ -162,6 +163,16 @@ class TestARelease:
         left = self.left(cause, replace(verdict(1, HealthState.UNKNOWN), last_known=last))
         assert left is not None
         assert left.cause is cause
+
+    @pytest.mark.parametrize("last", [None, HealthState.HEALTHY, HealthState.DOWN, HealthState.RECOVERING])
+    def test_silence_keeps_a_broker_that_was_not_sick_from_leading_for_a_while_only(
+        self, cause: Cause, last: HealthState | None
+    ):
+        unseen = replace(verdict(1, HealthState.UNKNOWN), last_known=last)
+        assert self.left(cause, unseen, RESTORE_TIMEOUT.total_seconds() + 1) is None
+        fails = (EvidenceItem("Canary", "canary", Reading.FAILING, START),)
+        for failing in ({"last_known": HealthState.SICK}, {"last_known": HealthState.DOWN, "facts": fails}):
+            assert self.left(cause, replace(unseen, **failing), 100_000) is not None
 
 
 def test_manual_promotion_waits_for_a_person_and_says_how():
