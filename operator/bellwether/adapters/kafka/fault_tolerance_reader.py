@@ -65,7 +65,8 @@ class KafkaFaultTolerance:
             least = self._minimum_isr(topics)
             quorum = self._nodes.read(_quorum)
         except (Transient, Terminal) as error:
-            return FaultTolerance(trailing=trailing, keeping_up=keeping_up, problem=str(error))
+            lasting = isinstance(error, Terminal)
+            return FaultTolerance(trailing=trailing, keeping_up=keeping_up, problem=str(error), lasting=lasting)
         return FaultTolerance(least, quorum, self._silent(peers), trailing, keeping_up)
 
     def _minimum_isr(self, topics: Collection[str]) -> Mapping[str, int]:

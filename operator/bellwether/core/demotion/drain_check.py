@@ -90,6 +90,8 @@ def stop_check(why: Maintenance, demoted: Mapping[int, DemotedBroker], snapshot:
         text = f"{MIN_ISR} of {len(unread)} topics is not known ({few(unread, NAMED)})"
     elif tolerance.quorum is None:
         reason, remedy = Reason.NO_EVIDENCE, "wait until it is read"
+        if tolerance.lasting:
+            remedy = "act on that, as waiting does not help"
         text = f"whether the controllers keep a majority without broker {broker} is not known ({tolerance.problem})"
     else:
         return safe

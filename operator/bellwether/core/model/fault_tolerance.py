@@ -40,7 +40,7 @@ class FaultTolerance:
 
     ``trailing`` are followers that had not come, within 0.2 s, to where their leaders were: the high watermark,
     and with it ``acks=all``, waits for them. ``keeping_up`` are those that had; of others it is unknown. ``problem``
-    says why the inputs could not be read; what was not read is unknown.
+    says why the inputs could not be read; what was not read is unknown. ``lasting``: waiting does not end it.
     """
 
     minimum_isr: Mapping[str, int] = field(default_factory=dict)
@@ -49,3 +49,4 @@ class FaultTolerance:
     trailing: frozenset[int] = frozenset()
     keeping_up: frozenset[int] = frozenset()
     problem: str = ""
+    lasting: bool = False

@@ -124,24 +124,25 @@ def test_peers_that_do_not_answer_are_silent_those_whom_nobody_knows_as_well():
 
 
 @pytest.mark.parametrize(
-    ("answer", "problem"),
+    ("answer", "problem", "lasting"),
     [
-        pytest.param(DescribeQuorumResponse(error_code=31, topics=[]), "Describe on Cluster", id="no right"),
-        pytest.param(voters((1, 0), error=7), "DescribeQuorum", id="an error of the partition"),
-        pytest.param(DescribeQuorumResponse(error_code=0, topics=[]), "without a quorum", id="nothing told"),
+        pytest.param(DescribeQuorumResponse(error_code=31, topics=[]), "Describe on Cluster", True, id="no right"),
+        pytest.param(voters((1, 0), error=7), "DescribeQuorum", False, id="an error of the partition"),
+        pytest.param(DescribeQuorumResponse(error_code=0, topics=[]), "without a quorum", False, id="nothing told"),
     ],
 )
-def test_what_cannot_be_read_is_said_and_nothing_is_taken_for_known(answer: Any, problem: str):
+def test_what_cannot_be_read_is_said_and_nothing_is_taken_for_known(answer: Any, problem: str, lasting: bool):
     with asking(answer) as (_, margins):
         found = margins.margins(["orders"], [2], {})
     assert problem in found.problem
-    assert found.quorum is None
+    assert (found.quorum, found.lasting) == (None, lasting)
 
 
 def test_a_cluster_that_cannot_tell_of_its_quorum_is_said_to_be_too_old():
     old = versions({DescribeQuorumRequest: (0, 0)})
     with asking(voters((1, 0)), versions=old) as (_, margins):
-        assert "Kafka 3.3" in margins.margins([], [], {}).problem
+        found = margins.margins([], [], {})
+    assert ("Kafka 3.3" in found.problem, found.lasting) == (True, True)
 
 
 def ends(*offsets: int) -> Any:

@@ -297,16 +297,24 @@ class TestStopping:
             assert (text or "safe to stop") in found.message
 
     @pytest.mark.parametrize(
-        ("tolerance", "why"),
+        ("tolerance", "why", "remedy"),
         [
-            pytest.param(None, "it was not read", id="not read"),
-            pytest.param(FaultTolerance(problem="not authorized"), "not authorized", id="refused"),
+            pytest.param(None, "it was not read", "wait until it is read", id="not read"),
+            pytest.param(FaultTolerance(problem="no answer"), "no answer", "wait until it is read", id="silent"),
+            pytest.param(
+                FaultTolerance(problem="it needs Kafka 3.3", lasting=True),
+                "it needs Kafka 3.3",
+                "act on that, as waiting does not help",
+                id="not offered",
+            ),
         ],
     )
-    def test_a_quorum_that_is_not_known_counts_as_not_kept(self, tolerance: FaultTolerance | None, why: str):
+    def test_a_quorum_that_is_not_known_counts_as_not_kept(
+        self, tolerance: FaultTolerance | None, why: str, remedy: str
+    ):
         found = self.check(partition(replicas=(2, 3, 1)), tolerance=tolerance)
         assert (found.safe, found.reason) == (False, Reason.NO_EVIDENCE)
-        assert f"without broker 1 is not known ({why}): wait until it is read, or set" in found.message
+        assert f"without broker 1 is not known ({why}): {remedy}, or set" in found.message
         accepted = self.check(partition(replicas=(2, 3, 1)), tolerance=tolerance, accepting=True)
         assert accepted.safe
         assert f"not known ({why}), which spec.override.acceptUnavailableWrites accepts" in accepted.message
