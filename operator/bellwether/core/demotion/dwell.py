@@ -37,7 +37,7 @@ def requeue_after(
     if dwell_left is not None:
         left = dwell_left
     elif verdict.state is HealthState.RECOVERING:
-        # Read again while the time since the last read counts in full.
+        # Read again while the time since this reconcile counts in full.
         left = min(stabilization(flaps, policy) - verdict.known_good.seconds, MOST_BETWEEN_READS)
     else:
         return None
