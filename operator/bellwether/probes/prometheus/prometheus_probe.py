@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -270,10 +271,13 @@ def _question(rule: PrometheusRule | None) -> tuple[str, str] | None:
 
 
 def answer_of(client: QueryClient, rule: PrometheusRule, timeout_seconds: float) -> QueryAnswer:
-    """The answer to a rule. Raises Transient or Terminal, also where its alerts are not evaluated."""
+    """The answer to a rule, with all requests for it. Raises Transient or Terminal, also where its alerts are not
+    evaluated.
+    """
+    deadline = time.monotonic() + timeout_seconds
     if rule.alerts:
         client.check_alerts(rule.alerts, timeout_seconds)
-    return client.ask(rule.query, rule.broker_label, timeout_seconds)
+    return client.ask(rule.query, rule.broker_label, deadline - time.monotonic())
 
 
 def _ask(client: QueryClient, question: _Question) -> None:

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from bellwether.core.settings.detection import Prometheus, PrometheusRule
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.errors import Terminal, Transient
-from bellwether.probes.prometheus.prometheus_probe import PrometheusProbe
+from bellwether.probes.prometheus.prometheus_probe import PrometheusProbe, answer_of
 from bellwether.testing.memory_world import ManualClock
 from waiting import limit, until
 
@@ -198,6 +198,21 @@ def test_a_broker_passes_without_a_series_only_while_the_rule_of_its_alert_is_ev
     play.round(6)
     assert (play.last(1).reading, play.last(2).reading) == (Reading.UNKNOWN, Reading.UNKNOWN)
     assert play.last(2).message == "Prometheus has no rule of alert DiskFailing"
+
+
+def test_the_query_has_the_time_that_the_check_of_its_alerts_left() -> None:
+    given = []
+
+    class Slow(Server):
+        def check_alerts(self, alerts: Collection[str], timeout_seconds: float) -> None:  # noqa: ARG002
+            time.sleep(0.02)
+
+        def ask(self, query: str, label: str, timeout_seconds: float) -> Said:
+            given.append(timeout_seconds)
+            return super().ask(query, label, timeout_seconds)
+
+    answer_of(Slow(), replace(FLUSH, alerts=("DiskFailing",)), 10.0)
+    assert given[0] < 9.99
 
 
 def test_trouble_and_oddities_are_logged_once_while_they_last_and_again_when_they_return(play: Play) -> None:
