@@ -101,7 +101,8 @@ class BrokerPool:
         if known:
             self._known = known
             still = {*known.values(), *self.connection.bootstrap}
-            self._ends = {address: ends for address, ends in self._ends.items() if address in still}
+            ends = list(self._ends.items())  # other threads may add to it
+            self._ends = {address: end for address, end in ends if address in still}
 
     def avoid(self, brokers: Collection[int]) -> None:
         """Use these brokers only when no other answers. Replaces the previous set."""
