@@ -107,7 +107,7 @@ def _blocked_demotions(state: PolicyState) -> Iterable[BrokerHold]:
 
 
 def _immovable(state: PolicyState) -> Finding | None:
-    """No leader can be moved, whoever fails. A new process that still asks the brokers is no such case."""
+    """No leader can be moved, whatever broker fails. A new process that still asks the brokers is no such case."""
     cluster = state.context.snapshot.cluster
     if not cluster.immovable or cluster.proving or not state.policy.acts:
         return None
