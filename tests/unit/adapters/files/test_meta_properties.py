@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -73,16 +72,6 @@ def test_a_file_without_an_id_is_waited_for_and_named(tmp_path: Path, text: str,
     (tmp_path / "meta.properties").write_text(text, encoding="utf-8")
     with pytest.raises(Transient, match=f"{tmp_path}/meta.properties has .*{said}"):
         read_log_dir(tmp_path)
-
-
-@pytest.mark.parametrize("spaces", [" ", "\t", "node.id=3 "])
-def test_a_file_full_of_spaces_is_read_at_once(tmp_path: Path, spaces: str) -> None:
-    text = "node.id=3" + spaces * (65000 // len(spaces)) + "x"
-    (tmp_path / "meta.properties").write_text(text)
-    began = time.process_time()
-    with pytest.raises(Transient, match="no broker id"):
-        read_log_dir(tmp_path)
-    assert time.process_time() - began < 0.5
 
 
 def test_a_directory_that_is_not_formatted_yet_is_waited_for(tmp_path: Path) -> None:
