@@ -101,7 +101,8 @@ class PrometheusClient:
         from a thread of its own.
         """
         deadline = time.monotonic() + timeout_seconds
-        form = {"query": query, "timeout": f"{timeout_seconds:g}s", "limit": str(self._series_limit + 1)}
+        milliseconds = max(1, round(timeout_seconds * 1000))  # a duration of Prometheus has no decimals
+        form = {"query": query, "timeout": f"{milliseconds}ms", "limit": str(self._series_limit + 1)}
         remedy = f"aggregate the query to one series for each {label}"
         for method in ("POST", "GET"):
             answer = self._send(

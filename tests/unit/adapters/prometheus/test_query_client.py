@@ -31,13 +31,13 @@ TOKEN = "very-secret-token"
 
 def test_a_query_is_posted_with_its_limits_and_the_token(server: Any) -> None:
     server.says("200 OK", GOOD)
-    found = PrometheusClient(server.url + "/prom/", Access(token=TOKEN)).ask('up{a="b"} > 1', "broker", 30)
+    found = PrometheusClient(server.url + "/prom/", Access(token=TOKEN)).ask('up{a="b"} > 1', "broker", 29.9996)
     assert found.samples == (({"broker": "1"}, 7.0),)
     (request,) = server.requests
     assert request.startswith(b"POST /prom/api/v1/query HTTP/1.1")
     assert f"Authorization: Bearer {TOKEN}".encode() in request
     assert b"query=up%7Ba%3D%22b%22%7D+%3E+1" in request
-    assert b"timeout=30s" in request
+    assert b"timeout=30000ms" in request
     assert b"limit=10001" in request
 
 
@@ -63,7 +63,7 @@ def test_a_gateway_that_lets_no_post_through_is_asked_with_get(server: Any) -> N
 
     server.reply = reply
     assert PrometheusClient(server.url).ask("up", "broker", 30).samples == (({"broker": "1"}, 7.0),)
-    assert server.requests[1].startswith(b"GET /api/v1/query?query=up&timeout=30s")
+    assert server.requests[1].startswith(b"GET /api/v1/query?query=up&timeout=30000ms")
 
 
 def test_a_server_that_takes_neither_method_is_named(server: Any) -> None:
