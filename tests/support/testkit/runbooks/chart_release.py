@@ -95,7 +95,8 @@ class ChartRelease:
         """A broker's pod with the sidecars that the chart gives to paste."""
         (sidecars,) = self._config_map(f"{HOME}-sidecars").values()
         pasted = yaml.safe_load(sidecars)
-        volumes = [{"name": one["name"], "emptyDir": {}} for c in pasted for one in c.get("volumeMounts", ())]
+        mounted = dict.fromkeys(one["name"] for c in pasted for one in c.get("volumeMounts", ()))
+        volumes = [{"name": name, "emptyDir": {}} for name in mounted]
         containers = [{"name": "kafka", "image": "kafka"}, *pasted]
         spec = {"serviceAccountName": _BROKER_ACCOUNT, "containers": containers, "volumes": volumes}
         labels = {"strimzi.io/cluster": STRIMZI}
