@@ -213,7 +213,8 @@ def test_a_cancel_that_was_not_sent_leaves_nothing_to_name(site: MemorySite):
     assert stopped.message == "no connection to the controller"
 
 
-def test_the_order_before_a_late_reorder_of_ours_is_back_after_its_cancel(site: MemorySite):
+def overtaken(site: MemorySite) -> Operator:
+    """An operator whose reorder is late: it is still to come, and a replica has been moved since."""
     operator = Operator(site)
     operator.faults.fail_next("reorder", Fate.LATE)
     operator.reconcile()
@@ -221,6 +222,11 @@ def test_the_order_before_a_late_reorder_of_ours_is_back_after_its_cancel(site: 
     operator.reconciles(3)
     moved(site, (1, 2, 4))()
     operator.reconciles(3)
+    return operator
+
+
+def test_the_order_before_a_late_reorder_of_ours_is_back_after_its_cancel(site: MemorySite):
+    operator = overtaken(site)
     operator.faults.deliver()
     operator.reconciles(5)
     assert orders(site).replicas == (1, 2, 4)
@@ -231,13 +237,7 @@ def test_the_order_before_a_late_reorder_of_ours_is_back_after_its_cancel(site: 
 def test_a_late_reorder_of_ours_is_cancelled_and_named_where_the_policy_does_not_act(
     site: MemorySite, change: Mapping[str, Any]
 ):
-    operator = Operator(site)
-    operator.faults.fail_next("reorder", Fate.LATE)
-    operator.reconcile()
-    site.signals.lift(1)
-    operator.reconciles(3)
-    moved(site, (1, 2, 4))()
-    operator.reconciles(3)
+    operator = overtaken(site)
     operator.policy = replace(operator.policy, **change)
     operator.reconcile()
     operator.faults.deliver()
@@ -248,13 +248,7 @@ def test_a_late_reorder_of_ours_is_cancelled_and_named_where_the_policy_does_not
 
 
 def test_replicas_that_a_late_reorder_has_moved_are_named_as_perhaps_ours(site: MemorySite):
-    operator = Operator(site)
-    operator.faults.fail_next("reorder", Fate.LATE)
-    operator.reconcile()
-    site.signals.lift(1)
-    operator.reconciles(3)
-    moved(site, (1, 2, 4))()
-    operator.reconciles(3)
+    operator = overtaken(site)
     operator.faults.deliver()
     site.cluster.finish_reassignments()
     (note,) = said(operator).notes

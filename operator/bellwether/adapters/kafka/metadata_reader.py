@@ -128,7 +128,7 @@ class KafkaReader:
         self._unproven = suspects.difference([t.name for t in found.metadata.topics] if suspects else ())
         names = sorted(self._unproven)
         for start in range(0, len(names), _BY_NAME):
-            # By name Kafka tells a topic that is hidden from one that is gone, or has just been created.
+            # Asked by name, Kafka distinguishes a hidden topic from one that is gone or was just created.
             asked = names[start : start + _BY_NAME]
             named = self._nodes.read(partial(_metadata, topics=asked))
             if hidden := sorted(t.name for t in named.topics if t.error_code == TOPIC_AUTHORIZATION_FAILED):
@@ -210,7 +210,7 @@ def _described(
     dialogue: BrokerConnection, deadline: Deadline, topics: list[str] | None, last: Metadata | None
 ) -> tuple[Metadata, _Moves, _Elr]:
     """Metadata's answer, with reassignments and ELR; ``None`` asks for all topics."""
-    dialogue.require(MetadataRequest, 13, 10)  # first: that it is missing says the most of whom we ask
+    dialogue.require(MetadataRequest, 13, 10)  # first: a controller's listener lacks this one
     # Listed before and after: what ends, and what begins, while metadata is read is seen by one of the two.
     moves = dict(_reassignments(dialogue, deadline))
     metadata = _metadata(dialogue, deadline, topics, last)
@@ -319,10 +319,10 @@ def _told_apart(
     topic = DescribeQuorumRequest.TopicData
     asked = [topic(topic_name="__cluster_metadata", partitions=[topic.PartitionData(partition_index=0)])]
     answer = dialogue.ask(DescribeQuorumRequest(version=1, topics=asked), DescribeQuorumResponse, deadline)
-    told = [p for of in answer.topics for p in of.partitions]
-    if answer.error_code or not told or any(p.error_code for p in told):
+    partitions = [p for of in answer.topics for p in of.partitions]
+    if answer.error_code or not partitions or any(p.error_code for p in partitions):
         return frozenset(), frozenset()
-    found = [one for p in told for one in (*p.current_voters, *p.observers)]
+    found = [one for p in partitions for one in (*p.current_voters, *p.observers)]
     newest = max((one.last_fetch_timestamp for one in found), default=0)
     serving = absent & {n.replica_id for n in found if newest - n.last_fetch_timestamp <= _FOLLOWS_MILLISECONDS}
     return serving, absent - serving

@@ -70,8 +70,8 @@ class VisibleTopics:
             known = f"{len(asked)} of {len(live)} brokers were asked"
             return f"whether Metadata shows all topics is not proven yet: {known}"
         silent = asked & self._unanswered.keys()
-        told = len(asked - silent)
-        if silent and (not told or len(silent - self._nodes.avoided) > told):
+        answered = len(asked - silent)
+        if silent and (not answered or len(silent - self._nodes.avoided) > answered):
             why = f"{len(silent)} of {len(asked)} brokers do not list their partitions: {self._unanswered[min(silent)]}"
             return f"whether Metadata shows all topics cannot be proven, as {why}"
         return ""

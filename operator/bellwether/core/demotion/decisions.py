@@ -294,7 +294,7 @@ def _released(demoted: DemotedBroker, verdict: Verdict, snapshot: Snapshot) -> d
 
     Only a Sick broker stays demoted by signals: one that is merely Suspect would not be demoted, so it leads again,
     after its startup grace. One that was last seen failing, or recovers, is waited for without using up the cap; not
-    for ever where nothing is seen of it any more, unless it failed last.
+    without an end where no signal of it arrives any more, unless it failed last.
     """
     broker, state = demoted.broker, verdict.state
     if state is HealthState.SICK:

@@ -165,7 +165,7 @@ def _too_few(view: _View) -> Finding:
         words = [s for s in index.about(broker, SignalType.EXTERNAL_REACHABILITY) if s.reading is Reading.FAILING]
         shared = "what they share has failed, or what all brokers share; nothing is moved"
         text = f"no vantage reaches any broker ({', '.join(missing)}){_why(words)}: {shared}"
-        change = "one of them reaching a broker; a client tells whether clients reach one"
+        change = "one of them reaching a broker; a test from a client shows whether clients reach one"
         return Finding(Evidence.MISSING, Reason.NO_EVIDENCE, text, facts=facts, change=change)
     problems, remedies = _why_missing(broker, missing, index)
     if failing:

@@ -49,7 +49,7 @@ _REMEDY = "add a label broker with the node id, or allow DescribeConfigs on Clus
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What a thing says of its broker. ``text`` names it in messages, and tells things apart.
+    """What a thing says of its broker. ``text`` names it in messages, and is different for each.
 
     ``ids`` are stated node ids. ``pods`` are names of the broker's own pod, in ``namespace`` if that is known;
     ``strimzi`` is the name that Strimzi gave it, which ends in the node id. ``hosts`` are other names and addresses,

@@ -26,10 +26,10 @@ class Quorum:
         if node not in self.voters or left >= majority + spare:
             return None
         gone = sorted({node, *others} & self.voters)
-        whom = "it" if gone == [node] else f"brokers {', '.join(map(str, gone))}"
+        lost = "it" if gone == [node] else f"brokers {', '.join(map(str, gone))}"
         return (
             f"it is one of {len(self.voters)} controller voters, {len(self.current & self.voters)} of them in sync:"
-            f" without {whom} {left} would be, and a majority is {majority}"
+            f" without {lost} {left} would be, and a majority is {majority}"
         )
 
 

@@ -120,7 +120,7 @@ class PodWatch:
 
 
 def _named(body: Object, wanted: Wanted) -> Named:
-    """What the API shows of a pod that tells its broker; ``apps.kubernetes.io/pod-index`` is no node id."""
+    """What the API shows of a pod that identifies its broker; ``apps.kubernetes.io/pod-index`` is no node id."""
     metadata, status = body["metadata"], body.get("status") or {}
     name, labels = str(metadata["name"]), metadata.get("labels") or {}
     ids = [number for label in _ID_LABELS if (number := node_id(str(labels.get(label, "")))) is not None]
