@@ -109,11 +109,12 @@ def test_signals_are_those_of_the_broker_whose_directory_is_measured(tmp_path: P
 
 
 def test_a_directory_that_is_replaced_ends_the_prober_and_is_booked_on_nobody(tmp_path: Path) -> None:
-    site, data = Site(), tmp_path / "data"
-    with site.measuring(str(formatted(data, 1))):
+    site, data, other = Site(), tmp_path / "data", tmp_path / "other"
+    data.symlink_to(formatted(tmp_path / "mine", 1))
+    other.symlink_to(formatted(tmp_path / "theirs", 3, directory_id="d2"))
+    with site.measuring(str(data)):
         until(lambda: site.said(1) == {"broker-1": "Passing"})
-        data.rename(tmp_path / "away")
-        formatted(data, 3, directory_id="d2")
+        other.replace(data)  # in one step: between two of them the prober may find no directory, and say that
         until(site.process.stop.is_set)
     (why,) = site.failed
     assert why.startswith(f"the log directory of broker 1, {data} (directory.id d1), was replaced by one of broker 3")
