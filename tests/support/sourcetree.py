@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 # The folders that hold importable code; each is on the path of an editable install.
-SOURCES = ("operator", "spark", "helm", "tests/support", "tests/bench", "examples")
+SOURCES = ("operator", "spark", "helm", "tests/support", "bench", "examples")
 
 _BUILT = {"__pycache__", "dist", "reports"}
 

@@ -42,4 +42,4 @@ def test_a_cluster_is_asked_for_in_its_own_lots_alone(fixture: str, lots: set[st
     asks = re.compile(rf"(?<!self, )\b{fixture}: KafkaCluster")
     files = [p for p in TESTS.rglob("*.py") if p.parent.name not in ("tests", "realparts") and "testkit" not in p.parts]
     users = {path.relative_to(TESTS).as_posix() for path in files if asks.search(path.read_text())}
-    assert {lot_of(f"tests/{file}") for file in users if not file.startswith(("bench", "e2e"))} == lots
+    assert {lot_of(f"tests/{file}") for file in users if not file.startswith("e2e")} == lots

@@ -48,8 +48,8 @@ _PROBING = ("cli/probe/*", "probes/outbox*", "adapters/kubernetes/objects/signal
 SOURCES: Mapping[str, Sequence[str]] = {
     "contract/test_log_dirs.py": ("adapters/kafka/log_dir_reader*", "testing/memory_log_dirs*"),
     "e2e/test_demo.py": ("/examples/demo/*",),
-    "e2e/test_faults.py": ("/tests/bench/faults/*",),
-    "e2e/test_cures.py": ("/tests/bench/cures/*",),
+    "e2e/test_faults.py": ("/bench/faults/*",),
+    "e2e/test_cures.py": ("/bench/cures/*",),
     "integration/alerts/test_a_broker_cut_off.py": ("/helm/bellwether/files/*", "telemetry/*", "probes/*"),
     "integration/alerts/test_real_faults.py": (
         "/helm/bellwether/files/alerts/*",
@@ -158,7 +158,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
         "cli/probe/canary*",
         *_PROBING,
     ),
-    "integration/probes/test_detection_costs.py": ("/tests/bench/detectioncosts/*",),
+    "integration/probes/test_detection_costs.py": ("/bench/detectioncosts/*",),
     "integration/probes/test_log_directories_process.py": ("probes/storage/*",),
     "integration/probes/test_quarantine_agent_process.py": (
         "quarantine/*",
@@ -227,8 +227,8 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "unit/bellwether_load/planning/test_exact.py": ("/spark/bellwether_load/planning/*",),
     "unit/bellwether_load/planning/test_rounds.py": ("/spark/bellwether_load/planning/*",),
     "unit/cli/rebalance/test_verify_plan_at_size.py": ("plan_verifier/*", "cli/rebalance/verify_plan*"),
-    "unit/monthsim/test_reconciles.py": ("/tests/bench/monthsim/*",),
-    "unit/monthsim/test_reports.py": ("/tests/bench/monthsim/*",),
+    "unit/monthsim/test_reconciles.py": ("/bench/monthsim/*",),
+    "unit/monthsim/test_reports.py": ("/bench/monthsim/*",),
     "unit/probes/reachability/test_reachability_probe.py": ("probes/reachability/*",),
 }
 """What each file of slow tests is there for, as patterns of paths: of the product's, or with a slash of the tree's."""

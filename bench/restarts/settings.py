@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 KAFKA_CHECKS_SECONDS = 300
 """``leader.imbalance.check.interval.seconds``: how often Kafka itself brings leaders back."""
 

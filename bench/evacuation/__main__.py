@@ -31,7 +31,7 @@ from realparts.kafka import KafkaCluster
 from testkit.kafka.kafka_site import KafkaSite
 from testkit.processes.sites import Site
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 PICTURE = ROOT / "docs/images/evacuation.svg"
 BROKERS = 3
 TOPICS = 10

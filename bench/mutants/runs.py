@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "operator" / "bellwether"
 DECIDING = (
     "core/demotion",

@@ -27,7 +27,7 @@ from detectioncosts.measuring import WRITES, between, rates, sample, usage
 from detectioncosts.stage import LEASES, Stage
 from realparts.apiserver import ApiServer
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 STATUS_ROUNDS = 5
 READS = ("GET", "LIST", "WATCH")
 

@@ -30,7 +30,7 @@ from cures.traffic import Sent
 from faults.report import commit
 from realparts.apiserver import ApiServer
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 FAULT_SECONDS = 40.0
 DETECTION_SECONDS = 3.0
 """How long after the fault a cure is taken by hand."""

@@ -19,7 +19,7 @@ from rich.table import Table
 from bellwether.gc_tuning import collect_seldom
 from plancosts.steps import Step, many_brokers, steps
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def main() -> int:

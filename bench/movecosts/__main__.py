@@ -27,7 +27,7 @@ from realparts.apiserver import ApiServer
 from realparts.kafka import KafkaCluster
 from testkit.processes.sites import Site
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 MOVED, PER_SECOND = 1, 25.0
 """A client sends a request for each partition and has five in flight: more records would queue on a busy machine."""
 QUIET_SECONDS, AFTER_SECONDS = 10.0, 8.0

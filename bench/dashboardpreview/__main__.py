@@ -20,7 +20,7 @@ from testkit.alerts.dashboard_panels import boards
 from testkit.alerts.monitored_site import WatchedSite, monitored_site
 from waiting import until
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 REPORTS = ROOT / "reports" / "dashboards"
 SETTLING_SECONDS, CALM_SECONDS, DEMOTED_SECONDS, SYSTEMIC_SECONDS = 20.0, 60.0, 60.0, 45.0
 FLAGS = (
