@@ -1,6 +1,6 @@
 import pytest
 
-from demo.latencies import percentile, spoken, summarise
+from demo.latencies import percentile, summarise
 from demo.samples import Kind
 from testkit.processes.demo_runs import sample
 
@@ -44,11 +44,3 @@ def test_failed_records_and_those_of_over_a_second_are_late() -> None:
     samples = [sample(seconds=0.9), sample(seconds=1.1), sample(seconds=0.1, error="_FAIL")]
 
     assert summarise(samples, Kind.ACKS_1, 0, 1).late == 2
-
-
-@pytest.mark.parametrize(
-    ("milliseconds", "words"),
-    [(None, "-"), (4.12, "4.1 ms"), (188.59, "189 ms"), (15709.14, "15.7 s")],
-)
-def test_a_latency_is_spoken_with_two_or_three_figures(milliseconds: float | None, words: str) -> None:
-    assert spoken(milliseconds) == words

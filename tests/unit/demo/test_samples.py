@@ -1,6 +1,6 @@
 import pytest
 
-from demo.samples import Kind, Sample, key_of, late
+from demo.samples import Kind, Sample, late
 
 
 def test_a_sample_survives_its_line() -> None:
@@ -16,17 +16,9 @@ def test_a_line_that_is_no_sample_is_refused(line: str) -> None:
         Sample.from_line(line)
 
 
-def test_the_two_producers_never_share_a_key() -> None:
-    assert key_of(Kind.ACKS_1, 5) != key_of(Kind.ACKS_ALL, 5)
-
-
 def test_a_record_that_is_not_finished_a_second_after_it_was_due_is_late() -> None:
     finished = [Sample(Kind.ACKS_1, "orders", 0, number, 10.0 + number / 2, 11.0) for number in (1, 3)]
 
     found = late(finished, Kind.ACKS_1, 2.0, now=12.5)
 
     assert [(record.sequence, record.due, record.seconds) for record in found] == [(0, 10.0, 2.5), (2, 11.0, 1.5)]
-
-
-def test_before_the_first_record_nothing_is_late() -> None:
-    assert late([], Kind.ACKS_1, 2.0, now=100.0) == []

@@ -39,21 +39,6 @@ def archived(folder: Path, *layers: dict[str, bytes]) -> Image:
     return opened(folder / "a.tar")
 
 
-def test_settings_are_read(tmp_path: Path) -> None:
-    image = archived(tmp_path, {})
-    assert image.names == ["docker.io/library/a:1"]
-    assert image.command == ["/bin/a", "--"]
-    assert image.environment == {"PATH": "/bin", "EMPTY": ""}
-    assert image.user == (10001, 10001)
-    assert image.labels == {"title": "a"}
-
-
-def test_a_later_layer_lies_upon_an_earlier_one(tmp_path: Path) -> None:
-    image = archived(tmp_path, {"a": b"old", "b": b"kept"}, {"a": b"new"})
-    root = image.unpack(tmp_path / "root")
-    assert {path.name: path.read_text() for path in root.iterdir()} == {"a": "new", "b": "kept"}
-
-
 def test_a_layer_that_deletes_is_refused(tmp_path: Path) -> None:
     image = archived(tmp_path, {"a": b"old"}, {".wh.a": b""})
     with pytest.raises(RuntimeError, match="deletes files"):
@@ -76,8 +61,3 @@ def test_a_word_in_the_settings_is_found(tmp_path: Path) -> None:
 def test_a_deleted_file_of_a_lower_layer_is_still_found(tmp_path: Path) -> None:
     image = archived(tmp_path, {"a": b"secret"}, {".wh.a": b""})
     assert image.finds(b"secret") == ["0.tar"]
-
-
-def test_layers_are_weighed(tmp_path: Path) -> None:
-    first, second = archived(tmp_path, {"a": b"x" * 20_000}, {}).layer_bytes()
-    assert first > 20_000 > second > 0

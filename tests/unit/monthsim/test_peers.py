@@ -1,14 +1,10 @@
-from datetime import UTC, datetime
-
 import numpy as np
 import pytest
 
-from bellwether.core.signals import Reading, Signal, SignalType
 from monthsim import disks, peers
 from monthsim.assumptions import Assumptions
 from monthsim.episodes import Disk, DiskEffect, Episode, Kind, Month
 from monthsim.months import our_policy
-from monthsim.paths import News
 from monthsim.reconciles import Demotion
 
 DETECTION = our_policy().detection
@@ -38,47 +34,11 @@ def by_second(one: Month) -> dict[str, list[Demotion]]:
     return peers.second_by_second(one, peers.seconds_of(one, writes, rng))
 
 
-def said(time: float, broker: int, source: str, reading: Reading) -> News:
-    kind = SignalType.EXTERNAL_REACHABILITY if source.startswith("v") else SignalType.STORAGE_LATENCY
-    return News(time, Signal(broker, kind, source, reading, datetime(2026, 1, 1, tzinfo=UTC)))
-
-
 def test_the_median_of_the_others_is_that_of_the_others() -> None:
     values = np.random.default_rng(1).uniform(0.0, 1.0, (7, 20))
     found = peers._median_of_others(values)
     for broker in range(7):
         assert found[broker] == pytest.approx(np.median(np.delete(values, broker, axis=0), axis=0))
-
-
-@pytest.mark.parametrize("brokers", [3, 4])
-def test_the_median_of_two_or_three_others_is_right_too(brokers: int) -> None:
-    values = np.arange(float(brokers))[:, None]
-    others = [np.median(np.delete(values[:, 0], b)) for b in range(brokers)]
-    assert peers._median_of_others(values)[:, 0].tolist() == others
-
-
-def test_a_single_probe_demotes_on_its_own_word_alone() -> None:
-    news = [said(10.0, 1, "v0", Reading.FAILING), said(11.0, 2, "v1", Reading.FAILING)]
-    assert [(d.broker, d.time) for d in peers.single_probe(news)] == [(1, 10.0)]
-
-
-def test_a_flap_within_a_minute_is_one_demotion() -> None:
-    news = [
-        said(t, 1, "v0", r)
-        for t, r in [(0.0, Reading.FAILING), (10.0, Reading.PASSING), (30.0, Reading.FAILING), (40.0, Reading.PASSING)]
-    ]
-    later = [said(200.0, 1, "v0", Reading.FAILING)]
-    assert [d.time for d in peers.single_probe(news + later)] == [0.0, 200.0]
-
-
-def test_two_vantages_or_one_disk_make_k_of_n() -> None:
-    news = [
-        said(1.0, 0, "v0", Reading.FAILING),
-        said(2.0, 0, "v2", Reading.FAILING),
-        said(3.0, 1, "broker-1", Reading.FAILING),
-        said(4.0, 2, "v1", Reading.FAILING),
-    ]
-    assert [(d.broker, d.time) for d in peers.k_of_n(news)] == [(0, 2.0), (1, 3.0)]
 
 
 def test_a_slow_disk_is_found_by_history_and_peers_and_not_by_one_second() -> None:

@@ -8,10 +8,10 @@ import pytest
 from bellwether.core.demotion.cure_choice import Cure
 from bellwether.core.settings.policy import Policy, Quarantine
 from monthsim.assumptions import Assumptions, FaultRates
-from monthsim.episodes import Disk, DiskEffect, Episode, Kind, Month, Path, PathEffect
+from monthsim.episodes import Disk, DiskEffect, Episode, Kind, Month, Path
 from monthsim.injected import cut, down, slow_disk
 from monthsim.months import look, operate, our_policy
-from monthsim.noise import frozen, rolling_restart, slow_syncs
+from monthsim.noise import frozen, rolling_restart
 from monthsim.reconciles import Operator, Outcome
 from monthsim.worlds import drawn
 
@@ -74,38 +74,8 @@ def test_a_stalled_disk_that_kafka_does_not_fence_is_demoted() -> None:
     assert 1020.0 < found.demotions[0].time < 1030.0
 
 
-def test_a_held_broker_is_let_go_after_a_minute_of_fast_writes_and_held_again_at_its_next_fault() -> None:
-    later = slow_disk(Kind.DISK_SLOW, 9000.0, 600.0, 1, 0.2)
-    found = lived(stalled(600.0), later)
-    assert [(d.cure, round(d.time, -3)) for d in found.demotions] == [(Cure.HELD, 1000.0), (Cure.HELD, 9000.0)]
-
-
-def test_slow_syncs_alone_move_nothing() -> None:
-    found = lived(slow_syncs(1000.0, 1, Assumptions(), np.random.default_rng(1)))
-    assert (found.demotions, found.held) == ([], [])
-
-
-@pytest.mark.parametrize("seconds", [3.0, 6.0, 9.0, 20.0])
-def test_a_pause_demotes_nobody(seconds: float) -> None:
-    assert demoted(lived(frozen(Kind.GC_PAUSE, 1000.3, seconds, 0))) == []
-
-
-def test_a_cut_that_one_of_three_vantages_does_not_see_demotes_within_half_a_minute() -> None:
-    path = PathEffect(1000.0, 1600.0, Path.REFUSED, (1,), (0, 1), internal=False)
-    found = lived(Episode(Kind.EXTERNAL_CUT, 1000.0, 1600.0, (1,), (path,)))
-    assert demoted(found) == [(1, "ExternallyUnreachable")]
-    assert 1008.0 < found.demotions[0].time < 1030.0
-
-
 def freezing(*spans: tuple[float, float]) -> list[Episode]:
     return [frozen(Kind.GC_PAUSE, start, seconds, 0) for start, seconds in spans]
-
-
-@pytest.mark.parametrize(("seconds", "period"), [(5.0, 9.0), (6.0, 11.0), (3.0, 6.0)])
-def test_a_broker_that_freezes_again_and_again_is_demoted_within_half_a_minute(seconds: float, period: float) -> None:
-    found = lived(*freezing(*((1000.3 + n * period, seconds) for n in range(20))))
-    assert demoted(found)[:1] == [(0, "Freezing")]
-    assert found.demotions[0].time < 1030.0
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -119,16 +89,6 @@ def test_a_broker_that_pauses_at_random_is_demoted_within_half_a_minute(seed: in
     assert found.demotions[0].time < 1030.0
 
 
-def test_a_crash_soon_after_a_short_pause_is_left_to_kafka() -> None:
-    crash = down(1040.0, 900.0, 0, Assumptions(), np.random.default_rng(4))
-    assert demoted(lived(frozen(Kind.GC_PAUSE, 1030.0, 2.0, 0), crash)) == []
-
-
-def test_a_crash_within_a_minute_after_a_restart_is_left_to_kafka() -> None:
-    first, second = (down(t, 20.0, 0, Assumptions(), np.random.default_rng(4)) for t in (1000.0, 1045.0))
-    assert demoted(lived(first, second)) == []
-
-
 def test_a_rolling_restart_demotes_nobody() -> None:
     rng = np.random.default_rng(3)
     assert demoted(lived(*rolling_restart(1000.0, 6, Assumptions(), rng), brokers=6)) == []
@@ -139,15 +99,6 @@ def test_a_dead_broker_is_down_and_not_demoted() -> None:
     assert demoted(found) == []
     assert found.downs[0].broker == 0
     assert 1001.5 < found.downs[0].time < 1010.0
-
-
-def test_a_cut_of_everybody_demotes_nobody() -> None:
-    assert demoted(lived(cut(Kind.EVERYBODY_CUT, 1000.0, 300.0, (0, 1, 2), Path.DROPPED))) == []
-
-
-def test_one_of_six_rackmates_is_not_held_by_the_cap_when_the_whole_rack_is_cut() -> None:
-    found = lived(cut(Kind.ZONE_CUT, 1000.0, 900.0, (0, 3), Path.REFUSED), brokers=6)
-    assert sorted(b for b, _ in demoted(found)) == [0, 3]
 
 
 def test_a_broker_that_is_well_again_is_demoted_anew_at_its_next_fault() -> None:

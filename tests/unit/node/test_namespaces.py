@@ -17,12 +17,6 @@ def sleeper() -> Namespaces:
     return Namespaces(pid, guardian.start_ticks(pid) or "")
 
 
-def test_what_was_noted_down_is_read_back(tmp_path: Path) -> None:
-    noted = Namespaces(4321, "987")
-    noted.write(tmp_path / "process")
-    assert Namespaces.read(tmp_path / "process") == noted
-
-
 @pytest.mark.parametrize("text", ["", "4321", "x y", "1 2 3"])
 def test_a_note_that_makes_no_sense_tells_of_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / "process").write_text(text)
@@ -33,14 +27,6 @@ def test_a_note_that_makes_no_sense_tells_of_nothing(tmp_path: Path, text: str) 
 def test_a_later_process_of_the_same_id_is_not_taken_for_it() -> None:
     assert not Namespaces(os.getpid(), "1").alive
     assert Namespaces(os.getpid(), guardian.start_ticks(os.getpid()) or "").alive
-
-
-def test_its_end_is_waited_for_and_a_second_end_is_nothing() -> None:
-    held = sleeper()
-    assert held.alive
-    held.end()
-    assert not held.alive
-    held.end()
 
 
 def test_a_later_process_of_the_same_id_is_not_killed() -> None:
