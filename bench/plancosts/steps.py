@@ -26,7 +26,7 @@ from bellwether.core.planning.plan import build_plan
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
 from bellwether.core.settings.policy import Election, Policy
 from bellwether.core.signals import OverrideState, Reading, SignalType
-from bellwether.testing.memory_world import ManualClock
+from bellwether.simulation.memory_world import ManualClock
 from detectioncosts.manybrokers import address, cluster_id
 from realparts.ports import HeldPorts
 from testkit.kafka.kafka_site import KafkaSite, PassingTime

@@ -26,11 +26,10 @@ LINES = {
     "operator/bellwether/ports": 443,
     "operator/bellwether/probes": 6036,  # several listeners, causes, gaps of both sides, slow answers, pairs that lag
     "operator/bellwether/quarantine": 773,  # ends connections; which field keeps it from holding; whose process it is
-    "operator/bellwether/recording": 1990,  # all fields of signals and records, so that a replay decides alike
+    "operator/bellwether/recording": 1502,  # all fields of signals and records, so that a replay decides alike
     "operator/bellwether/sampling": 860,
-    "operator/bellwether/simulation": 522,
+    "operator/bellwether/simulation": 2472,  # replays, and the cluster in memory that all of it runs on
     "operator/bellwether/telemetry": 1716,
-    "operator/bellwether/testing": 1860,  # brokers that are unregistered, processes that know no ages
     "spark": 6789,
     "bench": 11350,  # the simulated months have acks=all, holds, Kafka's fencing, slow syncs and freezes
     "examples": 2960,
@@ -45,7 +44,7 @@ LINES = {
     "tests/properties": 5306,  # also what was not seen, and what may be stopped, by accounts of their own
     "tests/scenarios": 208,
     "tests/spark": 737,
-    "tests/support": 19880,
+    "tests/support": 20260,  # faults of ports and processes in memory, which the product does not need
     "tests/unit": 65300,  # each case of two reviews of identity, partial answers and absence
 }
 """Lines of the Python files below a folder, but for those below a longer name of the table."""

@@ -15,7 +15,7 @@ from waiting import limit
 
 LAYERS = "Entry points drive the cycle; the cycle speaks through ports; the core knows nobody"
 CORE = "Inside the core a stage imports only the stages below it"
-RECORDING = "Recorder and replays are built on traces, never the reverse"
+RECORDING = "The recorder is built on traces, never the reverse"
 CLIENTS = "Kafka clients stay behind the Kafka adapter"
 PARQUET = "Parquet and its file systems stay behind the adapter"
 PORTS = "The cycle meets the world only through ports"
@@ -28,12 +28,12 @@ PLANTED = (
     ("bellwether.core.detection.verdicts", "bellwether.core.doctor.risks", CORE),
     ("bellwether.core.signals", "bellwether.core.reasons", CORE),
     ("bellwether.core.signals", "bellwether.ports", LAYERS),
-    ("bellwether.recording.traces.trace_lines", "bellwether.recording.replay", RECORDING),
+    ("bellwether.recording.traces.trace_lines", "bellwether.recording.recorder", RECORDING),
     ("bellwether.plan_verifier.load_bounds", "bellwether.core.rebalance.rebalance_plan", LAYERS),
     ("bellwether.reconcile", "confluent_kafka", CLIENTS),
     ("bellwether.reconcile", "pyarrow", PARQUET),
     ("bellwether.sampling.rows", "bellwether.adapters.store", LAYERS),
-    ("bellwether.reconcile", "bellwether.testing", PORTS),
+    ("bellwether.reconcile", "bellwether.simulation", PORTS),
     ("bellwether_load.jobs.reading", "kafka", JOBS),
     ("bellwether_load.jobs.loads", "bellwether.controllers.policy_controller", JOBS),
     ("bellwether_load.transforms.loads", "pathlib", TRANSFORMS),

@@ -10,8 +10,8 @@ import pytest
 
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports.kafka import LogDirReader
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_log_dirs import MemoryLogDirs
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_kafka import MemoryLogDirs
 from waiting import limit, until
 
 if TYPE_CHECKING:

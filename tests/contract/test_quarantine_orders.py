@@ -19,8 +19,9 @@ from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.quarantine.agent import HoldOrder
 from bellwether.core.reasons import Reason
 from bellwether.ports.kubernetes import QuarantineOrders
-from bellwether.testing.memory_orders import MemoryOrderStore
+from bellwether.simulation.memory_stores import MemoryOrderStore
 from testkit.kubernetes.memory_api import MemoryApi
+from testkit.simulation.memory_process import MemoryOrderReader
 from testkit.values.builders import after
 from testkit.values.quarantine_inputs import ordered
 
@@ -54,7 +55,7 @@ class InMemory:
         return self.store.operator()
 
     def read(self, broker: int) -> HoldOrder | None:
-        return self.store.agent(broker).read().command
+        return MemoryOrderReader(self.store, broker).read().command
 
     def delete(self, broker: int) -> None:
         self.store.delete(broker)

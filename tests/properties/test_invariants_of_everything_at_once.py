@@ -18,9 +18,9 @@ from bellwether.core.settings.capacity import UNBOUNDED, Capacity
 from bellwether.core.settings.placement import Placement
 from bellwether.core.settings.policy import Demotion, Policy
 from bellwether.core.signals import OverrideState, Reading
-from bellwether.testing.fault_injection import Killed
-from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_cluster import MemoryCluster
 from testkit.loads.approved_plans import accepted, loadmove, settings
+from testkit.simulation.fault_injection import Killed
 from testkit.simulation.operators import Operator
 from testkit.simulation.scenario_driver import WAVING, Play, Step, befalling, maintaining, perform, scripts, trouble
 from testkit.values.strategies import memory_clusters, placements

@@ -15,7 +15,7 @@ from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import judge
 from bellwether.core.settings.detection import Detection, Reachability
 from bellwether.core.settings.policy import Demotion, Mode, Policy
-from bellwether.testing.memory_world import ManualClock
+from bellwether.simulation.memory_world import ManualClock
 from testkit.kubernetes import api_objects
 from testkit.values.builders import cluster, partition, snapshot
 

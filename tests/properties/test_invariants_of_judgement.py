@@ -14,7 +14,7 @@ from bellwether.core.model.undo_record import EntryState
 from bellwether.core.planning.plan import build_plan
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import ListenerReading, OverrideState, Reading, Signal, SignalType
-from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_cluster import MemoryCluster
 from testkit.simulation.operators import POLICY, Operator
 from testkit.simulation.scenario_driver import Play
 from testkit.values.builders import context, decisions, demoted, record, signal, site, snapshot

@@ -13,8 +13,8 @@ from bellwether.core.planning.plan import MoveKind, build_plan
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Election
 from bellwether.ports.kafka import Reorder
-from bellwether.testing.memory_kafka import MemoryMover
-from bellwether.testing.replayed_cluster import ReplayedCluster
+from bellwether.simulation.memory_kafka import MemoryMover
+from bellwether.simulation.replayed_cluster import ReplayedCluster
 from testkit.values.builders import context, decisions, snapshot
 from testkit.values.strategies import clusters
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bellwether.core.execution.recovery import project_baseline
 from bellwether.core.signals import Reading
-from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_cluster import MemoryCluster
 from testkit.simulation.invariant_watcher import Watcher
 from testkit.simulation.operators import Operator
 from testkit.simulation.scenario_driver import Play

@@ -20,7 +20,7 @@ from bellwether.core.settings.objective import WHOLE
 from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.settings.policy import Demotion, Policy
 from bellwether.core.signals import Reading
-from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_cluster import MemoryCluster
 from testkit.simulation.operators import Operator
 from testkit.simulation.scenario_driver import WAVING, Play, Step, befalling, perform, racing, scripts, trouble
 from testkit.values.builders import cluster, decisions, demoted, record, snapshot, verdicts

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS
 from bellwether.core.quarantine.agent import AgentAction, AgentState, HoldOrder, OrderRead, ProcessState, step
 from bellwether.core.settings.policy import Policy
-from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_cluster import MemoryCluster
 from testkit.simulation.quarantine_simulation import LIMIT_SECONDS, LOSS_SECONDS, LOST_SECONDS, QuarantineSite, strict
 from testkit.values.builders import after
 

@@ -16,7 +16,7 @@ from bellwether.core.model.undo_record import ApplicationEnd, PlanApplication
 from bellwether.core.rebalance.rebalance_plan import RebalanceMove
 from bellwether.core.rebalance.rebalance_waves import ApprovedPlan, RebalanceInput
 from bellwether.core.signals import Reading
-from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_cluster import MemoryCluster
 from testkit.loads.approved_plans import accepted, loadmove, settings
 from testkit.simulation.operators import Operator
 from testkit.simulation.scenario_driver import GENEROUS, Play, Step, befalling, perform, racing, scripts, trouble

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.reasons import Reason
 from bellwether.kafka_connection import Connection, Mechanism, Protocol, Security
-from bellwether.testing.fault_injection import Killed
-from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_cluster import MemoryCluster
+from testkit.simulation.fault_injection import Killed
 from testkit.simulation.scenario_driver import Play, Step, befalling, perform, scripts, trouble
 from testkit.values.strategies import memory_clusters
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Reading
-from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_cluster import MemoryCluster
 from testkit.simulation.scenario_driver import Play, Step, befalling, perform, racing, scripts, trouble
 from testkit.values.strategies import memory_clusters
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import Reading
-from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_cluster import MemoryCluster
 from testkit.simulation.scenario_driver import (
     WAVING,
     Play,

@@ -10,7 +10,7 @@ from bellwether.core.doctor.causes import causes
 from bellwether.core.doctor.remediation import CommandOptions, remediation_plan
 from bellwether.core.doctor.risks import MIN_ISR, OFFLINE, Diagnosis, Risk, RiskInputs, diagnose, diagnose_cluster
 from bellwether.core.model.cluster import Cluster
-from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_cluster import MemoryCluster
 from testkit.values.strategies import Act, clusters, deeds, memory_clusters
 
 TOOLS = CommandOptions("broker:9092")

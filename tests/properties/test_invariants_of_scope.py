@@ -18,8 +18,8 @@ from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.settings.policy import Demotion, Election, Policy
 from bellwether.core.settings.rebalance import Rebalance
 from bellwether.core.settings.scope import Scope
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_world import START
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_world import START
 from testkit.simulation.operators import Operator
 from testkit.simulation.scenario_driver import WAVING, Play, Step, perform, scripts, trouble
 from testkit.values.builders import after, decisions, record, returning, snapshot, verdicts

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.core.signals import Reading
-from bellwether.testing.fault_injection import Faults, Interruptions, Killed
+from testkit.simulation.fault_injection import Faults, Interruptions, Killed
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import site
 

@@ -9,8 +9,8 @@ import pytest
 
 from bellwether.core.settings.policy import Election
 from bellwether.core.signals import OverrideState, Reading
-from bellwether.testing.fault_injection import Interruptions, Killed
-from bellwether.testing.memory_world import MemorySite
+from bellwether.simulation.memory_world import MemorySite
+from testkit.simulation.fault_injection import Interruptions, Killed
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import site
 

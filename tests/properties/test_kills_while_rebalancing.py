@@ -10,9 +10,9 @@ from bellwether.core.model.undo_record import ApplicationEnd
 from bellwether.core.rebalance.rebalance_waves import ApprovedPlan, RebalanceInput
 from bellwether.core.settings.policy import Election
 from bellwether.core.signals import Reading
-from bellwether.testing.fault_injection import Interruptions, Killed
-from bellwether.testing.memory_world import MemorySite
+from bellwether.simulation.memory_world import MemorySite
 from testkit.loads.approved_plans import accepted, loadmove, settings
+from testkit.simulation.fault_injection import Interruptions, Killed
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import site
 

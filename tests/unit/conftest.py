@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bellwether.testing.memory_world import ManualClock
+from bellwether.simulation.memory_world import ManualClock
 from testkit.kubernetes.memory_api import MemoryApi
 
 

@@ -18,9 +18,9 @@ from bellwether.core.signals import OverrideState
 from bellwether.execute import READ_BACK_PAUSES
 from bellwether.ports.errors import NotSent
 from bellwether.ports.kafka import Outcome
-from bellwether.testing.fault_injection import Fate, FaultyReader, Interruptions, Killed
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_world import MemorySite
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_world import MemorySite
+from testkit.simulation.fault_injection import Fate, FaultyReader, Interruptions, Killed
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import name
 

@@ -18,8 +18,8 @@ from bellwether.execute import READ_BACK_PAUSES, Execution, execute
 from bellwether.ports.errors import Fenced, Terminal, Transient
 from bellwether.ports.kafka import Outcome, Reorder
 from bellwether.ports.world import World
-from bellwether.testing.fault_injection import Fate, Faults, Interruptions
-from bellwether.testing.memory_world import MemorySite
+from bellwether.simulation.memory_world import MemorySite
+from testkit.simulation.fault_injection import Fate, Faults, Interruptions
 from testkit.values.builders import context, decisions, name, site, verdicts
 
 BATCHES = Policy(name="main", election=Election(batch_size=2))

@@ -7,8 +7,8 @@ import pytest
 from bellwether.core.settings.detection import Canary, Detection
 from bellwether.core.settings.policy import Policy
 from bellwether.gather import Memory, gather
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_world import MemorySite
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_world import MemorySite
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion
 from bellwether.core.signals import OverrideState, Reading
-from bellwether.testing.memory_world import MemorySite
+from bellwether.simulation.memory_world import MemorySite
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import site
 

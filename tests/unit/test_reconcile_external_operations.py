@@ -14,8 +14,8 @@ from bellwether.core.model.strimzi import Strimzi
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.signals import OverrideState, Reading
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_world import MemorySite
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_world import MemorySite
 from testkit.simulation.operators import POLICY, Operator
 
 MARK = "leader.replication.throttled.replicas"

@@ -10,9 +10,9 @@ from bellwether.core.settings.detection import Detection, Prometheus, Prometheus
 from bellwether.core.settings.policy import Policy
 from bellwether.gather import Memory, gather
 from bellwether.ports.errors import Unauthorized
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_configs import MemoryConfigs
-from bellwether.testing.memory_world import MemorySite
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_kafka import MemoryConfigs
+from bellwether.simulation.memory_world import MemorySite
 
 RULES = Detection(prometheus=Prometheus(rules=(PrometheusRule(name="flush", query="q", threshold=1),)))
 WATCHING = Policy(name="main", detection=RULES)

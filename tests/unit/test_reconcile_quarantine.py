@@ -7,8 +7,8 @@ from dataclasses import replace
 from bellwether.core.model.quarantine_order import QuarantineChange
 from bellwether.core.reporting.audit import AuditEntry
 from bellwether.ports.kubernetes import NoAuditTrail
+from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
-from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.simulation.quarantine_simulation import LIMIT_SECONDS, QuarantineSite
 
 

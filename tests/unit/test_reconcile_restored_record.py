@@ -9,9 +9,9 @@ import pytest
 from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.settings.policy import Policy, PromotionWaves
 from bellwether.core.signals import OverrideState, Reading
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_world import MemorySite
 from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_world import MemorySite
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import site
 

@@ -15,9 +15,9 @@ from bellwether.ports.errors import BellwetherError, Terminal, Transient
 from bellwether.ports.kafka import ConfigReader
 from bellwether.ports.world import World
 from bellwether.reconcile import reconcile
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_configs import MemoryConfigs
-from bellwether.testing.memory_world import MemorySite
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_kafka import MemoryConfigs
+from bellwether.simulation.memory_world import MemorySite
 
 POLICY = Policy(name="main", mode=Mode.OBSERVE)
 

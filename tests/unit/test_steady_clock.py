@@ -9,8 +9,8 @@ import pytest
 
 from bellwether.core.settings.policy import Demotion
 from bellwether.core.signals import OverrideState, Reading
+from bellwether.simulation.memory_world import START, ManualClock
 from bellwether.steady_clock import SteadyClock
-from bellwether.testing.memory_world import START, ManualClock
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import site
 

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 import waiting
-from bellwether.testing.memory_world import ManualClock
+from bellwether.simulation.memory_world import ManualClock
 from waiting import TooLate, done, limit, slowness, until
 
 

@@ -26,8 +26,8 @@ from bellwether.core.signals import Reading, SignalType
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError
 from bellwether.ports.kafka import ClusterReader, FaultToleranceReader
-from bellwether.recording.replay.recorded_status import said_section
-from bellwether.recording.replay.replay_settings import settings_section
+from bellwether.recording.recorded_status import said_section
+from bellwether.recording.replay_settings import settings_section
 from bellwether.recording.traces.anonymization import Anonymity
 from bellwether.recording.traces.cluster_section import cluster_section
 from bellwether.recording.traces.merge_patch import Json, difference

@@ -15,7 +15,7 @@ from typing import Any
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.signals import Harm, OverrideState, Reading, SignalType, UnreachableCause
-from bellwether.testing.memory_world import MemorySite
+from bellwether.simulation.memory_world import MemorySite
 
 SECONDS_LIMIT = 86400
 EVENT_LIMIT = 10_000

@@ -26,13 +26,13 @@ from bellwether.core.signals import Override, Signal
 from bellwether.gather import Memory
 from bellwether.ports.kafka import ConfigReader, FaultToleranceReader, LogDirReader
 from bellwether.ports.world import World
-from bellwether.recording.replay.replay_run import pause_after
-from bellwether.recording.replay.replay_timeline import Row
+from bellwether.simulation.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
+from bellwether.simulation.memory_stores import MemoryRecords, MemoryRecordStore
+from bellwether.simulation.memory_world import ManualClock, MemoryLeadership, MemoryLease
+from bellwether.simulation.replay_run import pause_after
+from bellwether.simulation.replay_timeline import Row
+from bellwether.simulation.replayed_cluster import ReplayedCluster
 from bellwether.simulation.simulated_operator import PartitionChange, SimulatedOperator
-from bellwether.testing.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
-from bellwether.testing.memory_records import MemoryRecords, MemoryRecordStore
-from bellwether.testing.memory_world import ManualClock, MemoryLeadership, MemoryLease
-from bellwether.testing.replayed_cluster import ReplayedCluster
 
 
 @dataclass(frozen=True)

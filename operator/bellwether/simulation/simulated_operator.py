@@ -17,8 +17,8 @@ from bellwether.gather import Memory
 from bellwether.ports.errors import Transient
 from bellwether.ports.world import World
 from bellwether.reconcile import NOTHING, reconcile
-from bellwether.recording.replay.replay_timeline import Timeline
-from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.replay_timeline import Timeline
 
 
 @dataclass(frozen=True, slots=True)

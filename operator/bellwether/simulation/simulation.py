@@ -13,11 +13,11 @@ from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Reading, SignalType
 from bellwether.gather import Memory
 from bellwether.pages.simulation_page import Span
-from bellwether.recording.replay.replay_timeline import Row
 from bellwether.simulation.fault_script import FaultScript, Stage
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_world import MemorySite
+from bellwether.simulation.replay_timeline import Row
 from bellwether.simulation.simulated_operator import PartitionChange, SimulatedOperator
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_world import MemorySite
 
 VANTAGES = ("vantage-1", "vantage-2")
 """Vantages of a policy that names none."""

@@ -20,7 +20,7 @@ from bellwether.adapters.kubernetes.objects.signal_writer import ProberLease
 from bellwether.core.signals import SignalType
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Fenced
-from bellwether.testing.memory_world import ManualClock
+from bellwether.simulation.memory_world import ManualClock
 from waiting import until
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from bellwether.adapters.kubernetes.objects.broker_health_objects import BrokerH
 from bellwether.adapters.kubernetes.objects.event_recorder import DISTINCT, SERIES_SECONDS, EventWriter
 from bellwether.adapters.kubernetes.objects.status_writer import StatusWriter
 from bellwether.ports.errors import Terminal
-from bellwether.testing.memory_world import ManualClock
+from bellwether.simulation.memory_world import ManualClock
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.usefixtures("crds")]
 

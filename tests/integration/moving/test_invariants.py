@@ -14,9 +14,9 @@ from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import OverrideState
 from bellwether.ports.kafka import Reorder
-from bellwether.testing.fault_injection import Fate, Interruptions, Killed
 from testkit.kafka.contract_clusters import KafkaSubject, partition
 from testkit.kafka.kafka_site import KafkaSite
+from testkit.simulation.fault_injection import Fate, Interruptions, Killed
 from testkit.simulation.operators import Operator
 
 pytestmark = pytest.mark.kafka

@@ -17,12 +17,12 @@ import pytest
 from click.testing import CliRunner
 
 from bellwether.cli.main import main
-from bellwether.recording.replay.replay_comparison import SLACK_SECONDS, differences
-from bellwether.recording.replay.replay_run import Replay
-from bellwether.recording.replay.replay_timeline import Timeline
 from bellwether.recording.trace_files import TraceReader
 from bellwether.recording.traces.cluster_section import read_cluster
 from bellwether.recording.traces.merge_patch import patched
+from bellwether.simulation.replay_comparison import SLACK_SECONDS, differences
+from bellwether.simulation.replay_run import Replay
+from bellwether.simulation.replay_timeline import Timeline
 from testkit.processes.sites import demoted
 from waiting import limit
 

@@ -16,7 +16,7 @@ from bellwether.adapters.process_jobs import ProcessJobs, inherited
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal
 from bellwether.ports.jobs import JobState, JobStatus
-from bellwether.testing.memory_world import ManualClock
+from bellwether.simulation.memory_world import ManualClock
 from testkit.loads.load_configs import profile
 
 RUN = "at-1"

@@ -11,7 +11,7 @@ from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
 from bellwether.core.reporting.audit import AuditEntry
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.ports.errors import Terminal
-from bellwether.testing.fault_injection import Faults, Killed
+from testkit.simulation.fault_injection import Faults, Killed
 from testkit.simulation.operator_fixture import MemoryOperator
 
 

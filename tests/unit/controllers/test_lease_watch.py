@@ -12,7 +12,7 @@ from bellwether.adapters.kubernetes.api_client import KubernetesClient, Object
 from bellwether.controllers import lease_watch
 from bellwether.controllers.lease_watch import LeaseWatch
 from bellwether.ports.errors import Transient
-from bellwether.testing.memory_world import ManualClock
+from bellwether.simulation.memory_world import ManualClock
 from waiting import until
 
 

@@ -15,7 +15,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.lifecycle import RebalanceRun, RunState
 from bellwether.core.settings.objective import Objective
 from bellwether.core.settings.rebalance import Rebalance
-from bellwether.testing.memory_world import ManualClock
+from bellwether.simulation.memory_world import ManualClock
 from testkit.kubernetes import api_objects
 from testkit.values.builders import after
 

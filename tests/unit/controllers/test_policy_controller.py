@@ -19,8 +19,8 @@ from bellwether.core.reasons import Reason
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.ports.errors import BellwetherError, Terminal, Transient
 from bellwether.ports.kafka import ClusterReader
-from bellwether.testing.fault_injection import Faults
 from testkit.kubernetes.api_objects import kafka
+from testkit.simulation.fault_injection import Faults
 from testkit.simulation.operator_fixture import MemoryOperator
 
 PACE = Requeue()

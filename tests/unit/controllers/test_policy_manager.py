@@ -14,8 +14,8 @@ from bellwether.controllers import policy_manager
 from bellwether.controllers.policy_manager import EndlessBackoff, PolicyManager, register
 from bellwether.controllers.policy_quota import PER_NAMESPACE, PolicyQuota
 from bellwether.jitter import SHARE
+from bellwether.simulation.memory_world import ManualClock
 from bellwether.telemetry.heartbeat import Heartbeat
-from bellwether.testing.memory_world import ManualClock
 from testkit.kubernetes import api_objects
 
 

@@ -25,7 +25,7 @@ from bellwether.core.settings.detection import QUARANTINE_AGENT, Detection
 from bellwether.core.settings.policy import Mode, Policy, QuarantineMode
 from bellwether.core.signals import Reading, SignalType
 from bellwether.ports.errors import Terminal
-from bellwether.testing.memory_process import MemoryFaultTolerance
+from bellwether.simulation.memory_kafka import MemoryFaultTolerance
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
 from testkit.simulation.operator_fixture import LEASES_IN, MemoryOperator

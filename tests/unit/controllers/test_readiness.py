@@ -9,7 +9,7 @@ import pytest
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, NotFound
 from bellwether.controllers.readiness import LIST_SECONDS, TRAILS_SECONDS, Readiness
 from bellwether.ports.errors import Terminal
-from bellwether.testing.memory_world import ManualClock
+from bellwether.simulation.memory_world import ManualClock
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
 from waiting import limit

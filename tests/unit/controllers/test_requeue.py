@@ -16,7 +16,7 @@ from bellwether.core.planning.preferred_election import PreferredElectionStatus
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import Reading
-from bellwether.testing.memory_world import MemorySite
+from bellwether.simulation.memory_world import MemorySite
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import START, decisions, entry, partition, record, returning, said, site
 

@@ -18,9 +18,9 @@ from bellwether.core.model.strimzi import Pod
 from bellwether.core.reasons import Reason
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
-from bellwether.testing.memory_world import ManualClock
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
+from bellwether.simulation.memory_world import ManualClock
 from realparts.tls import Authority
 from testkit.kubernetes import api_objects, strimzi_objects
 from testkit.kubernetes.memory_api import MemoryApi

@@ -18,7 +18,7 @@ from bellwether.core.signals import Reading
 from bellwether.ports.errors import Transient
 from bellwether.ports.kafka import ClusterReader
 from bellwether.ports.world import World
-from bellwether.testing.memory_world import ManualClock
+from bellwether.simulation.memory_world import ManualClock
 from testkit.simulation.operator_fixture import MemoryOperator
 from waiting import limit, until
 

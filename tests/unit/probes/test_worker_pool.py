@@ -5,7 +5,7 @@ import time
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.probes.worker_pool import WorkerPool, WorkItem
-from bellwether.testing.memory_world import ManualClock
+from bellwether.simulation.memory_world import ManualClock
 from waiting import limit, until
 
 

@@ -16,10 +16,10 @@ from bellwether.core.settings.policy import Quarantine, QuarantineMode
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.quarantine.agent_loop import TICK_SECONDS, QuarantineAgent
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_world import START, ManualClock
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_process import MemoryOrders, MemoryProcess
-from bellwether.testing.memory_world import START, ManualClock
+from testkit.simulation.memory_process import MemoryOrders, MemoryProcess
 from waiting import until
 
 

@@ -15,7 +15,7 @@ from bellwether.core.quarantine.agent import HoldOrder, OrderRead
 from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.quarantine.order_reader import BrokerOrders
-from bellwether.testing.memory_world import START
+from bellwether.simulation.memory_world import START
 from testkit.kubernetes.api_objects import entry, health
 from testkit.kubernetes.memory_api import MemoryApi
 from testkit.values.builders import after

@@ -13,7 +13,7 @@ from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.recording.recorder import METADATA_SECONDS, Metadata
-from bellwether.testing.memory_world import ManualClock
+from bellwether.simulation.memory_world import ManualClock
 from testkit.kubernetes import api_objects
 from testkit.simulation.recordings import Watched
 from testkit.values.builders import cluster, returning, site

@@ -18,8 +18,8 @@ from bellwether.sampling.rounds import Rounds
 from bellwether.sampling.rows import Rows
 from bellwether.sampling.sampler import MOST_KEPT, Sampler
 from bellwether.sampling.schedules import Schedule
+from bellwether.simulation.memory_world import ManualClock
 from bellwether.telemetry.metrics.sampler_metrics import SamplingMetrics
-from bellwether.testing.memory_world import ManualClock
 from testkit.kafka.sampled_cluster import Site, partition
 from waiting import limit
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from bellwether.core.settings.policy import Mode, Policy
+from bellwether.simulation.cluster_description import description_of
 from bellwether.simulation.fault_script import script_of
 from bellwether.simulation.simulation import simulate
-from bellwether.testing.cluster_description import description_of
 
 CLUSTER = {"brokers": {1: "a", 2: "b", 3: "c"}, "topics": {"orders": 6}}
 POLICY = Policy(name="main", mode=Mode.ENFORCE)

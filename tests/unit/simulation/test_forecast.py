@@ -11,10 +11,10 @@ from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, PromotionWaves
 from bellwether.core.signals import OverrideState, Reading, SignalType
 from bellwether.simulation.forecast import Situation, forecast
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_kafka import MemoryConfigs
+from bellwether.simulation.memory_world import MemorySite
 from bellwether.simulation.simulated_operator import PartitionChange, changes_between
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_configs import MemoryConfigs
-from bellwether.testing.memory_world import MemorySite
 from testkit.simulation.operators import Operator, carried_verdicts
 
 SECONDS = 200

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
+from bellwether.simulation.memory_world import ManualClock
 from bellwether.telemetry.heartbeat import Heartbeat, WithHeartbeat
-from bellwether.testing.memory_world import ManualClock
 
 
 def test_silence_is_told_once_it_is_longer_than_the_bound(clock: ManualClock) -> None:

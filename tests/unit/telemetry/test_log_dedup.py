@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
+from bellwether.simulation.memory_world import ManualClock
 from bellwether.telemetry import logs
 from bellwether.telemetry.log_dedup import AGAIN_SECONDS, LogDedup
-from bellwether.testing.memory_world import ManualClock
 
 
 @pytest.fixture

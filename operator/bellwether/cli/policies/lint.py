@@ -158,7 +158,7 @@ def _duplicates(found: FoundObject) -> Iterator[Problem]:
 
 def _racks(cluster: Path) -> frozenset[str]:
     """The racks of a cluster description. Raises ClickException if it is none."""
-    from bellwether.testing.cluster_description import description_of  # noqa: PLC0415 - needed with --cluster only
+    from bellwether.simulation.cluster_description import description_of  # noqa: PLC0415 - needed with --cluster only
 
     try:
         values = [document.value for document in documents_of(text_of(content_of(cluster)))]

@@ -18,17 +18,17 @@ from bellwether.cli.text_table import rows_of
 from bellwether.core.settings.policy import Policy
 from bellwether.pages.simulation_page import simulation_page
 from bellwether.ports.errors import BellwetherError
-from bellwether.recording.replay.replay_settings import policy_of
+from bellwether.recording.replay_settings import policy_of
 from bellwether.recording.trace_files import TraceReader
 from bellwether.recording.traces.cluster_section import read_cluster
 from bellwether.recording.traces.merge_patch import patched
 from bellwether.recording.traces.trace_lines import UnreadableTrace
+from bellwether.simulation.cluster_description import description_of
 from bellwether.simulation.fault_script import script_of
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.replayed_cluster import ReplayedCluster
 from bellwether.simulation.simulation import Simulation
 from bellwether.simulation.simulation import simulate as run_script
-from bellwether.testing.cluster_description import description_of
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.replayed_cluster import ReplayedCluster
 
 T = TypeVar("T")
 

@@ -9,11 +9,11 @@ import click
 
 from bellwether.cli.output import print_document
 from bellwether.ports.errors import BellwetherError, Terminal
-from bellwether.recording.replay.replay_comparison import Difference, differences
-from bellwether.recording.replay.replay_run import Replay
-from bellwether.recording.replay.replay_settings import NO_LOADS, setting, settings_of_file, without_effect
+from bellwether.recording.replay_settings import NO_LOADS, setting, settings_of_file, without_effect
 from bellwether.recording.trace_files import TraceReader
 from bellwether.recording.traces.trace_lines import UnreadableTrace, text_of
+from bellwether.simulation.replay_comparison import Difference, differences
+from bellwether.simulation.replay_run import Replay
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 

@@ -1,7 +1,7 @@
 """State of a trace after some of its instants: apply a patch and check the result.
 
 In: the state so far and an instant's news. Out: the state after it, whose members have the shapes that their readers
-count on; what is in them is the readers' to check. Called by ``recording.replay``. Raises ``UnreadableTrace``.
+count on; what is in them is the readers' to check. Called by ``simulation.replay_run``. Raises ``UnreadableTrace``.
 """
 
 from __future__ import annotations

@@ -19,11 +19,10 @@ from bellwether.adapters.kafka.unclean_elections import KafkaUnclean
 from bellwether.core.model.cluster import Partition
 from bellwether.kafka_connection import Connection
 from bellwether.ports.kafka import ClusterReader, ConfigReader, LeaderMover, UncleanElections
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_configs import MemoryConfigs
-from bellwether.testing.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
-from bellwether.testing.memory_unclean_elections import MemoryUnclean
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_kafka import MemoryConfigs, MemoryMover, MemoryReader, MemoryRoute
 from testkit.kafka.kafka_site import PATIENT
+from testkit.simulation.memory_unclean_elections import MemoryUnclean
 from waiting import limit, until
 
 

@@ -15,7 +15,7 @@ from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicParti
 from bellwether.ports.errors import BellwetherError
 from bellwether.sampling.fanout import Consumption
 from bellwether.sampling.rounds import Sources
-from bellwether.testing.memory_world import ManualClock
+from bellwether.simulation.memory_world import ManualClock
 
 
 def partition(topic: str, index: int, leader: int | None, epoch: int = 4) -> Partition:

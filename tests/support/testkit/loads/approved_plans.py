@@ -14,7 +14,7 @@ from bellwether.core.rebalance.rebalance_plan import RebalanceMove
 from bellwether.core.rebalance.rebalance_waves import ApprovedPlan
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.settings.rebalance import Rebalance, RebalanceWaves
-from bellwether.testing.memory_world import START
+from bellwether.simulation.memory_world import START
 
 DIGEST = "0123456789abcdef"
 

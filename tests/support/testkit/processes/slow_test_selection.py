@@ -46,7 +46,7 @@ _RIGHTS = ("adapters/kubernetes/permissions*", "/helm/bellwether/templates/*")
 _PROBING = ("cli/probe/*", "probes/outbox*", "adapters/kubernetes/objects/signal_cache*", "adapters/kubernetes/leases*")
 
 SOURCES: Mapping[str, Sequence[str]] = {
-    "contract/test_log_dirs.py": ("adapters/kafka/log_dir_reader*", "testing/memory_log_dirs*"),
+    "contract/test_log_dirs.py": ("adapters/kafka/log_dir_reader*", "simulation/memory_kafka*"),
     "e2e/test_demo.py": ("/examples/demo/*",),
     "e2e/test_faults.py": ("/bench/faults/*",),
     "e2e/test_cures.py": ("/bench/cures/*",),
@@ -129,7 +129,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
         "cli/recording/record*",
         "cli/recording/replay*",
         "recording/*",
-        "testing/replayed_cluster*",
+        "simulation/re*",
     ),
     "integration/operator/test_rolling_restart.py": (
         "core/demotion/drain_check*",

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import pytest
 
 from bellwether.cli.offline import early_reader, offline_leadership
-from bellwether.testing.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
-from bellwether.testing.memory_world import MemorySite
+from bellwether.simulation.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
+from bellwether.simulation.memory_world import MemorySite
 
 
 class Route(MemoryRoute):

@@ -28,8 +28,8 @@ from bellwether.core.signals import Reading
 from bellwether.ports.errors import BellwetherError
 from bellwether.ports.kafka import FaultToleranceReader
 from bellwether.ports.world import World
+from bellwether.simulation.memory_world import MemorySite
 from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
-from bellwether.testing.memory_world import MemorySite
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
 from testkit.values.builders import site

@@ -19,8 +19,8 @@ from bellwether.gather import Memory
 from bellwether.ports.errors import Fenced, Transient
 from bellwether.ports.world import World
 from bellwether.reconcile import reconcile
-from bellwether.testing.fault_injection import Faults, Interruptions
-from bellwether.testing.memory_records import MemoryRecordStore
+from bellwether.simulation.memory_stores import MemoryRecordStore
+from testkit.simulation.fault_injection import Faults, Interruptions
 
 POLICY = Policy(
     name="main",

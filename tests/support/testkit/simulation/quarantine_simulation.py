@@ -15,9 +15,10 @@ from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, Quarantine, QuarantineMode
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.quarantine.agent_loop import TICK_SECONDS, QuarantineAgent
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_process import MemoryFaultTolerance, MemoryProcess
-from bellwether.testing.memory_world import MemorySite
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_kafka import MemoryFaultTolerance
+from bellwether.simulation.memory_world import MemorySite
+from testkit.simulation.memory_process import MemoryOrderReader, MemoryProcess
 from testkit.simulation.operators import Operator
 
 SESSION_SECONDS = 9.0
@@ -75,7 +76,7 @@ class QuarantineSite:
                 broker,
                 f"agent-{broker}",
                 self.processes[broker],
-                self.site.orders.agent(broker, lambda: self._held_elsewhere(broker)),
+                MemoryOrderReader(self.site.orders, broker, lambda: self._held_elsewhere(broker)),
                 lambda signal: heard(signal.broker, signal),
                 self.site.clock,
             )

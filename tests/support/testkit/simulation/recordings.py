@@ -22,8 +22,8 @@ from bellwether.core.reporting.report import Report
 from bellwether.recording.recorder import Metadata, Recorder, Scope
 from bellwether.recording.traces.trace_lines import Header, Instant, read_instant
 from bellwether.simulation.fault_script import VERBS, Stage
-from bellwether.testing.memory_kafka import MemoryReader
-from bellwether.testing.memory_world import MemorySite
+from bellwether.simulation.memory_kafka import MemoryReader
+from bellwether.simulation.memory_world import MemorySite
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.broker_pods import pod
 from testkit.kubernetes.memory_api import MemoryApi

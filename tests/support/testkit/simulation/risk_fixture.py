@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from bellwether.cli.diagnosis.cluster_examination import Examiner
 from bellwether.core.doctor.risks import LogEndSample
 from bellwether.core.model.cluster import PartitionKey, TopicPartition
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_configs import MemoryConfigs
-from bellwether.testing.memory_kafka import MemoryReader, MemoryRoute
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_kafka import MemoryConfigs, MemoryReader, MemoryRoute
 
 Ends = dict[TopicPartition, dict[int, int]]
 

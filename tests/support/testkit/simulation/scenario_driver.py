@@ -16,9 +16,9 @@ from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.settings.policy import Demotion, Election, PromotionWaves
 from bellwether.core.signals import Reading
-from bellwether.testing.fault_injection import Faults, Interruptions, Killed
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_world import MemorySite
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_world import MemorySite
+from testkit.simulation.fault_injection import Faults, Interruptions, Killed
 from testkit.simulation.invariant_watcher import Watcher
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.strategies import Act, deeds, fates

@@ -16,9 +16,9 @@ import yaml
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.rebalance.rebalance_waves import ApprovedPlan, RebalanceInput
 from bellwether.core.reporting.report import Report
+from bellwether.simulation.cluster_description import description_of
 from bellwether.simulation.fault_script import VERBS, Stage
-from bellwether.testing.cluster_description import description_of
-from bellwether.testing.memory_world import MemorySite
+from bellwether.simulation.memory_world import MemorySite
 from testkit.kubernetes import api_objects
 from testkit.loads.approved_plans import accepted, loadmove
 from testkit.simulation.operators import Operator

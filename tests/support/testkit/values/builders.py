@@ -21,8 +21,8 @@ from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report, report
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal, SignalType
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_world import START, MemorySite
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_world import START, MemorySite
 
 CLUSTER_ID = "memory-cluster"
 

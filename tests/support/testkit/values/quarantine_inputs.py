@@ -17,7 +17,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import Mode, Policy, Quarantine, QuarantineMode
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.testing.memory_world import START
+from bellwether.simulation.memory_world import START
 from testkit.values.builders import after, cluster, decisions, partition, record, verdicts
 
 GOOD, BAD, SILENT = Reading.PASSING, Reading.FAILING, Reading.UNKNOWN

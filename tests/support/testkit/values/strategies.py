@@ -22,9 +22,9 @@ from bellwether.core.model.undo_record import (
     UndoRecord,
 )
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
-from bellwether.testing.fault_injection import Fate
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_world import START
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_world import START
+from testkit.simulation.fault_injection import Fate
 
 Act = Callable[[MemoryCluster], object]
 """Something that befalls a cluster; a no-op where it makes no sense any more."""

@@ -11,9 +11,9 @@ from bellwether.adapters.kafka import reconnecting_reader
 from bellwether.adapters.kafka.reconnecting_reader import LOOK_SECONDS, RenewedReader
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal, Transient, Unauthenticated
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_kafka import MemoryReader, MemoryRoute
-from bellwether.testing.memory_world import ManualClock
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_kafka import MemoryReader, MemoryRoute
+from bellwether.simulation.memory_world import ManualClock
 
 OLD, NEW = Connection(("old:1",)), Connection(("new:1",))
 

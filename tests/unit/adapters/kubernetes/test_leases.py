@@ -6,7 +6,7 @@ import threading
 
 from bellwether.adapters.kubernetes.leases import ClusterLease
 from bellwether.jitter import SHARE
-from bellwether.testing.memory_world import ManualClock
+from bellwether.simulation.memory_world import ManualClock
 from testkit.kubernetes.memory_api import MemoryApi
 
 

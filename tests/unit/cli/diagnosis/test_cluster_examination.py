@@ -9,9 +9,8 @@ import pytest
 from bellwether.cli.diagnosis.cluster_examination import Examination, Examiner, no_samples
 from bellwether.core.doctor.risks import MIN_ISR, LogEndSample, Risk
 from bellwether.ports.errors import Terminal, Unauthorized
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_configs import MemoryConfigs
-from bellwether.testing.memory_kafka import MemoryReader
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_kafka import MemoryConfigs, MemoryReader
 from testkit.simulation.risk_fixture import MemoryEnds, MemoryWard, Told
 from testkit.values.builders import START, name
 

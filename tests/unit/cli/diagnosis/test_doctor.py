@@ -20,7 +20,7 @@ from bellwether.core.doctor.unhealthy_leaders import unhealthy_leaders
 from bellwether.core.model.fault_tolerance import FaultTolerance
 from bellwether.kafka_connection import Connection, Mechanism, Protocol, Security
 from bellwether.ports.errors import Unauthorized
-from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_cluster import MemoryCluster
 from testkit.simulation.risk_fixture import MemoryWard
 from testkit.values.builders import name
 

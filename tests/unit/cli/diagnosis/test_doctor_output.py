@@ -16,7 +16,7 @@ from bellwether.core.doctor.risks import LogEndSample, Risk
 from bellwether.core.doctor.unhealthy_leaders import SlowDiskForecast, slow_followers, unhealthy_leaders
 from bellwether.core.doctor.unwatched_listeners import ListenerCheck
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_cluster import MemoryCluster
 from testkit.simulation.risk_fixture import MemoryWard
 from testkit.values.builders import START, cluster, name, partition
 

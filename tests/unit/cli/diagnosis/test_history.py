@@ -14,7 +14,7 @@ from bellwether.cli.diagnosis import history as verb
 from bellwether.cli.main import main
 from bellwether.core.model.quarantine_order import QuarantineChange
 from bellwether.core.reporting.audit import AuditEntry, AuditOutcome, BrokerChange, MoveSummary, PlanStep
-from bellwether.testing.memory_world import ManualClock
+from bellwether.simulation.memory_world import ManualClock
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
 

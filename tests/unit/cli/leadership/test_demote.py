@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from bellwether.cli.main import main
 from bellwether.cli.offline import early_reader
-from bellwether.testing.memory_world import MemorySite
+from bellwether.simulation.memory_world import MemorySite
 from testkit.simulation.offline_fixture import Route, lead_to
 from testkit.values.builders import name, site
 

@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
 from bellwether.cli.main import main
 from bellwether.core.signals import Reading
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_world import MemorySite
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_world import MemorySite
 from testkit.simulation.offline_fixture import lead_to
 from testkit.simulation.operator_fixture import MemoryOperator
 

@@ -12,9 +12,9 @@ from bellwether.adapters import undo_record_codec
 from bellwether.cli.main import main
 from bellwether.cli.offline.offline_leadership import MAX_ABORTS
 from bellwether.core.settings.placement import Placement, Preference
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_kafka import MemoryMover, MemoryReader
-from bellwether.testing.memory_world import MemorySite
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_kafka import MemoryMover, MemoryReader
+from bellwether.simulation.memory_world import MemorySite
 from testkit.simulation.offline_fixture import lead_to
 from testkit.simulation.operators import POLICY, Operator
 

@@ -14,9 +14,9 @@ from bellwether.core.doctor.risks import LogEndSample, Risk
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports.errors import Transient
 from bellwether.ports.kafka import Outcome
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_unclean_elections import MemoryUnclean
-from bellwether.testing.memory_world import ManualClock
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_world import ManualClock
+from testkit.simulation.memory_unclean_elections import MemoryUnclean
 from testkit.simulation.risk_fixture import MemoryWard
 from testkit.values.builders import START, name
 from testkit.values.strategies import Act, deeds, memory_clusters

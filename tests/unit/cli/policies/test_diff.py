@@ -18,8 +18,8 @@ from bellwether.core.model.loads import Loads
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.signals import Reading
 from bellwether.simulation.forecast import Situation
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_world import MemorySite
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_world import MemorySite
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
 

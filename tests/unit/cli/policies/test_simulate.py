@@ -11,8 +11,8 @@ import yaml
 from click.testing import CliRunner, Result
 
 from bellwether.cli.main import main
-from bellwether.recording.replay.replay_run import Replay
 from bellwether.recording.trace_files import TraceReader
+from bellwether.simulation.replay_run import Replay
 from sourcetree import ROOT
 
 EXAMPLE = ROOT / "examples" / "simulate"

@@ -16,9 +16,9 @@ from bellwether.cli.commands.probe.prober_options import shared_options
 from bellwether.cli.probe.prober import Prober
 from bellwether.cli.probe.prober_process import given_health_port, serve
 from bellwether.core.signals import SignalType
+from bellwether.simulation.memory_world import ManualClock
 from bellwether.telemetry.health_server import HealthServer
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
-from bellwether.testing.memory_world import ManualClock
 from realparts.ports import HeldPorts
 from testkit.kubernetes.api_objects import policy
 from testkit.kubernetes.memory_api import MemoryApi

@@ -18,8 +18,8 @@ from bellwether.cli.offline import offline_rebalance
 from bellwether.cli.rebalance import plan_request
 from bellwether.cli.rebalance.plan_figures import rate
 from bellwether.core.signals import Reading
-from bellwether.testing.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
-from bellwether.testing.memory_world import MemorySite
+from bellwether.simulation.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
+from bellwether.simulation.memory_world import MemorySite
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
 from testkit.simulation.operator_fixture import MemoryOperator

@@ -19,7 +19,7 @@ from bellwether.cli.recording import record as verb
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import Transient
 from bellwether.recording.trace_files import TraceReader, TraceWriter
-from bellwether.testing.memory_kafka import MemoryReader
+from bellwether.simulation.memory_kafka import MemoryReader
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
 from testkit.simulation.recordings import Watched

@@ -27,8 +27,8 @@ from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.gather import Memory
 from bellwether.ports.errors import Fenced, Terminal, Transient
+from bellwether.simulation.memory_world import ManualClock
 from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
-from bellwether.testing.memory_world import ManualClock
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
 from testkit.values.builders import after, cluster, decisions, partition, record, said, snapshot, verdict, verdicts

@@ -17,7 +17,7 @@ from bellwether.core.settings.detection import Detection, Prometheus, Prometheus
 from bellwether.core.settings.harm import FENCED_WITHIN_SECONDS, LEADING_LOST_SECONDS, STALLED_SECONDS
 from bellwether.core.settings.policy import Demotion, Mode, Policy, ProducerAcks
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.testing.memory_world import START
+from bellwether.simulation.memory_world import START
 from testkit.values.builders import cluster, partition
 from testkit.values.quarantine_inputs import CONTROLLERS, agent, disk, held_in, opted_in, ordered, scene
 

@@ -24,7 +24,7 @@ from bellwether.core.reporting.audit import begin_entry
 from bellwether.core.reporting.broker_report import BrokerReport
 from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, PromotionMode
 from bellwether.core.signals import OverrideState, Reading, SignalType
-from bellwether.testing.memory_world import MemorySite
+from bellwether.simulation.memory_world import MemorySite
 from testkit.kubernetes import api_objects
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import signal, site

@@ -15,7 +15,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection, Prometheus, PrometheusRule
 from bellwether.core.settings.policy import Demotion, Policy, ProducerAcks
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.testing.memory_world import START
+from bellwether.simulation.memory_world import START
 from testkit.values.builders import cluster, partition, signal, snapshot, verdicts
 
 RULE = PrometheusRule(name="acks", query="remote", threshold=0, shows_acks=True)

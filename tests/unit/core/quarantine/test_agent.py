@@ -19,7 +19,7 @@ from bellwether.core.quarantine.agent import (
     step,
 )
 from bellwether.core.signals import Reading
-from bellwether.testing.memory_world import START
+from bellwether.simulation.memory_world import START
 
 
 def order(

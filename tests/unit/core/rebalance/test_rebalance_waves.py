@@ -16,7 +16,7 @@ from bellwether.core.model.undo_record import ApplicationEnd, EntryState, Skippe
 from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.rebalance_waves import ApprovedPlan, RebalanceInput, WaveResult, apply_next_wave
 from bellwether.core.settings.policy import Mode, Policy
-from bellwether.testing.memory_world import START
+from bellwether.simulation.memory_world import START
 from testkit.loads.approved_plans import DIGEST, accepted, application, loadmove, policy, settings
 from testkit.loads.small_planner import loads, planned, problem, slot
 from testkit.values.builders import after, cluster, decisions, entry, partition, record, returning, snapshot, verdicts

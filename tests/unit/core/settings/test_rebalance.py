@@ -8,7 +8,7 @@ import pytest
 
 from bellwether.core.settings.policy import Policy
 from bellwether.core.settings.rebalance import Approval, Rebalance, RebalanceWaves
-from bellwether.testing.memory_world import START
+from bellwether.simulation.memory_world import START
 
 
 def test_a_policy_rebalances_nothing_unless_it_says_so():

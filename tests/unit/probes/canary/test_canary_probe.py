@@ -10,9 +10,9 @@ from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.canary import FETCH, PRODUCE, CanaryResult
 from bellwether.probes.canary.canary_probe import CanaryProbe
+from bellwether.simulation.memory_world import ManualClock
 from bellwether.telemetry.metrics.canary_metrics import CanaryMetrics
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
-from bellwether.testing.memory_world import ManualClock
 
 TICK = 0.02
 PARTITIONS = {1: 10, 2: 20}

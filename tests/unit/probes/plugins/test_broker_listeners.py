@@ -7,7 +7,7 @@ import pytest
 from bellwether.core.model.cluster import Broker
 from bellwether.ports.errors import Transient
 from bellwether.probes.plugins.broker_listeners import Listeners
-from bellwether.testing.memory_world import ManualClock
+from bellwether.simulation.memory_world import ManualClock
 from testkit.kafka.request_outcomes import Said
 
 

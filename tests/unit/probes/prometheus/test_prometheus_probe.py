@@ -15,7 +15,7 @@ from bellwether.core.settings.detection import Prometheus, PrometheusRule
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.prometheus.prometheus_probe import PrometheusProbe, answer_of
-from bellwether.testing.memory_world import ManualClock
+from bellwether.simulation.memory_world import ManualClock
 from waiting import limit, until
 
 Samples = list[tuple[str | None, float | None]]

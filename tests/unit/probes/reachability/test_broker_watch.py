@@ -12,8 +12,8 @@ from bellwether.ports.errors import Unauthenticated
 from bellwether.probes.reachability.broker_watch import BrokerAddress, BrokerWatch
 from bellwether.probes.reachability.slow_answers import CLIENT_BYTES, SlowAnswers
 from bellwether.probes.worker_pool import WorkItem
+from bellwether.simulation.memory_world import ManualClock
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
-from bellwether.testing.memory_world import ManualClock
 from testkit.kafka.request_outcomes import Said
 
 ANSWER = Said(True, 0.002)

@@ -16,8 +16,8 @@ from bellwether.probes.reachability.broker_watch import BrokerAddress
 from bellwether.probes.reachability.reachability_probe import ReachabilityProbe
 from bellwether.probes.reachability.round_scheduler import Rounds, ScheduledRound
 from bellwether.probes.worker_pool import WorkerPool, WorkItem
+from bellwether.simulation.memory_world import ManualClock
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
-from bellwether.testing.memory_world import ManualClock
 from testkit.kafka.request_outcomes import Said
 from waiting import until
 

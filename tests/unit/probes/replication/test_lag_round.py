@@ -12,7 +12,7 @@ from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicParti
 from bellwether.core.settings.detection import ReplicationLag
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.replication.lag_round import MAP_SECONDS, LagRounds, NoAnswer
-from bellwether.testing.memory_world import ManualClock
+from bellwether.simulation.memory_world import ManualClock
 from testkit.kafka.log_ends import Word
 
 SETTINGS = ReplicationLag()

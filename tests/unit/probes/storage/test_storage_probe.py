@@ -16,8 +16,8 @@ from bellwether.ports.clock import Clock
 from bellwether.probes.storage import disk_write
 from bellwether.probes.storage.disk_write import APPEND_BYTES, FILE_NAME, SYNC_BYTES, DiskWriter, words
 from bellwether.probes.storage.storage_probe import StorageProbe, measure_once
+from bellwether.simulation.memory_world import ManualClock
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
-from bellwether.testing.memory_world import ManualClock
 from waiting import limit, until
 
 QUICK = Objectives(produce_milliseconds=100)

@@ -16,7 +16,7 @@ from bellwether.adapters.kafka.connection.transport import READ_RATE, Deadline, 
 from bellwether.core.signals import UnreachableCause
 from bellwether.kafka_connection import Security
 from bellwether.ports.errors import Transient
-from bellwether.testing.memory_world import ManualClock
+from bellwether.simulation.memory_world import ManualClock
 from waiting import limit, until
 
 

@@ -13,7 +13,7 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.model.broker_identity import Hosts
 from bellwether.core.model.strimzi import UNMATCHED, Pod
 from bellwether.ports.errors import Terminal, Transient
-from bellwether.testing.memory_world import ManualClock
+from bellwether.simulation.memory_world import ManualClock
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.broker_pods import pod
 from testkit.kubernetes.memory_api import MemoryApi

@@ -16,8 +16,8 @@ from bellwether.adapters.kubernetes.objects import audit_log
 from bellwether.adapters.kubernetes.objects.audit_log import AGAIN_SECONDS, FULL, KEPT_DAYS, SEGMENTS, ConfigMapAuditLog
 from bellwether.core.reporting.audit import AuditEntry, AuditOutcome, BrokerChange
 from bellwether.ports.errors import Terminal, Transient
+from bellwether.simulation.memory_world import ManualClock
 from bellwether.telemetry import logs
-from bellwether.testing.memory_world import ManualClock
 from testkit.kubernetes.memory_api import MemoryApi
 
 DONE = AuditOutcome(4, 2)

@@ -13,7 +13,7 @@ from bellwether.adapters.kubernetes.objects.broker_health_objects import (
     MADE_EACH_SECONDS,
     BrokerHealths,
 )
-from bellwether.testing.memory_world import ManualClock
+from bellwether.simulation.memory_world import ManualClock
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
 

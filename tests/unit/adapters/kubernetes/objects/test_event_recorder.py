@@ -8,7 +8,7 @@ import structlog
 from bellwether.adapters.kubernetes.api_client import EVENTS, NotFound, Object
 from bellwether.adapters.kubernetes.objects.event_recorder import DISTINCT, PER_MINUTE, SERIES_SECONDS, EventWriter
 from bellwether.ports.errors import Terminal, Transient
-from bellwether.testing.memory_world import ManualClock
+from bellwether.simulation.memory_world import ManualClock
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
 

@@ -14,7 +14,7 @@ from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
 from bellwether.adapters.kubernetes.objects.signal_writer import ProberLease, SignalWriter
 from bellwether.core.signals import Harm, Reading, Signal, SignalType
 from bellwether.ports.clock import Clock
-from bellwether.testing.memory_world import ManualClock
+from bellwether.simulation.memory_world import ManualClock
 from testkit.kubernetes.api_objects import entry, health
 from testkit.kubernetes.memory_api import MemoryApi
 from waiting import until

@@ -6,8 +6,8 @@ import structlog
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.samples import sample_files
 from bellwether.adapters.store.samples.compaction_worker import Upkeep
+from bellwether.simulation.memory_world import ManualClock
 from bellwether.telemetry.metrics.sampler_metrics import SamplingMetrics
-from bellwether.testing.memory_world import ManualClock
 from testkit.loads.sample_rounds import CLUSTER, DAY, MIDNIGHT, held, rows, told
 from waiting import until
 

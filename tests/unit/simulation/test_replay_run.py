@@ -12,14 +12,14 @@ from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.recording.recorder import Scope
-from bellwether.recording.replay.replay_comparison import differences
-from bellwether.recording.replay.replay_run import Replay
-from bellwether.recording.replay.replay_settings import Setting, setting
-from bellwether.recording.replay.replay_timeline import Timeline
+from bellwether.recording.replay_settings import Setting, setting
 from bellwether.recording.traces.anonymization import Anonymity
 from bellwether.recording.traces.trace_lines import Header, Instant, UnreadableTrace
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_world import START, MemorySite
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_world import START, MemorySite
+from bellwether.simulation.replay_comparison import differences
+from bellwether.simulation.replay_run import Replay
+from bellwether.simulation.replay_timeline import Timeline
 from testkit.kubernetes import api_objects
 from testkit.simulation.recordings import Watched
 from testkit.values.builders import demoted, site

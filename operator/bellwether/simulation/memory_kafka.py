@@ -1,4 +1,4 @@
-"""Kafka ports over a simulated cluster: metadata reads, reorders and elections.
+"""Kafka ports over a simulated cluster: metadata, settings, log directories, fault tolerance; reorders and elections.
 
 Request handling follows Kafka 4's controller, error names included. The vices are the real ones: a request names a
 topic by name, compares nothing with what the caller believed, and reports success for a replica set that it changes.
@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from bellwether.core.doctor.risks import MIN_ISR
 from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
+from bellwether.core.model.fault_tolerance import FaultTolerance, Quorum
+from bellwether.core.model.log_dirs import Placement
 from bellwether.ports.errors import NotSent, Transient
 from bellwether.ports.kafka import Outcome, Reorder
-from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_cluster import MemoryCluster
 
 MAX_RECORDS_PER_USER_OPERATION = 10_000
 """``QuorumController.MAX_RECORDS_PER_USER_OP``: a request that would write more fails whole."""
@@ -220,9 +223,91 @@ class MemoryMover:
         return p is not None and p.leader != p.replicas[0] and p.replicas[0] in p.isr
 
 
+class MemoryConfigs:
+    """``ports.kafka.ConfigReader``: effective settings, including Kafka's defaults. ``asked`` counts the reads."""
+
+    def __init__(self, cluster: MemoryCluster, route: MemoryRoute | None = None) -> None:
+        self.cluster = cluster
+        self.route = route or MemoryRoute(cluster)
+        self.asked = 0
+
+    def topic_configs(self, topics: Collection[str], names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
+        """Some settings of some topics. Raises Transient when the broker that was asked does not answer."""
+        if not topics or not names:
+            return {}
+        self.asked += 1
+        self.route.through()
+        known = {t: self.cluster.topic_settings(t) for t in sorted({p.topic for p in self.cluster.partitions(topics)})}
+        return {topic: _some(settings, names) for topic, settings in known.items()}
+
+    def broker_configs(self, brokers: Collection[int], names: Collection[str]) -> Mapping[int, Mapping[str, str]]:
+        """Some settings of some brokers; one that is dead or frozen does not answer."""
+        if not names:
+            return {}
+        self.asked += 1
+        answering = [b for b in sorted(set(brokers)) if b in self.cluster.brokers]
+        return {
+            b: _some(self.cluster.broker_settings(b), names)
+            for b in answering
+            if self.cluster.brokers[b].alive and not self.cluster.brokers[b].frozen
+        }
+
+
+class MemoryLogDirs:
+    """``ports.kafka.LogDirReader``: answers for brokers that are alive and not frozen. ``asked`` counts the reads."""
+
+    def __init__(self, cluster: MemoryCluster) -> None:
+        self.cluster = cluster
+        self.asked = 0
+
+    def log_dirs(self, broker: int) -> Placement | None:
+        """The broker's partitions by directory; None without an answer."""
+        self.asked += 1
+        found = self.cluster.brokers.get(broker)
+        return self.cluster.log_dirs(broker) if found is not None and found.alive and not found.frozen else None
+
+
+class MemoryFaultTolerance:
+    """``ports.kafka.FaultToleranceReader`` over a simulated cluster. ``voters`` are brokers; those that run keep up.
+
+    Without voters the controllers are others, and well.
+    """
+
+    def __init__(self, cluster: MemoryCluster, voters: Collection[int] = ()) -> None:
+        self.cluster = cluster
+        self.voters = frozenset(voters)
+        self.problem = ""
+        self.asked = 0
+        self.trailing: set[int] = set()
+
+    def margins(
+        self, topics: Collection[str], peers: Collection[int], followed: Mapping[int, Mapping[TopicPartition, int]]
+    ) -> FaultTolerance:
+        """The fault tolerance. Every follower keeps up, unless it is in ``trailing``."""
+        self.asked += 1
+        if self.problem:
+            return FaultTolerance(problem=self.problem)
+        known = {p.topic for p in self.cluster.partitions(frozenset(topics))}
+        least: Mapping[str, int] = {t: int(self.cluster.topic_settings(t)[MIN_ISR]) for t in sorted(known)}
+        silent = frozenset(b for b in peers if not self._answers(b))
+        others = frozenset({-1, -2, -3})
+        voters = self.voters or others
+        quorum = Quorum(voters, frozenset(v for v in voters if v in others or self._answers(v)))
+        asked = frozenset(b for b, of in followed.items() if of)
+        return FaultTolerance(least, quorum, silent, asked & self.trailing, asked - self.trailing)
+
+    def _answers(self, broker: int) -> bool:
+        found = self.cluster.brokers.get(broker)
+        return found is not None and found.alive and not found.frozen
+
+
 def _unknown(name: TopicPartition) -> Outcome:
     return Outcome("UNKNOWN_TOPIC_OR_PARTITION", f"There is no partition {name}.")
 
 
 def _too_large(names: Sequence[TopicPartition]) -> dict[TopicPartition, Outcome]:
     return dict.fromkeys(names, Outcome("POLICY_VIOLATION", "Unable to perform excessively large batch operation."))
+
+
+def _some(settings: Mapping[str, str], names: Collection[str]) -> Mapping[str, str]:
+    return {name: settings[name] for name in sorted(names) if name in settings}

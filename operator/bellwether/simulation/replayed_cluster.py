@@ -2,7 +2,7 @@
 
 In: clusters as a trace shows them, one after another. Brokers that die, are fenced or come back, followers that leave
 or join an ISR, topics and reassignments of others are played on the simulated control plane. Orders and leaders are its
-own: there the replayed operator acts, not the one of then. Called by ``recording.replay``.
+own: there the replayed operator acts, not the one of then. Called by ``replay_run`` and ``forecast``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bellwether.core.model.cluster import Cluster, Partition, PartitionKey, TopicPartition
-from bellwether.testing.memory_cluster import MemoryBroker, MemoryCluster
+from bellwether.simulation.memory_cluster import MemoryBroker, MemoryCluster
 
 
 class ReplayedCluster(MemoryCluster):

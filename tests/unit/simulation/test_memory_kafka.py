@@ -1,4 +1,4 @@
-"""What only the fake's views do; what they share with real Kafka is in the contract suite."""
+"""What only the fake's views and settings do; what they share with real Kafka is in the contract suite."""
 
 import pytest
 from hypothesis import given
@@ -6,16 +6,24 @@ from hypothesis import strategies as st
 
 from bellwether.ports.errors import Transient
 from bellwether.ports.kafka import Reorder
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_kafka import MAX_RECORDS_PER_USER_OPERATION, MemoryMover, MemoryReader, MemoryRoute
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_kafka import (
+    MAX_RECORDS_PER_USER_OPERATION,
+    MemoryConfigs,
+    MemoryMover,
+    MemoryReader,
+    MemoryRoute,
+)
 from testkit.values.builders import name
 from testkit.values.strategies import Act, deeds, memory_clusters
+
+MIN_ISR = "min.insync.replicas"
 
 
 @pytest.fixture
 def kafka() -> MemoryCluster:
     made = MemoryCluster(3)
-    made.create_topic("orders", 3)
+    made.create_topic("orders", 3, min_isr=2)
     return made
 
 
@@ -128,3 +136,36 @@ def test_an_election_moves_only_to_the_first_of_the_order_and_says_so(
             case error:
                 assert error == "PREFERRED_LEADER_NOT_AVAILABLE"
                 assert p == before[p.name]
+
+
+def test_a_broker_that_is_dead_or_frozen_tells_nothing_of_itself(kafka):
+    kafka.kill(1)
+    kafka.freeze(2)
+    assert set(MemoryConfigs(kafka).broker_configs([1, 2, 3], [MIN_ISR])) == {3}
+
+
+def test_settings_of_a_broker_can_be_given(kafka):
+    kafka.configure_broker(2, "auto.leader.rebalance.enable", "false")
+    told = MemoryConfigs(kafka).broker_configs([1, 2], ["auto.leader.rebalance.enable"])
+    assert {b: s["auto.leader.rebalance.enable"] for b, s in told.items()} == {1: "true", 2: "false"}
+
+
+def test_a_frozen_broker_lets_one_read_of_topics_time_out(kafka):
+    kafka.freeze(1)
+    configs = MemoryConfigs(kafka)
+    with pytest.raises(Transient, match="broker 1"):
+        configs.topic_configs(["orders"], [MIN_ISR])
+    assert configs.topic_configs(["orders"], [MIN_ISR]) == {"orders": {MIN_ISR: "2"}}
+    assert configs.asked == 2
+
+
+def test_what_a_deleted_topic_was_given_is_not_the_next_ones(kafka):
+    kafka.configure_topic("orders", "unclean.leader.election.enable", "true")
+    kafka.recreate_topic("orders")
+    told = MemoryConfigs(kafka).topic_configs(["orders"], ["unclean.leader.election.enable", MIN_ISR])
+    assert told == {"orders": {"unclean.leader.election.enable": "false", MIN_ISR: "2"}}
+
+
+def test_a_topic_that_there_is_not_cannot_be_configured(kafka):
+    with pytest.raises(KeyError, match="payments"):
+        kafka.configure_topic("payments", MIN_ISR, "2")

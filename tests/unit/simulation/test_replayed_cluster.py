@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
 from bellwether.ports.kafka import Reorder
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_kafka import MemoryMover
-from bellwether.testing.replayed_cluster import ReplayedCluster
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_kafka import MemoryMover
+from bellwether.simulation.replayed_cluster import ReplayedCluster
 from testkit.values import strategies
 
 ORDERS = TopicPartition("orders", 0)

@@ -6,7 +6,7 @@ from typing import Any
 
 from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.reasons import Reason
-from bellwether.recording.replay.recorded_status import (
+from bellwether.recording.recorded_status import (
     RecordedStatus,
     flaps_of,
     recorded_statuses,

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_cluster import MemoryCluster
 
 BROKER_LIMIT = 1000
 PARTITION_LIMIT = 100_000

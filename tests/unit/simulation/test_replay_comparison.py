@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from bellwether.recording.replay.recorded_status import RecordedStatus
-from bellwether.recording.replay.replay_comparison import differences
+from bellwether.recording.recorded_status import RecordedStatus
+from bellwether.simulation.replay_comparison import differences
 
 T0 = datetime(2026, 11, 21, 9, tzinfo=UTC)
 WELL, SICK, GONE = (

@@ -6,7 +6,7 @@ import pytest
 
 from bellwether.ports.errors import Transient
 from bellwether.ports.kafka import Reorder
-from bellwether.testing.fault_injection import Fate, Faults, FaultyReader, Interruptions, Killed
+from testkit.simulation.fault_injection import Fate, Faults, FaultyReader, Interruptions, Killed
 from testkit.values.builders import demoted, name, site
 
 ORDER = [Reorder(name(), (2, 3, 1))]

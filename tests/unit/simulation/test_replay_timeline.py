@@ -3,8 +3,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from bellwether.core.signals import Reading, SignalType
-from bellwether.recording.replay.replay_run import Replay
-from bellwether.recording.replay.replay_timeline import Row, Timeline
+from bellwether.simulation.replay_run import Replay
+from bellwether.simulation.replay_timeline import Row, Timeline
 from testkit.kubernetes import api_objects
 from testkit.simulation.recordings import Watched
 from testkit.values.builders import site

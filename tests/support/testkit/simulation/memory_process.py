@@ -1,19 +1,17 @@
-"""Broker process, quarantine orders and fault tolerance in memory, for the quarantine agent's ports.
+"""Broker process and orders in memory, for the quarantine agent's ports.
 
-``MemoryProcess`` holds and releases a broker of a simulated cluster.
+``MemoryProcess`` holds and releases a broker of a simulated cluster; ``MemoryOrderReader`` reads orders of an operator.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from bellwether.core.doctor.risks import MIN_ISR
-from bellwether.core.model.cluster import TopicPartition
-from bellwether.core.model.fault_tolerance import FaultTolerance, Quorum
 from bellwether.core.quarantine.agent import HoldOrder, OrderRead, ProcessState
 from bellwether.ports.errors import Transient
-from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_stores import MemoryOrderStore
 
 
 @dataclass
@@ -78,35 +76,19 @@ class MemoryOrders:
         return OrderRead(self.command, self.others)
 
 
-class MemoryFaultTolerance:
-    """``ports.kafka.FaultToleranceReader`` over a simulated cluster. ``voters`` are brokers; those that run keep up.
+class MemoryOrderReader:
+    """``quarantine.agent_ports.Orders`` of one broker."""
 
-    Without voters the controllers are others, and well.
-    """
+    def __init__(self, store: MemoryOrderStore, broker: int, others: Callable[[], int | None] = lambda: None) -> None:
+        self._store = store
+        self._broker = broker
+        self._others = others
 
-    def __init__(self, cluster: MemoryCluster, voters: Collection[int] = ()) -> None:
-        self.cluster = cluster
-        self.voters = frozenset(voters)
-        self.problem = ""
-        self.asked = 0
-        self.trailing: set[int] = set()
-
-    def margins(
-        self, topics: Collection[str], peers: Collection[int], followed: Mapping[int, Mapping[TopicPartition, int]]
-    ) -> FaultTolerance:
-        """The fault tolerance. Every follower keeps up, unless it is in ``trailing``."""
-        self.asked += 1
-        if self.problem:
-            return FaultTolerance(problem=self.problem)
-        known = {p.topic for p in self.cluster.partitions(frozenset(topics))}
-        least: Mapping[str, int] = {t: int(self.cluster.topic_settings(t)[MIN_ISR]) for t in sorted(known)}
-        silent = frozenset(b for b in peers if not self._answers(b))
-        others = frozenset({-1, -2, -3})
-        voters = self.voters or others
-        quorum = Quorum(voters, frozenset(v for v in voters if v in others or self._answers(v)))
-        asked = frozenset(b for b, of in followed.items() if of)
-        return FaultTolerance(least, quorum, silent, asked & self.trailing, asked - self.trailing)
-
-    def _answers(self, broker: int) -> bool:
-        found = self.cluster.brokers.get(broker)
-        return found is not None and found.alive and not found.frozen
+    def read(self) -> OrderRead:
+        """The current order. Raises Transient while the API is away."""
+        self._store.check()
+        order = self._store.orders.get(self._broker)
+        if order is None or not order.active:
+            return OrderRead()
+        limit = max(0.0, (order.until - order.since).total_seconds())
+        return OrderRead(HoldOrder(order.epoch, order.number, order.renewed_at, limit), self._others())

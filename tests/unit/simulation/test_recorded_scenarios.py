@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from bellwether.core.reporting.report import Report
-from bellwether.recording.replay.replay_comparison import differences
-from bellwether.recording.replay.replay_run import Replay
+from bellwether.simulation.replay_comparison import differences
+from bellwether.simulation.replay_run import Replay
 from sourcetree import ROOT
 from testkit.simulation import recordings, scenarios
 

@@ -6,8 +6,8 @@ import pytest
 
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.ports.errors import Fenced, Terminal, Transient
-from bellwether.testing.memory_records import MemoryRecords, MemoryRecordStore
-from bellwether.testing.memory_world import (
+from bellwether.simulation.memory_stores import MemoryRecords, MemoryRecordStore
+from bellwether.simulation.memory_world import (
     START,
     ManualClock,
     MemoryLeadership,

@@ -3,8 +3,8 @@
 import pytest
 
 from bellwether.ports.errors import Transient
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_unclean_elections import MemoryUnclean
+from bellwether.simulation.memory_cluster import MemoryCluster
+from testkit.simulation.memory_unclean_elections import MemoryUnclean
 from testkit.values.builders import name
 
 

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from difflib import SequenceMatcher
 from typing import Any
 
-from bellwether.recording.replay.recorded_status import RecordedStatus
+from bellwether.recording.recorded_status import RecordedStatus
 from bellwether.recording.traces.trace_lines import text_of
 
 SLACK_SECONDS = 3.0

@@ -23,9 +23,8 @@ from bellwether.gather import Memory
 from bellwether.ports.errors import Transient
 from bellwether.ports.world import World
 from bellwether.reconcile import reconcile
-from bellwether.recording.replay.recorded_status import flaps_of, verdicts_of
-from bellwether.recording.replay.replay_settings import Setting, limits_loads, policy_of
-from bellwether.recording.replay.replay_timeline import Timeline
+from bellwether.recording.recorded_status import flaps_of, verdicts_of
+from bellwether.recording.replay_settings import Setting, limits_loads, policy_of
 from bellwether.recording.traces.cluster_section import cluster_section, read_cluster
 from bellwether.recording.traces.merge_patch import Document, Json
 from bellwether.recording.traces.trace_lines import Header, Instant
@@ -39,10 +38,11 @@ from bellwether.recording.traces.trace_sections import (
     read_signals,
 )
 from bellwether.recording.traces.trace_state import following
-from bellwether.testing.memory_kafka import MemoryMover, MemoryReader
-from bellwether.testing.memory_records import MemoryRecords, MemoryRecordStore
-from bellwether.testing.memory_world import ManualClock, MemoryLeadership, MemoryLease
-from bellwether.testing.replayed_cluster import ReplayedCluster
+from bellwether.simulation.memory_kafka import MemoryMover, MemoryReader
+from bellwether.simulation.memory_stores import MemoryRecords, MemoryRecordStore
+from bellwether.simulation.memory_world import ManualClock, MemoryLeadership, MemoryLease
+from bellwether.simulation.replay_timeline import Timeline
+from bellwether.simulation.replayed_cluster import ReplayedCluster
 
 STEP_SECONDS = 1.0
 STEADY_SECONDS = 5.0

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.testing.memory_cluster import MemoryCluster, place
+from bellwether.simulation.memory_cluster import MemoryCluster, place
 from testkit.values.builders import name
 from testkit.values.strategies import Act, deeds, memory_clusters
 

@@ -25,13 +25,16 @@ from bellwether.core.signals import (
 )
 from bellwether.ports.clock import Clock
 from bellwether.ports.world import World
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_configs import MemoryConfigs
-from bellwether.testing.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
-from bellwether.testing.memory_log_dirs import MemoryLogDirs
-from bellwether.testing.memory_orders import MemoryOrderStore
-from bellwether.testing.memory_process import MemoryFaultTolerance
-from bellwether.testing.memory_records import MemoryRecords, MemoryRecordStore
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_kafka import (
+    MemoryConfigs,
+    MemoryFaultTolerance,
+    MemoryLogDirs,
+    MemoryMover,
+    MemoryReader,
+    MemoryRoute,
+)
+from bellwether.simulation.memory_stores import MemoryOrderStore, MemoryRecords, MemoryRecordStore
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -13,7 +13,7 @@ from typing import Any
 from bellwether.core.model.log_dirs import LogDir
 from bellwether.core.model.undo_record import Link
 from bellwether.core.reporting.report import Report
-from bellwether.recording.replay.recorded_status import RecordedStatus, recorded_statuses
+from bellwether.recording.recorded_status import RecordedStatus, recorded_statuses
 from bellwether.recording.traces.merge_patch import Document
 from bellwether.recording.traces.trace_lines import text_of
 

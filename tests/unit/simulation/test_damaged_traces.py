@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from bellwether.cli.main import main
 from bellwether.ports.errors import BellwetherError
-from bellwether.recording.replay.replay_run import Replay
 from bellwether.recording.trace_files import TraceReader
 from bellwether.recording.traces.trace_lines import Header, Instant, UnreadableTrace
+from bellwether.simulation.replay_run import Replay
 from sourcetree import ROOT
 
 TRACE = ROOT / "tests" / "scenarios" / "traces" / "cut-and-slow-disk.jsonl"

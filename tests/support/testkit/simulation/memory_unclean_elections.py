@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports.kafka import Outcome
-from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_kafka import MemoryRoute
+from bellwether.simulation.memory_cluster import MemoryCluster
+from bellwether.simulation.memory_kafka import MemoryRoute
 
 
 class MemoryUnclean:

@@ -1,1 +1,0 @@
-"""Replay a trace through the real reconcile, with the recorded settings or with others."""
