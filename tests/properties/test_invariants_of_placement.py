@@ -14,12 +14,12 @@ from bellwether.core.model.loads import Loads
 from bellwether.core.model.rack_ranking import RackRankings
 from bellwether.core.planning.plan import build_plan
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.rebalance_waves import RebalanceInput
 from bellwether.core.settings.capacity import UNBOUNDED, Capacity
 from bellwether.core.settings.objective import WHOLE
 from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.settings.policy import Demotion, Policy
 from bellwether.core.signals import Reading
+from bellwether.core.waves.approved_plan import RebalanceInput
 from bellwether.simulation.memory_cluster import MemoryCluster
 from testkit.simulation.operators import Operator
 from testkit.simulation.scenario_driver import WAVING, Play, Step, befalling, perform, racing, scripts, trouble

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.undo_record import ApplicationEnd, PlanApplication
-from bellwether.core.rebalance.rebalance_plan import RebalanceMove
-from bellwether.core.rebalance.rebalance_waves import ApprovedPlan, RebalanceInput
 from bellwether.core.signals import Reading
+from bellwether.core.waves.approved_plan import ApprovedPlan, RebalanceInput, RebalanceMove
 from bellwether.simulation.memory_cluster import MemoryCluster
 from testkit.loads.approved_plans import accepted, loadmove, settings
 from testkit.simulation.operators import Operator

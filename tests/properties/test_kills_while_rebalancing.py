@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from bellwether.core.model.undo_record import ApplicationEnd
-from bellwether.core.rebalance.rebalance_waves import ApprovedPlan, RebalanceInput
 from bellwether.core.settings.policy import Election
 from bellwether.core.signals import Reading
+from bellwether.core.waves.approved_plan import ApprovedPlan, RebalanceInput
 from bellwether.simulation.memory_world import MemorySite
 from testkit.loads.approved_plans import accepted, loadmove, settings
 from testkit.simulation.fault_injection import Interruptions, Killed

@@ -26,7 +26,8 @@ from testkit.loads.random_problems import posed
 from testkit.loads.small_planner import Hourly, forecast, loads, problem, slot, write_loads
 
 if TYPE_CHECKING:
-    from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan
+    from bellwether.core.rebalance.rebalance_plan import RebalancePlan
+    from bellwether.core.waves.approved_plan import RebalanceMove
     from bellwether_load.engines.frames import Engine
     from bellwether_load.jobs.making import Made
 

@@ -13,11 +13,11 @@ from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.loads import Loads
 from bellwether.core.model.undo_record import EntryState
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.rebalance_waves import RebalanceInput
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.policy import Demotion, Mode, Policy
 from bellwether.core.signals import OverrideState, Reading
+from bellwether.core.waves.approved_plan import RebalanceInput
 from bellwether.gather import Memory
 from bellwether.ports.errors import Terminal, Transient, WrongCluster
 from bellwether.ports.kafka import ClusterReader

@@ -30,9 +30,9 @@ from bellwether.controllers.wakeups import Wakeups
 from bellwether.core.demotion.decisions import DecisionFunction, decide
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.reasons import DESCRIPTIONS, Reason
-from bellwether.core.rebalance.rebalance_waves import RebalanceInput
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.detection import Detection
+from bellwether.core.waves.approved_plan import RebalanceInput
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError
 from bellwether.reconcile import NOTHING, reconcile

@@ -18,7 +18,7 @@ from bellwether.api.config.load_config import LoadConfig
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.load_cache import LoadSource
 from bellwether.core.rebalance.problem import Problem
-from bellwether.core.rebalance.rebalance_waves import ApprovedPlan
+from bellwether.core.waves.approved_plan import ApprovedPlan
 from bellwether.extras import needed_extra
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal

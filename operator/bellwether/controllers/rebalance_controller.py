@@ -40,8 +40,8 @@ from bellwether.core.rebalance.lifecycle import (
     with_next_run_time,
 )
 from bellwether.core.rebalance.problem import Problem
-from bellwether.core.rebalance.rebalance_waves import ApprovedPlan, RebalanceInput
 from bellwether.core.settings.rebalance import Approval, Rebalance
+from bellwether.core.waves.approved_plan import ApprovedPlan, RebalanceInput
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.ports.jobs import JobState

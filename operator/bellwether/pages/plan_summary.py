@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from bellwether.core.rebalance.problem import NO_BROKER
-from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan
+from bellwether.core.rebalance.rebalance_plan import RebalancePlan
+from bellwether.core.waves.approved_plan import RebalanceMove
 from bellwether.plan_verifier.bound_proof import BoundProof
 
 HEAVIEST = 25

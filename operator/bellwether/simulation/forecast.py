@@ -19,10 +19,10 @@ from bellwether.core.model.harm_history import HarmHistory
 from bellwether.core.model.loads import Loads
 from bellwether.core.model.strimzi import Pod, Strimzi
 from bellwether.core.model.undo_record import UndoRecord
-from bellwether.core.rebalance.rebalance_waves import RebalanceInput
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Override, Signal
+from bellwether.core.waves.approved_plan import RebalanceInput
 from bellwether.gather import Memory
 from bellwether.ports.kafka import ConfigReader, FaultToleranceReader, LogDirReader
 from bellwether.ports.world import World

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bellwether.core.model.cluster import Cluster, TopicPartition
-from bellwether.core.rebalance.rebalance_waves import RebalanceInput
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Policy
+from bellwether.core.waves.approved_plan import RebalanceInput
 from bellwether.gather import Memory
 from bellwether.ports.errors import Transient
 from bellwether.ports.world import World

@@ -15,8 +15,9 @@ from bellwether.core.rebalance.certificate import CertificateLevel, OtherCap
 from bellwether.core.rebalance.forecast import BrokerHour, Forecast
 from bellwether.core.rebalance.hourly_proof import HourlyProof, StatisticPlan
 from bellwether.core.rebalance.problem import Problem
-from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan
+from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.core.settings.objective import Objective
+from bellwether.core.waves.approved_plan import RebalanceMove
 from bellwether.pages.charts import NARROW
 from bellwether.pages.plan_page import plan_page
 from bellwether.pages.plan_summary import Story, tell

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from bellwether.core.rebalance.problem import PartitionInput
-from bellwether.core.rebalance.rebalance_plan import RebalanceMove
+from bellwether.core.waves.approved_plan import RebalanceMove
 from bellwether.plan_verifier.load_table import LoadTable
 from bellwether.plan_verifier.plan_documents import plan_of, problem_of
 from bellwether.plan_verifier.plan_verifier import verify

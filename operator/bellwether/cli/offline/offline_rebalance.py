@@ -30,11 +30,12 @@ from bellwether.core.detection.verdicts import judge
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import PlanApplication, UndoRecord
 from bellwether.core.rebalance.problem import Problem
-from bellwether.core.rebalance.problem_builder import build_problem, ineligible_brokers
-from bellwether.core.rebalance.rebalance_waves import ApprovedPlan, RebalanceInput
+from bellwether.core.rebalance.problem_builder import build_problem
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.settings.rebalance import Rebalance
+from bellwether.core.waves.approved_plan import ApprovedPlan, RebalanceInput
+from bellwether.core.waves.ineligible_brokers import ineligible_brokers
 from bellwether.extras import needed_extra
 from bellwether.gather import Memory
 from bellwether.kafka_connection import Connection

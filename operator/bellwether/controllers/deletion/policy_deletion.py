@@ -22,9 +22,9 @@ from bellwether.controllers.deletion.uninstall_request import UNINSTALL, Uninsta
 from bellwether.core.demotion.decisions import DecisionFunction, decide_on_deletion
 from bellwether.core.model.undo_record import EntryState, UndoRecord
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.rebalance_waves import RebalanceInput
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import DeletionPolicy, Mode, Policy
+from bellwether.core.waves.approved_plan import RebalanceInput
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
 

@@ -20,8 +20,8 @@ from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.rebalance.forecast import Forecast
 from bellwether.core.rebalance.hourly_proof import StatisticPlan
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
-from bellwether.core.rebalance.rebalance_waves import EXPIRED_MESSAGE, SUPERSEDED_MESSAGE
 from bellwether.core.settings.rebalance import Approval, Rebalance
+from bellwether.core.waves.rebalance_waves import EXPIRED_MESSAGE, SUPERSEDED_MESSAGE
 
 APPROVED_MESSAGE = "The plan is approved; its first wave has not started yet."
 

@@ -14,15 +14,13 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 
 from bellwether.core.detection.context import Context
-from bellwether.core.detection.health_states import HealthState
-from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster, Partition
-from bellwether.core.model.rack_ranking import RackRanking, RackRankings
-from bellwether.core.model.undo_record import DemotedBroker, EntryState, UndoEntry, UndoRecord
-from bellwether.core.reasons import Reason
+from bellwether.core.model.rack_ranking import RackRankings
+from bellwether.core.model.undo_record import DemotedBroker, EntryState, UndoRecord
 from bellwether.core.rebalance.problem import NO_BROKER, BrokerInput, PartitionInput, Problem, ProblemHeader
 from bellwether.core.settings.objective import WHOLE, Objective
 from bellwether.core.settings.scope import EVERY_TOPIC, Scope
+from bellwether.core.waves.ineligible_brokers import ineligible_brokers, stands_for_racks
 
 
 class PinnedReason(StrEnum):
@@ -35,42 +33,6 @@ class PinnedReason(StrEnum):
     INTERNAL = "Internal"
     EXCLUDED = "Excluded"
     OUT_OF_SCOPE = "OutOfScope"
-
-
-class IneligibleReason(StrEnum):
-    """Why a broker may lead nothing more, where its health state does not say it."""
-
-    NOT_REGISTERED = "NotRegistered"
-    LISTENER_MISSING = "ListenerMissing"
-    FENCED = "Fenced"
-    DEMOTED = "Demoted"
-
-
-def ineligible_brokers(
-    cluster: Cluster,
-    record: UndoRecord,
-    verdicts: Mapping[int, Verdict],
-    *,
-    probed: bool = False,
-    maintenance: Collection[int] = (),
-) -> dict[int, str]:
-    """Brokers that must not get leaders, with the reason.
-
-    Brokers that are not registered, fenced, demoted or in maintenance, and those not known to be healthy. Where no
-    prober runs, which neither ``probed`` nor a healthy broker contradicts, Unknown makes only a broker ineligible that
-    was not healthy when there was evidence last.
-    """
-    judged = probed or any(v.state is HealthState.HEALTHY for v in verdicts.values())
-    well = {HealthState.HEALTHY} | (set() if judged else {None})
-    found: dict[int, str] = {
-        b: str(v.state) for b, v in verdicts.items() if (v.state if judged else v.known_state) not in well
-    }
-    found |= dict.fromkeys(maintenance, str(Reason.IN_MAINTENANCE))
-    found |= dict.fromkeys(record.demoted, str(IneligibleReason.DEMOTED))
-    found |= dict.fromkeys((b.id for b in cluster.brokers.values() if b.fenced), str(IneligibleReason.FENCED))
-    found |= dict.fromkeys(cluster.named - set(cluster.brokers), str(IneligibleReason.NOT_REGISTERED))
-    found |= dict.fromkeys(cluster.unlisted, str(IneligibleReason.LISTENER_MISSING))
-    return {b: why for b, why in sorted(found.items()) if b in cluster.named}
 
 
 def build_problem(
@@ -200,15 +162,6 @@ class _PinnedPartitions:
             outside = "" if self._scope.covers(topic) else PinnedReason.OUT_OF_SCOPE
             self._by_topic[topic] = outside or (PinnedReason.EXCLUDED if excluded else "")
         return self._by_topic[topic]
-
-
-def stands_for_racks(partition: Partition, entry: UndoEntry, ranking: RackRanking) -> bool:
-    """Whether a partition is permanently away from its baseline because of preferred racks."""
-    return (
-        entry.state is EntryState.DISPLACED
-        and set(entry.baseline) == set(partition.replicas)
-        and ranking.rests(partition, entry.baseline)
-    )
 
 
 def _slot(partition: Partition, held: str, free: tuple[int, ...]) -> PartitionInput:

@@ -10,51 +10,19 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
-from bellwether.core.model.cluster import PartitionKey, TopicPartition
 from bellwether.core.rebalance.certificate import Certificate
 from bellwether.core.rebalance.forecast import Forecast
 from bellwether.core.rebalance.line_digest import chunk_digests, digest_of_chunks
 from bellwether.core.rebalance.problem import NO_BROKER, PartitionInput, Problem, ProblemHeader
 from bellwether.core.settings.objective import Objective
 from bellwether.core.strict_json import StrictObject, format_timestamp
+from bellwether.core.waves.approved_plan import RebalanceMove
 
 FORMAT = 1
 DIGEST_LETTERS = 32
 """128 bits: a second plan with the digest of an approved one cannot be found."""
-
-
-class RebalanceMove(NamedTuple):
-    """One partition's new order, and its leader before and after.
-
-    ``load`` is the cost of its leadership, in hundredths of a byte/s. If both leaders are the same only the order
-    changes, so that the controller's own balancing does not move the leader.
-    """
-
-    topic: str
-    topic_id: str
-    partition: int
-    replicas: tuple[int, ...]
-    order: tuple[int, ...]
-    from_leader: int
-    to_leader: int
-    load: int
-
-    @property
-    def key(self) -> PartitionKey:
-        """The partition's identity: topic id and index."""
-        return PartitionKey(self.topic_id, self.partition)
-
-    @property
-    def name(self) -> TopicPartition:
-        """The name that admin requests use."""
-        return TopicPartition(self.topic, self.partition)
-
-    @property
-    def moves_leader(self) -> bool:
-        """Whether the leader changes, not only the order."""
-        return self.from_leader != self.to_leader
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,8 @@ from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import Cause, PlanApplication, UndoRecord
 from bellwether.core.planning.plan import Move, MoveKind, Plan
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.rebalance_waves import WaveResult
 from bellwether.core.reporting.change_origin import promoted_by, requested_by
+from bellwether.core.waves.rebalance_waves import WaveResult
 
 SAMPLE_SIZE = 5
 """How many moves an entry names."""

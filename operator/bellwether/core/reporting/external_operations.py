@@ -13,7 +13,7 @@ from bellwether.core.model.refusals import Hold
 from bellwether.core.model.strimzi import Blocker
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.rebalance_waves import WaveResult
+from bellwether.core.waves.rebalance_waves import WaveResult
 
 NAMED = 3
 """How many partitions or brokers a message names for each reason."""

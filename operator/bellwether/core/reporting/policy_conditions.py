@@ -22,11 +22,11 @@ from bellwether.core.model.refusals import Hold
 from bellwether.core.model.strimzi import Blocker
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.rebalance_waves import WaveResult
 from bellwether.core.reporting.broker_report import BrokerReport
 from bellwether.core.reporting.external_operations import waiting_for_external_operations
 from bellwether.core.reporting.readiness import PolicyState, ready
 from bellwether.core.signals import Reading, SignalType
+from bellwether.core.waves.rebalance_waves import WaveResult
 
 WARNINGS_NAMED = 5
 """How many warnings about racks a message contains; the others are counted."""

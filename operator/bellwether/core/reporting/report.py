@@ -26,12 +26,12 @@ from bellwether.core.planning.plan import Plan
 from bellwether.core.planning.preferred_election import PreferredElectionStatus
 from bellwether.core.quarantine.hold_decision import QuarantineDecisions
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.rebalance_waves import WaveResult
 from bellwether.core.reporting.broker_report import BrokerReport, broker_reports
 from bellwether.core.reporting.placement_counts import PlacementCounts, count_placements
 from bellwether.core.reporting.policy_conditions import policy_conditions
 from bellwether.core.reporting.topic_impact import TopicImpact, topic_impacts
 from bellwether.core.settings.policy import Mode, Policy
+from bellwether.core.waves.rebalance_waves import WaveResult
 
 SAMPLE_SIZE = 20
 """How many held partitions a status names; the others are counted."""

@@ -9,7 +9,8 @@ from dataclasses import replace
 from datetime import timedelta
 from xml.etree import ElementTree
 
-from bellwether.core.rebalance.rebalance_plan import BrokerLoad, LoadBalance, RebalanceMove, RebalancePlan, move_of
+from bellwether.core.rebalance.rebalance_plan import BrokerLoad, LoadBalance, RebalancePlan, move_of
+from bellwether.core.waves.approved_plan import RebalanceMove
 from testkit.loads.small_planner import again, loads, planned, problem, slot
 
 RACKS = ("zone-a", "zone-b", "zone-c")

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.rebalance.problem import NO_BROKER, BrokerInput, PartitionInput, Problem
-from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan
+from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.core.settings.objective import Objective
+from bellwether.core.waves.approved_plan import RebalanceMove
 from bellwether.plan_verifier.check_report import Report
 from bellwether.plan_verifier.load_table import LoadTable
 from bellwether.plan_verifier.plan_documents import plan_of, problem_of

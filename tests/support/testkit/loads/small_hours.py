@@ -13,7 +13,8 @@ from fractions import Fraction
 
 from bellwether.core.rebalance.hourly_proof import HourlyProof
 from bellwether.core.rebalance.problem import NO_BROKER, Problem
-from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan
+from bellwether.core.rebalance.rebalance_plan import RebalancePlan
+from bellwether.core.waves.approved_plan import RebalanceMove
 from bellwether.plan_verifier.check_report import Report
 from bellwether.plan_verifier.hour_sums import HourRow
 from bellwether.plan_verifier.load_table import LoadTable

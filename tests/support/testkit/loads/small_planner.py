@@ -27,7 +27,6 @@ from bellwether.core.rebalance.rebalance_plan import (
     BrokerLoad,
     LoadBalance,
     MoveTotals,
-    RebalanceMove,
     RebalancePlan,
     is_move,
     move_of,
@@ -35,6 +34,7 @@ from bellwether.core.rebalance.rebalance_plan import (
     problem_digest,
 )
 from bellwether.core.settings.objective import Objective
+from bellwether.core.waves.approved_plan import RebalanceMove
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

@@ -12,9 +12,9 @@ from bellwether.api.v1alpha1.broker_health import BrokerHealthStatus
 from bellwether.controllers.reporting.status import broker_status
 from bellwether.core.demotion.decisions import DecisionFunction, decide
 from bellwether.core.detection.verdicts import Verdict
-from bellwether.core.rebalance.rebalance_waves import RebalanceInput
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, PromotionWaves
+from bellwether.core.waves.approved_plan import RebalanceInput
 from bellwether.gather import Memory
 from bellwether.ports.errors import Fenced, Transient
 from bellwether.ports.world import World

@@ -14,8 +14,8 @@ from typing import Any
 import yaml
 
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.core.rebalance.rebalance_waves import ApprovedPlan, RebalanceInput
 from bellwether.core.reporting.report import Report
+from bellwether.core.waves.approved_plan import ApprovedPlan, RebalanceInput
 from bellwether.simulation.cluster_description import description_of
 from bellwether.simulation.fault_script import VERBS, Stage
 from bellwether.simulation.memory_world import MemorySite

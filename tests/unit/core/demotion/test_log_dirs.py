@@ -19,11 +19,11 @@ from bellwether.core.model.log_dirs import LogDir, LogDirCache, partitions_in
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import Cause, UndoRecord
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.rebalance_waves import WaveResult
 from bellwether.core.reporting.audit import begin_entry
 from bellwether.core.reporting.broker_report import BrokerReport
 from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, PromotionMode
 from bellwether.core.signals import OverrideState, Reading, SignalType
+from bellwether.core.waves.rebalance_waves import WaveResult
 from bellwether.simulation.memory_world import MemorySite
 from testkit.kubernetes import api_objects
 from testkit.simulation.operators import POLICY, Operator

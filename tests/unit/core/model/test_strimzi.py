@@ -13,10 +13,11 @@ from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.strimzi import Blocker, Listener, Pod, Strimzi, choose_listener, external_listeners
 from bellwether.core.model.undo_record import Cause
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.rebalance_waves import RebalanceInput, apply_next_wave
 from bellwether.core.settings.policy import Demotion, Mode, Policy, PromotionMode
 from bellwether.core.settings.rebalance import Rebalance
 from bellwether.core.signals import Override, OverrideState
+from bellwether.core.waves.approved_plan import RebalanceInput
+from bellwether.core.waves.rebalance_waves import apply_next_wave
 from testkit.loads.approved_plans import accepted, loadmove
 from testkit.values.builders import (
     cluster,

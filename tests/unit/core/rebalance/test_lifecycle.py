@@ -27,9 +27,9 @@ from bellwether.core.rebalance.lifecycle import (
     with_next_run_time,
 )
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
-from bellwether.core.rebalance.rebalance_waves import EXPIRED_MESSAGE
 from bellwether.core.settings.rebalance import Approval, Rebalance
 from bellwether.core.settings.schedule import Schedule
+from bellwether.core.waves.rebalance_waves import EXPIRED_MESSAGE
 from bellwether.simulation.memory_world import START
 from testkit.loads.approved_plans import DIGEST, application
 from testkit.loads.small_planner import loads, problem, slot

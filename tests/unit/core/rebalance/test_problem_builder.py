@@ -12,9 +12,10 @@ from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.undo_record import EntryState, UndoRecord
 from bellwether.core.rebalance.problem import NO_BROKER, BrokerInput, Problem, validate_partition
-from bellwether.core.rebalance.problem_builder import build_problem, ineligible_brokers
+from bellwether.core.rebalance.problem_builder import build_problem
 from bellwether.core.settings.objective import Objective
 from bellwether.core.strict_json import InvalidDocument
+from bellwether.core.waves.ineligible_brokers import ineligible_brokers
 from testkit.values.builders import cluster, demoted, entry, partition, record, verdicts
 from testkit.values.strategies import clusters, records
 

@@ -28,7 +28,6 @@ from bellwether.core.model.undo_record import (
 )
 from bellwether.core.planning.plan import Move, MoveKind, Plan
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.rebalance_waves import WaveResult
 from bellwether.core.reporting.audit import (
     BROKERS_SHOWN,
     CHANGES_SHOWN,
@@ -39,6 +38,7 @@ from bellwether.core.reporting.audit import (
     complete_entry,
 )
 from bellwether.core.signals import Override, OverrideState, Purpose, Reading
+from bellwether.core.waves.rebalance_waves import WaveResult
 from testkit.values.builders import CLUSTER_ID, START, after, context, demoted, returning, snapshot
 
 NOTHING = UndoRecord(CLUSTER_ID, 3)

@@ -9,8 +9,8 @@ from bellwether.core.model.refusals import BrokerHold, Hold, Refusal
 from bellwether.core.model.strimzi import Blocker
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.rebalance_waves import WaveResult
 from bellwether.core.reporting.external_operations import EXTERNAL_REASONS, waiting_for_external_operations
+from bellwether.core.waves.rebalance_waves import WaveResult
 from testkit.values.builders import decisions, record
 
 

@@ -16,8 +16,9 @@ from bellwether.adapters.store.columns import batches, checked, integers, table_
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans import problem_files
 from bellwether.adapters.store.store_errors import StoreDamaged, StoreMissing
-from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan
+from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.core.strict_json import InvalidDocument
+from bellwether.core.waves.approved_plan import RebalanceMove
 
 FOLDER = "plans"
 LOADS = "loads"

@@ -21,8 +21,8 @@ from bellwether.adapters.store.store_errors import PlanUnfit, StoreDamaged, Stor
 from bellwether.core.model.loads import Loads
 from bellwether.core.rebalance.problem import Problem
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan, input_digest, plan_digest
-from bellwether.core.rebalance.rebalance_waves import ApprovedPlan
 from bellwether.core.settings.objective import Objective
+from bellwether.core.waves.approved_plan import ApprovedPlan
 from bellwether.plan_verifier.partition_sums import FORCED
 from bellwether.plan_verifier.plan_verifier import INPUT_DIGEST
 
@@ -109,7 +109,8 @@ class FilePlanStore:
         if found != digest:
             raise PlanUnfit(f"plan {digest} is rejected: its moves have the digest {found}, they were changed")
         self._rechecked(self._problem_of(plan), plan, input_digest)
-        return ApprovedPlan.of(plan, moves)
+        closed = frozenset(b.id for b in plan.brokers if not b.open)
+        return ApprovedPlan.scattered(plan.digest, plan.made_at, closed, moves)
 
     def _problem_of(self, plan: RebalancePlan) -> str:
         """Name of the problem that a plan is for."""

@@ -14,7 +14,7 @@ from bellwether.api.v1alpha1.base_model import Reported, as_map
 from bellwether.core.model import undo_record
 from bellwether.core.reasons import reason_named
 from bellwether.core.rebalance import forecast, hourly_proof, lifecycle
-from bellwether.core.rebalance.rebalance_waves import SAMPLE_SIZE
+from bellwether.core.waves.rebalance_waves import SAMPLE_SIZE
 
 MESSAGE_LIMIT = 1024
 REASON_LIMIT = 64

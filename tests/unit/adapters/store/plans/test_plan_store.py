@@ -12,8 +12,9 @@ from bellwether.adapters.store.plans import plan_files, problem_files
 from bellwether.adapters.store.plans.plan_store import KEPT, FilePlanStore, Rechecked
 from bellwether.adapters.store.store_errors import PlanUnfit, StoreDamaged
 from bellwether.core.rebalance.problem import BrokerInput, Problem
-from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan, input_digest
+from bellwether.core.rebalance.rebalance_plan import RebalancePlan, input_digest
 from bellwether.core.settings.objective import Objective
+from bellwether.core.waves.approved_plan import RebalanceMove
 from testkit.loads.small_planner import again, loads, planned, problem, slot, write_loads
 
 NAME = "kafka.main.at-1"

@@ -9,9 +9,10 @@ from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.undo_record import ApplicationEnd, UndoRecord
 from bellwether.core.planning.plan import build_plan
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.rebalance_waves import RebalanceInput, WaveResult, apply_next_wave
 from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.settings.policy import Policy
+from bellwether.core.waves.approved_plan import RebalanceInput
+from bellwether.core.waves.rebalance_waves import WaveResult, apply_next_wave
 from testkit.loads.approved_plans import accepted, application, loadmove, policy
 from testkit.values.builders import after, cluster, decisions, entry, partition, record, snapshot, verdicts
 

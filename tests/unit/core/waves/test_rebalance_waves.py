@@ -14,11 +14,11 @@ from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.snapshot import RefusedOrder
 from bellwether.core.model.undo_record import ApplicationEnd, EntryState, SkippedPartition, UndoEntry, UndoRecord
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.rebalance_waves import ApprovedPlan, RebalanceInput, WaveResult, apply_next_wave
 from bellwether.core.settings.policy import Mode, Policy
+from bellwether.core.waves.approved_plan import ApprovedPlan, RebalanceInput
+from bellwether.core.waves.rebalance_waves import WaveResult, apply_next_wave
 from bellwether.simulation.memory_world import START
 from testkit.loads.approved_plans import DIGEST, accepted, application, loadmove, policy, settings
-from testkit.loads.small_planner import loads, planned, problem, slot
 from testkit.values.builders import after, cluster, decisions, entry, partition, record, returning, snapshot, verdicts
 
 FIRST = partition(index=0, replicas=(1, 2, 3))
@@ -388,10 +388,9 @@ def test_a_plan_without_moves_is_done_at_once():
 
 
 def test_moves_are_taken_up_scattered_and_in_the_same_order_every_time():
-    posed = problem(*(slot(i, (1, 2, 3)) for i in range(60)))
-    plan, moves = planned(posed, loads(posed, *([100.0] * 60)))
-    made = ApprovedPlan.of(plan, moves)
-    assert made == ApprovedPlan.of(plan, reversed(moves))
+    moves = [loadmove(partition(index=i), 2 + i % 2) for i in range(60)]
+    made = ApprovedPlan.scattered(DIGEST, START, frozenset(), moves)
+    assert made == ApprovedPlan.scattered(DIGEST, START, frozenset(), reversed(moves))
     assert sorted(made.moves) == sorted(moves)
     assert made.moves != tuple(sorted(moves))
     half = made.moves[: len(made.moves) // 2]

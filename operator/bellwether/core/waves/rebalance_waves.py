@@ -11,7 +11,6 @@ it continues, until the plan is older than the policy allows.
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -21,7 +20,6 @@ from functools import cached_property
 from bellwether.core.demotion.decisions import Decisions
 from bellwether.core.detection.context import Context
 from bellwether.core.model.cluster import Partition, PartitionKey
-from bellwether.core.model.loads import Loads
 from bellwether.core.model.rack_ranking import RackRanking
 from bellwether.core.model.refusals import Hold, Refusal
 from bellwether.core.model.undo_record import (
@@ -34,9 +32,9 @@ from bellwether.core.model.undo_record import (
 )
 from bellwether.core.planning.guards import ProposedOrder, refuse_reorder
 from bellwether.core.reasons import DESCRIPTIONS, Reason
-from bellwether.core.rebalance.problem_builder import ineligible_brokers, stands_for_racks
-from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan
 from bellwether.core.settings.rebalance import Rebalance
+from bellwether.core.waves.approved_plan import ApprovedPlan, RebalanceInput, RebalanceMove
+from bellwether.core.waves.ineligible_brokers import ineligible_brokers, stands_for_racks
 
 EXPIRED_MESSAGE = DESCRIPTIONS[Reason.PLAN_EXPIRED]
 SUPERSEDED_MESSAGE = "Another plan was requested instead."
@@ -46,47 +44,6 @@ LARGE_SHARE = 0.2
 
 SAMPLE_SIZE = 20
 """How many skipped partitions the record names; the others are counted by reason."""
-
-
-@dataclass(frozen=True)
-class ApprovedPlan:
-    """A plan that was verified and approved. ``closed`` are the brokers that could not lead when it was made.
-
-    Moves are in the order of application: scattered, so that the load on the way stays between that before and that
-    after, and no broker gains everything before it loses anything.
-    """
-
-    digest: str
-    made_at: datetime
-    closed: frozenset[int]
-    moves: tuple[RebalanceMove, ...]
-
-    @classmethod
-    def of(cls, plan: RebalancePlan, moves: Iterable[RebalanceMove]) -> ApprovedPlan:
-        """The plan in its order of application."""
-        shut = frozenset(b.id for b in plan.brokers if not b.open)
-        return cls(plan.digest, plan.made_at, shut, tuple(sorted(moves, key=_scattered)))
-
-    @cached_property
-    def load(self) -> int:
-        """Load of all moves, in hundredths of a byte/s."""
-        return sum(m.load for m in self.moves)
-
-
-@dataclass(frozen=True)
-class RebalanceInput:
-    """Input of a reconcile for rebalancing: a plan to continue, one to end, whether a new problem is wanted.
-
-    ``loads`` are those of the last plan, where the policy's capacity needs them. For the audit log: who approved the
-    plan, and the occasion of a special reconcile.
-    """
-
-    accepted: ApprovedPlan | None = None
-    superseded: str = ""
-    wants_problem: bool = False
-    approved_by: str = ""
-    occasion: str = ""
-    loads: Loads | None = None
 
 
 @dataclass(frozen=True)
@@ -211,11 +168,6 @@ def _large(plan: ApprovedPlan, moves: int, load: int) -> bool:
 def _pause(application: PlanApplication, settings: Rebalance, now: datetime) -> float:
     """Seconds until the next wave may come; 0 or less if it may now."""
     return settings.waves.pause_seconds - (now - application.waved_at).total_seconds()
-
-
-def _scattered(move: RebalanceMove) -> tuple[bytes, tuple[str, int]]:
-    digest = hashlib.blake2b(f"{move.topic_id}/{move.partition}".encode(), digest_size=8).digest()
-    return digest, move.key
 
 
 def _hold(move: RebalanceMove, refusal: Refusal) -> Hold:
