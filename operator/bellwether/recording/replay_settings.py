@@ -27,7 +27,6 @@ _LOAD_LIMIT = "maxBytesPerSecond"
 # What only probers read: they counted by it when the trace was recorded.
 _PROBERS = frozenset(
     {
-        "listener",
         "bootstrapServers",
         "periodSeconds",
         "timeoutSeconds",

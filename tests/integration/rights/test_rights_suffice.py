@@ -134,7 +134,7 @@ def sample(crew: Crew, folder: Path) -> None:
 def over_tls(crew: Crew) -> None:
     """Operator and probers go on over that listener."""
     site = crew.site
-    listener = {"externalReachability": {"vantages": ["zone-a"], "listener": "SECURE"}}
+    listener = {"externalReachability": {"vantages": ["zone-a"], "listeners": ["SECURE"]}}
     crew.policy(kafka=crew.secured(), detection=listener)
     before = site.orders()
     site.demote(3, "its turn")

@@ -120,7 +120,7 @@ def test_no_secret_comes_out_of_anything(
     policy: dict[str, Any] = {"bootstrapServers": secured.bootstrap, "tls": tls, "userSecretName": "good"}
     site.topics()
     before = site.orders()
-    listener = {"listener": "SECURE", "vantages": ["a"]}
+    listener = {"listeners": ["SECURE"], "vantages": ["a"]}
     load = load_configs.options(tmp_path, str(tmp_path / "store"))
     rebalance = {"schedule": "* * * * *"}
     site.policy(kafka=policy, detection={"externalReachability": listener}, rebalance=rebalance)

@@ -183,7 +183,7 @@ def test_probers_follow_a_renewed_password_and_no_leader_moves_by_it(
 ) -> None:
     site.topics()
     secured.grant(user, ALL)
-    listener = {"listener": "SECURE", "vantages": ["a", "b"]}
+    listener = {"listeners": ["SECURE"], "vantages": ["a", "b"]}
     site.policy(kafka=scram, detection={"externalReachability": listener})
     site.operator()
     site.prober("a")

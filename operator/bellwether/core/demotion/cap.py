@@ -24,7 +24,8 @@ from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
-from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.core.settings.detection import SIGNALS
+from bellwether.core.signals import Reading, Signal
 
 FAR_HEAVIER = 4.0
 """Clients of one broker lose this multiple of another's: not the same cause, and not a place of the cap worth keeping.
@@ -46,19 +47,13 @@ _LED_AGAIN_BY: Mapping[Cause, str] = {Cause.OVERRIDE: "release", Cause.COMMAND: 
 """Verb that ends a demotion by a person."""
 
 _SAME_SYMPTOM: Mapping[str, str] = {
-    Reason.FREEZING: Reason.EXTERNALLY_UNREACHABLE,
-    Reason.NOT_FENCED_IN_TIME: Reason.EXTERNALLY_UNREACHABLE,
     Reason.UNREACHABLE: Reason.EXTERNALLY_UNREACHABLE,
-    Reason.REPLICATION_LAGGING: Reason.STORAGE_SLOW,
-    Reason.READS_SLOW: Reason.STORAGE_SLOW,
     Reason.SYSTEMIC_CAUSE: Reason.STORAGE_SLOW,
+    **{reason: kind.symptom for kind in SIGNALS.values() if kind.symptom for reason in kind.reasons},
 }
 """Reasons that the same cause can give on different brokers. A broker's own ``SystemicCause`` is a slow disk."""
 _HARMED: Mapping[str, str] = {
-    SignalType.EXTERNAL_REACHABILITY: Reason.EXTERNALLY_UNREACHABLE,
-    SignalType.CANARY: Reason.CANARY_FAILING,
-    SignalType.STORAGE_LATENCY: Reason.STORAGE_SLOW,
-    SignalType.READ_LATENCY: Reason.STORAGE_SLOW,
+    type_: kind.symptom for type_, kind in SIGNALS.items() if kind.symptom and not kind.by_reading
 }
 """Symptom of a Suspect broker whose probes lose requests, by the type of its signal."""
 

@@ -29,6 +29,7 @@ from bellwether.core.model.restoration_waves import ReturningBroker
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import RESTORE_TIMEOUT, Cause, DemotedBroker
 from bellwether.core.reasons import DESCRIPTIONS, Reason
+from bellwether.core.settings.detection import SIGNALS
 from bellwether.core.settings.policy import Policy, PromotionMode
 from bellwether.core.signals import OverrideState
 
@@ -39,14 +40,8 @@ HARD_FAULTS = frozenset({*UNANSWERED, Reason.STORAGE_SLOW, Reason.READS_SLOW})
 SICKNESS: Mapping[str, int] = {
     Reason.OVERRIDE_DEMOTED: 0,
     Reason.MANUAL_COMMAND: 0,
-    Reason.STORAGE_SLOW: 3,
-    Reason.READS_SLOW: 3,
-    Reason.LOG_DIR_SLOW: 3,
     Reason.BROKEN_LINK: 1,
-    Reason.CANARY_FAILING: 4,
-    Reason.EXTERNALLY_UNREACHABLE: 4,
-    Reason.FREEZING: 4,
-    Reason.NOT_FENCED_IN_TIME: 5,
+    **{reason: sickness for kind in SIGNALS.values() for reason, sickness in kind.reasons.items()},
 }
 """How unsuitable a demoted broker is as a leader, by the reason in the undo record, which unlike a severity does
 not change between reconciles. A manual demotion counts as 0; reasons that are not listed are ``LESS_SICK``.

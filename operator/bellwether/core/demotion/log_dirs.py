@@ -131,10 +131,8 @@ def _seen_good(
     """Whether every signal of the directory passes; None where the one that demoted it is missing or stale. And since
     when each passes.
     """
-    patience = {
-        SignalType.STORAGE_LATENCY: detection.storage.stale_after_seconds,
-        SignalType.READ_LATENCY: detection.read_latency.stale_after_seconds,
-    }
+    kinds = (SignalType.STORAGE_LATENCY, SignalType.READ_LATENCY)
+    patience = {type_: detection.settings_of(type_).stale_after_seconds for type_ in kinds}
     said = [s for s in signals if (s.broker, s.directory) == was.log_dir and s.type in patience]
     passing = [s for s in said if s.reading is Reading.PASSING]
     asked = any(s.type == was.signal and fresh(s, patience[SignalType(s.type)]) for s in passing)

@@ -1,4 +1,4 @@
-"""Signals judged by their threshold alone: replication lag, Prometheus rules and plug-in signal types.
+"""Signals judged by their reading alone: built-in ones, Prometheus rules and plug-in signal types.
 
 Called by ``verdicts`` for each broker. The reading is failing if enough sources fail. A source that is not deployed has
 no effect; a source that became stale prevents the promotion of a demoted broker.
@@ -13,15 +13,9 @@ from bellwether.core.detection.health_states import Evidence
 from bellwether.core.model.undo_record import DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import OnFailing, ThresholdSignals
-from bellwether.core.signals import Reading, SignalType
+from bellwether.core.signals import Reading
 
 THRESHOLD_SEVERITY = 2
-
-_STORED_REASONS: dict[str, str] = {
-    SignalType.REPLICATION_LAG: "ReplicationLagging",
-    SignalType.PROMETHEUS: "PrometheusRule",
-}
-"""What a demotion has as its reason in an undo record from before it named the signal; a plug-in: PluginFailing."""
 
 
 def threshold_findings(
@@ -34,18 +28,10 @@ def threshold_findings(
     for watch in index.detection.threshold_signals:
         if watch.leaders_only and demoted:
             continue
-        found = _one(broker, watch, index, demoted=demoted, asked=_caused(demotion, watch.type))
+        asked = demotion is not None and demotion.signal == watch.type
+        found = _one(broker, watch, index, demoted=demoted, asked=asked)
         if found is not None:
             yield found
-
-
-def _caused(demotion: DemotedBroker | None, type_: str) -> bool:
-    """Whether a signal of that type caused the demotion."""
-    if demotion is None:
-        return False
-    if demotion.signal:
-        return demotion.signal == type_
-    return demotion.reason == _STORED_REASONS.get(type_, "PluginFailing")
 
 
 def _one(broker: int, watch: ThresholdSignals, index: SignalIndex, *, demoted: bool, asked: bool) -> Finding | None:
@@ -54,17 +40,16 @@ def _one(broker: int, watch: ThresholdSignals, index: SignalIndex, *, demoted: b
     failing = sorted((s for s in words if s.reading is Reading.FAILING), key=lambda s: s.source)
     facts = tuple(evidence_item(s, watch.stale_after_seconds) for s in said)
     name = f"{watch.type}/{watch.source}" if watch.source else watch.type
-    reason = Reason.REPLICATION_LAGGING if watch.type == SignalType.REPLICATION_LAG else Reason.SIGNAL_FAILING
     if len(failing) >= watch.quorum:
         first = failing[0]
         text = f"{name} fails: {first.message}" if first.message else f"{name} fails"
         change = f"fewer than {watch.quorum} of its sources failing" if watch.quorum > 1 else f"{name} passing"
         if watch.on_failing is OnFailing.SUSPECT:
-            return Finding(Evidence.DOUBTFUL, reason, text, facts=facts, change=change, signal=watch.type)
-        return Finding(Evidence.BAD, reason, text, THRESHOLD_SEVERITY, facts, change, watch.type)
+            return Finding(Evidence.DOUBTFUL, watch.reason, text, facts=facts, change=change, signal=watch.type)
+        return Finding(Evidence.BAD, watch.reason, text, THRESHOLD_SEVERITY, facts, change, watch.type)
     if failing:
         text = f"{name} fails at {len(failing)} of its sources, {watch.quorum} are needed"
-        return Finding(Evidence.DOUBTFUL, reason, text, facts=facts, signal=watch.type)
+        return Finding(Evidence.DOUBTFUL, watch.reason, text, facts=facts, signal=watch.type)
     if not words:
         if not said and not asked:
             return None

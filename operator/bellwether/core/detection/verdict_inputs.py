@@ -64,7 +64,7 @@ def shared_inputs(index: SignalIndex, former: Iterable[VerdictInputs]) -> Shared
         index.blind_paths,
         index.canary_vantages,
         index.canary_blind,
-        _limits(index.detection),
+        index.detection.stale_limits,
         tuple(index.limit_factors.values()),
     )
     known = next((inputs.common for inputs in former), None)
@@ -88,10 +88,3 @@ def verdict_inputs(broker: int, index: SignalIndex, shared: SharedInputs) -> Ver
         (cluster.offline_counts[broker], cluster.offline_counts[broker] and cluster.replica_counts[broker]),
         words,
     )
-
-
-def _limits(detection: Detection) -> tuple[float, ...]:
-    probes = (detection.reachability, detection.canary, detection.self_reachability)
-    own = (*probes, detection.storage, detection.read_latency)
-    watched = (watch.stale_after_seconds for watch in detection.threshold_signals)
-    return tuple(sorted({*(one.stale_after_seconds for one in own), *watched}))

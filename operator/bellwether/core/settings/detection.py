@@ -6,11 +6,13 @@ package judges by them. The field names follow Kubernetes probes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
+from bellwether.core.reasons import Reason
 from bellwether.core.settings.field_doc import INTERNAL, FieldDoc
 from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import SignalType
@@ -23,11 +25,47 @@ QUARANTINE_AGENT = "Quarantine"
 the message says why.
 """
 
-ON_BROKER_HOST = (SignalType.STORAGE_LATENCY, SignalType.READ_LATENCY, SignalType.SELF_REACHABILITY, QUARANTINE_AGENT)
-"""Types of signals whose source runs on the broker's host, as a sidecar in its pod."""
-
 AGENT_STALE_AFTER_SECONDS = 15
 """Seconds for which a quarantine agent's signal is valid after its last renewal."""
+
+
+class SignalKind(NamedTuple):
+    """What a built-in type of signals means.
+
+    ``settings`` is the field of ``Detection``. ``reasons`` are those for which its signals demote, each with how
+    unsuitable a leader with it is, from 0 to 5. ``symptom`` is the reason as which all of them count where brokers are
+    compared; None: each for itself. ``by_reading``: the reading alone is judged, because the source has applied the
+    thresholds (``detection.thresholds``); the others measure harm, or have a file of their own in ``detection``.
+    ``on_host``: its source runs on the broker's host, as a sidecar in its pod.
+    """
+
+    settings: str
+    reasons: Mapping[Reason, int] = {}
+    symptom: Reason | None = None
+    by_reading: bool = False
+    on_host: bool = False
+
+
+SIGNALS: Mapping[str, SignalKind] = {
+    SignalType.EXTERNAL_REACHABILITY: SignalKind(
+        "reachability",
+        {Reason.EXTERNALLY_UNREACHABLE: 4, Reason.FREEZING: 4, Reason.NOT_FENCED_IN_TIME: 5},
+        Reason.EXTERNALLY_UNREACHABLE,
+    ),
+    SignalType.CANARY: SignalKind("canary", {Reason.CANARY_FAILING: 4}, Reason.CANARY_FAILING),
+    SignalType.STORAGE_LATENCY: SignalKind(
+        "storage", {Reason.STORAGE_SLOW: 3, Reason.LOG_DIR_SLOW: 3}, Reason.STORAGE_SLOW, on_host=True
+    ),
+    SignalType.READ_LATENCY: SignalKind("read_latency", {Reason.READS_SLOW: 3}, Reason.STORAGE_SLOW, on_host=True),
+    SignalType.SELF_REACHABILITY: SignalKind("self_reachability", on_host=True),
+    SignalType.REPLICATION_LAG: SignalKind(
+        "replication_lag", {Reason.REPLICATION_LAGGING: 2}, Reason.STORAGE_SLOW, by_reading=True
+    ),
+}
+"""All built-in types but Prometheus, whose rules are judged each for itself."""
+
+ON_BROKER_HOST = (*(type_ for type_, kind in SIGNALS.items() if kind.on_host), QUARANTINE_AGENT)
+"""Types of signals whose source runs on the broker's host, as a sidecar in its pod."""
 
 
 class OnFailing(StrEnum):
@@ -267,6 +305,7 @@ class ThresholdSignals:
     """
 
     type: str
+    reason: Reason = Reason.SIGNAL_FAILING
     source: str = ""
     quorum: int = 1
     stale_after_seconds: int = 30
@@ -299,15 +338,18 @@ class Detection:
 
     @cached_property
     def threshold_signals(self) -> tuple[ThresholdSignals, ...]:
-        """Signals judged by threshold alone: replication lag, Prometheus rules and plug-in signal types."""
-        lag, prometheus = self.replication_lag, self.prometheus
+        """Signals judged by their reading alone: built-in ones, Prometheus rules and plug-in signal types."""
+        prometheus = self.prometheus
         found = [
             ThresholdSignals(
-                type=SignalType.REPLICATION_LAG,
-                stale_after_seconds=lag.stale_after_seconds,
-                on_failing=lag.on_failing,
+                type=type_,
+                reason=next(iter(kind.reasons)),
+                stale_after_seconds=settings.stale_after_seconds,
+                on_failing=settings.on_failing,
             )
-        ] * lag.enabled
+            for type_, kind in SIGNALS.items()
+            if kind.by_reading and (settings := self.settings_of(type_)).enabled
+        ]
         found += [
             ThresholdSignals(
                 type=SignalType.PROMETHEUS,
@@ -331,6 +373,16 @@ class Detection:
         ]
         return tuple(found)
 
+    def settings_of(self, type_: str) -> Any:
+        """The settings of a type in ``SIGNALS``: each has ``enabled`` and ``stale_after_seconds``."""
+        return getattr(self, SIGNALS[type_].settings)
+
+    @cached_property
+    def stale_limits(self) -> tuple[int, ...]:
+        """The seconds after which signals of some type are stale, in ascending order."""
+        own = (self.settings_of(type_).stale_after_seconds for type_ in SIGNALS)
+        return tuple(sorted({*own, *(watch.stale_after_seconds for watch in self.threshold_signals)}))
+
     @property
     def acks_rules(self) -> frozenset[str]:
         """Names of the Prometheus rules that show producers with ``acks=all``."""
@@ -342,15 +394,9 @@ class Detection:
         ``None`` when the policy does not use it. Signals of a quarantine agent and of producers' acks are no evidence
         about a broker, and have a limit as well.
         """
-        for kind, settings in (
-            (SignalType.EXTERNAL_REACHABILITY, self.reachability),
-            (SignalType.CANARY, self.canary),
-            (SignalType.SELF_REACHABILITY, self.self_reachability),
-            (SignalType.STORAGE_LATENCY, self.storage),
-            (SignalType.READ_LATENCY, self.read_latency),
-        ):
-            if type_ == kind:
-                return settings.stale_after_seconds if settings.enabled else None
+        if type_ in SIGNALS:
+            settings = self.settings_of(type_)
+            return int(settings.stale_after_seconds) if settings.enabled else None
         if type_ == QUARANTINE_AGENT:
             return AGENT_STALE_AFTER_SECONDS
         if type_ == SignalType.PROMETHEUS and source in self.acks_rules:

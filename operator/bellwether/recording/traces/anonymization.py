@@ -91,7 +91,6 @@ class Anonymity:
             reachability = dict(detection["externalReachability"])
             if names := reachability.get("listeners"):
                 reachability["listeners"] = [self.name("listener", name) for name in names]
-            reachability.pop("listener", None)
             reachability["vantages"] = [self.name("source", v) for v in reachability.get("vantages") or ()]
             detection["externalReachability"] = reachability
         if detection.get("prometheus"):

@@ -296,12 +296,11 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
     "a vantage twice": (reachability(vantages=["a", "b", "a"]), f"{REACHABILITY}.vantages"),
     "a vantage with a space": (reachability(vantages=["a b"]), f"{REACHABILITY}.vantages[0]"),
     "too many vantages": (reachability(vantages=[f"v{n}" for n in range(17)]), f"{REACHABILITY}.vantages"),
-    "a listener without a name": (reachability(listener=""), f"{REACHABILITY}.listener"),
+    "a listener without a name": (reachability(listeners=[""]), f"{REACHABILITY}.listeners[0]"),
     "one of two listeners without a name": (reachability(listeners=["A", ""]), f"{REACHABILITY}.listeners[1]"),
     "no listener at all": (reachability(listeners=[]), f"{REACHABILITY}.listeners"),
     "a listener twice": (reachability(listeners=["A", "A"]), f"{REACHABILITY}.listeners"),
     "nine listeners": (reachability(listeners=[f"L{n}" for n in range(9)]), f"{REACHABILITY}.listeners"),
-    "one listener, and others": (reachability(listener="C", listeners=["A", "B"]), f"{REACHABILITY}.listener"),
     "a threshold of the disk": (
         policy(detection={"storageLatency": {"thresholdMilliseconds": 80}}),
         "spec.detection.storageLatency.thresholdMilliseconds",

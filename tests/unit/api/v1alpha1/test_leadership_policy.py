@@ -57,25 +57,11 @@ def test_the_smallest_policy_is_the_cores_default():
     assert LeadershipPolicy.read(api_objects.policy()).policy() == core_policy.Policy(name="main")
 
 
-@pytest.mark.parametrize(
-    ("given", "watched"),
-    [
-        pytest.param({}, ("EXTERNAL",), id="neither"),
-        pytest.param({"listener": "A"}, ("A",), id="as stored by an earlier version"),
-        pytest.param({"listeners": ["B", "A"]}, ("B", "A"), id="several"),
-        pytest.param({"listener": "A", "listeners": ["B", "A"]}, ("B", "A"), id="the former field agrees"),
-    ],
-)
-def test_the_core_knows_listeners_alone(given: dict[str, Any], watched: tuple[str, ...]):
-    policy = LeadershipPolicy.read(api_objects.reachability(**given)).policy()
-    assert policy.detection.reachability.listeners == watched
-
-
-def test_a_former_listener_that_listeners_lack_is_refused_with_the_remedy():
+def test_the_former_field_listener_is_refused_with_the_remedy():
     with pytest.raises(
-        InvalidObject, match=r"externalReachability\.listener: is replaced by listeners.*to null, or add"
+        InvalidObject, match=r"externalReachability\.listener: .*has become listeners: set it to a list"
     ):
-        LeadershipPolicy.read(api_objects.reachability(listener="EXTERNAL", listeners=["A"]))
+        LeadershipPolicy.read(api_objects.reachability(listener="EXTERNAL"))
 
 
 def test_a_full_policy_reaches_the_core():
@@ -85,7 +71,7 @@ def test_a_full_policy_reaches_the_core():
         deletionPolicy="Abandon",
         deletionTimeoutSeconds=5,
         detection={
-            "externalReachability": {"vantages": ["a", "b"], "listener": "OUT", "bootstrapServers": ["lb:9094"]},
+            "externalReachability": {"vantages": ["a", "b"], "listeners": ["OUT"], "bootstrapServers": ["lb:9094"]},
             "storageLatency": {"enabled": False},
             "objectives": {"produceMilliseconds": 80},
             "tolerance": 3,

@@ -126,19 +126,5 @@ def test_evidence_that_has_vanished_does_not_promote_whom_it_demoted():
     assert of_one(healthy, by=demoted_by("MoonPhase")).state is HealthState.UNKNOWN
 
 
-@pytest.mark.parametrize(
-    ("reason", "missing"),
-    [
-        pytest.param("PluginFailing", True, id="a plug-in, which is silent"),
-        pytest.param("PrometheusRule", False, id="a rule, which passes"),
-    ],
-)
-def test_a_demotion_that_an_earlier_version_recorded_waits_for_the_signal_that_its_reason_names(
-    reason: str, missing: bool
-):
-    found = of_one(replace(FLUSH, reading=GOOD), by=replace(demoted(1), reason=reason))
-    assert found.state is (HealthState.UNKNOWN if missing else HealthState.RECOVERING)
-
-
 def test_a_verdict_names_the_type_of_the_signal_that_fails():
     assert (of_one(DISK).signal, of_one(replace(DISK, reading=GOOD)).signal) == ("DiskFailure", "")

@@ -29,7 +29,6 @@ def test_no_name_and_no_free_text_is_left():
         "mode": "Enforce",
         "detection": {
             "externalReachability": {
-                "listener": "ACME",
                 "listeners": ["ACME", "acme2"],
                 "vantages": ["fra1"],
                 "startupGraceSeconds": 1,

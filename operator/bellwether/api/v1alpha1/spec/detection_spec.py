@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Matching, Model, Rule, as_map, distinct_by, integer
+from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Matching, Model, as_map, distinct_by, integer
 from bellwether.api.v1alpha1.settings_model import SettingsModel
 from bellwether.api.v1alpha1.spec.detection_sources import Plugin, Prometheus
 from bellwether.api.v1alpha1.spec.kafka_spec import HostPort
@@ -34,20 +34,17 @@ Vantage = Annotated[
 class ExternalReachability(SettingsModel[detection.Reachability]):
     """Whether external clients can reach each broker at the addresses that its external listeners advertise."""
 
-    listener: Listener | None = Field(
-        default=None, description="Former name of listeners, for one listener. Use listeners instead."
-    )
     listeners: Annotated[
-        tuple[Listener, ...] | None,
+        tuple[Listener, ...],
         Field(
             min_length=1,
             max_length=LISTENER_LIMIT,
             description="Names of the listeners that clients use, as in advertised.listeners of the brokers. Each is"
-            f" probed and judged for itself. If unset, {', '.join(_REACHABILITY.listeners)}.",
+            " probed and judged for itself.",
             json_schema_extra=AS_SET,
         ),
         DISTINCT,
-    ] = None
+    ] = _REACHABILITY.listeners
     bootstrap_servers: Annotated[
         tuple[HostPort, ...],
         Field(
@@ -69,21 +66,7 @@ class ExternalReachability(SettingsModel[detection.Reachability]):
         DISTINCT,
     ] = _REACHABILITY.vantages
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            cel="!has(self.listener) || !has(self.listeners) || self.listener in self.listeners",
-            message="is replaced by listeners, which does not have this name: set listener to null, or add it to"
-            " listeners",
-            holds=lambda r: r.listener is None or r.listeners is None or r.listener in r.listeners,
-            field="listener",
-        ),
-    )
-
-    def to_core(self) -> detection.Reachability:
-        """Convert to the settings of the core, which have listeners alone."""
-        one = _REACHABILITY.listeners if self.listener is None else (self.listener,)
-        values: dict[str, Any] = {name: value for name, value in self if name != "listener"}
-        return detection.Reachability(**values | {"listeners": self.listeners or one})
+    moved: ClassVar[Mapping[str, str]] = {"listener": "has become listeners: set it to a list of names"}
 
 
 class Canary(SettingsModel[detection.Canary]):

@@ -158,8 +158,6 @@ def test_the_full_example_names_every_field():
     placed = yaml.safe_load((EXAMPLES / "placement.yaml").read_text())["spec"]
     weighted = [w for rule in placed["placement"]["topics"] for w in rule.get("weights", [])]
     spec |= {"placement": {**placed["placement"], "weights": weighted}}
-    # The former name of listeners.
-    spec["detection"]["externalReachability"]["listener"] = "EXTERNAL"
     for path, _ in schemas(KINDS[0].schema()["properties"]["spec"], ""):
         place = spec
         for step in path.replace("[]", "").split(".")[1:]:
