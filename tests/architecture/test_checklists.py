@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.cli.commands import probe
+from bellwether.cli import probe
 from bellwether.cli.main import VERBS
 from bellwether.core.signals import SignalType
 from sourcetree import ROOT, texts
@@ -61,7 +61,7 @@ def lacking_for_signal(type_: str, member: str, found: dict[str, str]) -> Iterat
     if row is None:
         yield f"{GUIDE}: a row in 'Choosing signals' that names its prober and its page"
     elif row[1] not in probe.VERBS:
-        yield f"{OPERATOR}/cli/commands/probe/: the prober `bellwether probe {row[1]}`, which {GUIDE} names"
+        yield f"{OPERATOR}/cli/probe/: the prober `bellwether probe {row[1]}`, which {GUIDE} names"
     elif not mentioned(found, ("tests/integration/",), rf'"probe", "{row[1]}"|probe {row[1]}\b'):
         yield f"tests/integration/: a test that starts `bellwether probe {row[1]}`"
     if type_ not in found[CHART]:
@@ -78,18 +78,11 @@ def _judged(policy: dict[str, object], type_: str) -> bool:
     return any(detection.stale_after(type_, source) is not None for source in sources)
 
 
-def implementation(target: str) -> str:
-    """File of a command's implementation, below the operator's package; ``target`` is its row in VERBS."""
-    module, _, function = target.partition(":")
-    path = module.removeprefix("bellwether.cli.commands.").replace(".", "/")
-    return f"cli/{path.removesuffix('probers')}{function}.py" if path.endswith("/probers") else f"cli/{path}.py"
-
-
 def lacking_for_verb(verb: str, target: str, found: dict[str, str]) -> Iterator[str]:
     """Places that a command lacks, each with what belongs there."""
-    code = f"{OPERATOR}/{implementation(target)}"
+    code = f"operator/{target.partition(':')[0].replace('.', '/')}.py"
     if code not in found:
-        yield f"{code}: the implementation"
+        yield f"{code}: its options, help and work"
     last = verb.rpartition(" ")[2]
     if not mentioned(found, ("tests/unit/cli/", "tests/integration/"), rf'"{last}"|\b{re.escape(verb)}\b'):
         yield f"tests/unit/cli/ or tests/integration/: a test that runs `bellwether {verb}`"
@@ -132,7 +125,7 @@ def test_a_new_signal_type_is_told_each_place_that_it_lacks() -> None:
 
 
 def test_a_new_command_is_told_each_place_that_it_lacks() -> None:
-    target = "bellwether.cli.commands.leadership.teleport:teleport"
+    target = "bellwether.cli.leadership.teleport:teleport"
     lacking = [place.partition(":")[0] for place in lacking_for_verb("teleport", target, tree(ROOT))]
     assert lacking == [
         "operator/bellwether/cli/leadership/teleport.py",

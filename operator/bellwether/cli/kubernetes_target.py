@@ -1,14 +1,89 @@
-"""Connect to the Kubernetes API and namespace that command-line options name."""
+"""Options that name a Kubernetes API, a namespace and a policy, and the client that they describe."""
 
 from __future__ import annotations
 
-from bellwether.adapters.kubernetes.api_client import DEFAULT_TIMEOUT_SECONDS, KubernetesClient, from_configuration
-from bellwether.adapters.kubernetes.kubeconfig import api_access
-from bellwether.cli.commands.kubernetes_options import Target
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bellwether.adapters.kubernetes.api_client import DEFAULT_TIMEOUT_SECONDS, KubernetesClient
+from bellwether.cli import completion
 from bellwether.cli.leadership import broker_lookup
+
+_CONTEXT = click.option(
+    "--context", shell_complete=completion.contexts, help="Context of the kubeconfig.  [default: the current one]"
+)
+_KUBECONFIG = click.option(
+    "--kubeconfig",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Kubeconfig file.  [default: KUBECONFIG, then the pod's ServiceAccount, then ~/.kube/config]",
+)
+_NAMESPACE = click.option(
+    "--namespace",
+    "-n",
+    shell_complete=completion.namespaces,
+    help="Namespace of the policy.  [default: that of the context]",
+)
 
 ANSWER_SECONDS = 3.0
 """How long a command waits for one answer of the API server, so that a person knows within 5 s that there is none."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """The policy, namespace and Kubernetes API that options name; None: the default."""
+
+    policy: str | None = None
+    namespace: str | None = None
+    context: str | None = None
+    kubeconfig: Path | None = None
+
+
+def policy_option(what: str, default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The option ``--policy``, with ``what`` the command does with it, and what it takes without it."""
+    text = f"{what}  [default: {default}]"
+    return click.option("--policy", metavar="NAME", shell_complete=completion.policies, help=text)
+
+
+def with_namespaces(target: Target, policy: str | None, namespaces: Sequence[str]) -> Target:
+    """The target of a command whose ``--namespace`` is repeatable: ``policy`` is of one namespace, else UsageError."""
+    if policy and len(namespaces) > 1:
+        raise click.UsageError("--policy requires a single --namespace: leave --policy out for all policies.")
+    return replace(target, policy=policy, namespace=namespaces[0] if namespaces else None)
+
+
+def policy_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--policy``, ``--namespace``, ``--context`` and ``--kubeconfig``; the command gets them as ``target``."""
+
+    @functools.wraps(command)
+    def run(policy: str | None, target: Target, **options: Any) -> Any:
+        return command(target=replace(target, policy=policy), **options)
+
+    return policy_option("LeadershipPolicy.", "the only one of the namespace")(namespaced(run))
+
+
+def namespaced(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--namespace``, ``--context`` and ``--kubeconfig``; the command gets them as ``target``."""
+
+    @functools.wraps(command)
+    def run(namespace: str | None, context: str | None, kubeconfig: Path | None, **options: Any) -> Any:
+        return command(target=Target(None, namespace, context, kubeconfig), **options)
+
+    return _NAMESPACE(_CONTEXT(_KUBECONFIG(run)))
+
+
+def clusterwide(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--context`` and ``--kubeconfig`` for a command on all namespaces; it gets them as ``target``."""
+
+    @functools.wraps(command)
+    def run(context: str | None, kubeconfig: Path | None, **options: Any) -> Any:
+        return command(target=Target(None, None, context, kubeconfig), **options)
+
+    return _CONTEXT(_KUBECONFIG(run))
 
 
 def connect_policy(target: Target, timeout_seconds: float = ANSWER_SECONDS) -> tuple[KubernetesClient, str, str]:
@@ -22,5 +97,7 @@ def connect_policy(target: Target, timeout_seconds: float = ANSWER_SECONDS) -> t
 
 def connect(target: Target, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> tuple[KubernetesClient, str]:
     """A client, and the namespace to use. Raises Terminal if there is no such context, or no API is configured."""
-    found = api_access(target.kubeconfig, target.context)
-    return from_configuration(found.configuration, timeout_seconds), target.namespace or found.namespace
+    from bellwether.adapters.kubernetes import api_client, kubeconfig
+
+    found = kubeconfig.api_access(target.kubeconfig, target.context)
+    return api_client.from_configuration(found.configuration, timeout_seconds), target.namespace or found.namespace

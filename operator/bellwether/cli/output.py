@@ -1,4 +1,4 @@
-"""Print documents and tables as ``-o table``, ``json`` or ``yaml``."""
+"""The option ``-o``, and documents and tables as ``table``, ``json`` or ``yaml``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,15 @@ import click
 
 from bellwether.cli.text_table import printed
 
+OUTPUT = click.option(
+    "--output",
+    "-o",
+    type=click.Choice(["table", "json", "yaml"]),
+    default="table",
+    show_default=True,
+    help="Output format.",
+)
+
 
 def print_document(document: Any, output: str) -> None:
     """Print a document as JSON or YAML."""
@@ -22,7 +31,7 @@ def document_text(document: Any, output: str) -> str:
     text = json.dumps(document, indent=2, ensure_ascii=False)
     if output == "json":
         return f"{text}\n"
-    import yaml  # noqa: PLC0415 - it takes as long as everything else that a table needs
+    import yaml
 
     plain = json.loads(text)  # without enumerations and tuples
     return str(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True))

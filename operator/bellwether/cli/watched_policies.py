@@ -16,7 +16,7 @@ from typing import Protocol
 import structlog
 
 from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient
-from bellwether.cli.commands.policy_selection import Selection
+from bellwether.cli.process_options import Selection
 from bellwether.controllers.policy_quota import Named, oldest
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Terminal, Transient

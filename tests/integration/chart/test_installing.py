@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bellwether.cli.commands import exit_status
+from bellwether.cli import exit_status
 from realparts.apiserver import ApiServer, KubectlFailed
 from realparts.helm import Helm, HelmFailed
 from realparts.ports import HeldPorts

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from bellwether.adapters.kubernetes.api_client import POLICIES, SECRETS
 from bellwether.adapters.prometheus.query_client import Access, PrometheusClient
-from bellwether.cli.commands.probe.probers import prometheus
+from bellwether.cli.probe.prometheus import prometheus
 from bellwether.cli.rebalance.prometheus_options import PrometheusAccess
 from bellwether.kafka_connection import HttpProxy
 from bellwether.ports.errors import Terminal

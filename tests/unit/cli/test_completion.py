@@ -11,9 +11,9 @@ import pytest
 import yaml
 from click.shell_completion import ShellComplete
 
+from bellwether.adapters.kubernetes import kubeconfig
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES
-from bellwether.cli import kubectl_plugin, kubernetes_target
-from bellwether.cli.commands import completion
+from bellwether.cli import completion, kubectl_plugin
 from bellwether.cli.main import main
 from bellwether.ports.errors import Transient
 from testkit.kubernetes import api_objects
@@ -84,7 +84,7 @@ def test_an_api_that_does_not_answer_is_not_waited_for(api: MemoryApi, monkeypat
         answer.wait()
         raise Transient("late")
 
-    monkeypatch.setattr(kubernetes_target, "api_access", hanging)
+    monkeypatch.setattr(kubeconfig, "api_access", hanging)
     monkeypatch.setattr(completion, "SECONDS", 0.05)
     assert completed("status", "--policy", "") == []
     answer.set()

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from bellwether.adapters.undo_record_codec import export_record
-from bellwether.cli.commands import probe
+from bellwether.cli import probe
 from bellwether.cli.main import VERBS, main
 from bellwether.core.model.undo_record import UndoRecord
 

@@ -9,8 +9,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from bellwether.cli.commands.leadership.demote import demote
 from bellwether.cli.kafka_target import connection_from
+from bellwether.cli.leadership.demote import demote
 from bellwether.kafka_connection import AwsMskIam, Connection, HttpProxy, Mechanism, OAuth, Protocol, TokenFile
 from bellwether.ports.errors import Unauthenticated
 from realparts.tls import Authority

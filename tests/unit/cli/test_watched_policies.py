@@ -10,7 +10,7 @@ import pytest
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.cli import watched_policies
-from bellwether.cli.commands.policy_selection import Selection
+from bellwether.cli.process_options import Selection
 from bellwether.cli.watched_policies import Named, PolicyList, WatchedPolicies
 from bellwether.ports.errors import Transient
 from testkit.kubernetes.api_objects import policy

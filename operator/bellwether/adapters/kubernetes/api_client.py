@@ -17,13 +17,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-import urllib3
-from kubernetes import client
-
 from bellwether import __version__
 from bellwether.adapters.kubernetes.forbidden import denied
-from bellwether.adapters.kubernetes.kubeconfig import api_access
-from bellwether.adapters.kubernetes.tls_verification import verify_as_kubectl
 from bellwether.ports.errors import Terminal, Transient
 
 Object = dict[str, Any]
@@ -173,9 +168,9 @@ class KubernetesClient:
             **_selector(labels),
         }
         what, rest = f"watch {resource.plural} {namespace or '*'}/*", b""
-        limits = urllib3.Timeout(connect=self.timeout_seconds, read=self.timeout_seconds + seconds)
+        read_seconds = self.timeout_seconds + seconds
         with self._unreachable(what):
-            answer = self._open("GET", resource.path(namespace), query, None, "application/json", limits)
+            answer = self._open("GET", resource.path(namespace), query, None, "application/json", read_seconds)
         with closing(answer), self._unreachable(what):
             if answer.status != 200:
                 raise _refusal(answer.status, answer.read(_MESSAGE_LENGTH), "GET", what)
@@ -284,7 +279,7 @@ class KubernetesClient:
         path = resource.path(namespace, name, sub)
         what = f"{resource.plural} {namespace or '*'}/{name or about or '*'}"
         with self._unreachable(f"{method} {what}"):
-            answer = self._open(method, path, query, body, content_type, urllib3.Timeout(self.timeout_seconds))
+            answer = self._open(method, path, query, body, content_type, self.timeout_seconds)
             text: bytes = answer.read(limit + 1)
         if len(text) > limit:
             answer.close()
@@ -305,24 +300,29 @@ class KubernetesClient:
         query: Mapping[str, str] | None,
         body: Object | str | None,
         content_type: str,
-        timeout: urllib3.Timeout,
+        read_seconds: float,
     ) -> Any:
         """The answer to one request, of which only the head has been read.
 
         On the connections of the official client, but not by its ``request``, which takes a fifth longer.
         """
+        import urllib3
+
         headers = {"Accept": "application/json", "Content-Type": content_type, **self._api.default_headers}
         pairs: list[tuple[str, str]] = list((query or {}).items())
         self._api.update_params_for_auth(headers, pairs, ["BearerToken"], path, method, body)
         url = f"{self._api.configuration.host}{path}" + (f"?{urlencode(pairs)}" if pairs else "")
         text = body if body is None or isinstance(body, str) else json.dumps(body)
+        limits = urllib3.Timeout(connect=self.timeout_seconds, read=read_seconds)
         return self._api.rest_client.pool_manager.urlopen(
-            method, url, body=text, headers=headers, timeout=timeout, preload_content=False, retries=False
+            method, url, body=text, headers=headers, timeout=limits, preload_content=False, retries=False
         )
 
     @contextmanager
     def _unreachable(self, what: str) -> Iterator[None]:
         """Failures of a request without an answer become Transient."""
+        import urllib3
+
         try:
             yield
         except urllib3.exceptions.NewConnectionError as error:  # a subclass of TimeoutError
@@ -339,11 +339,17 @@ class KubernetesClient:
 
 def connect(kubeconfig: Path | None = None) -> KubernetesClient:
     """A client for the API of the current context, or of the pod's ServiceAccount, as in ``api_access``."""
+    from bellwether.adapters.kubernetes.kubeconfig import api_access
+
     return from_configuration(api_access(kubeconfig).configuration)
 
 
 def from_configuration(configuration: Any, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> KubernetesClient:
     """A client from a configuration of the official client, with its retries disabled."""
+    from kubernetes import client
+
+    from bellwether.adapters.kubernetes.tls_verification import verify_as_kubectl
+
     configuration.retries = False
     made = client.ApiClient(configuration)
     made.user_agent = f"bellwether/{__version__}"  # its first part is the field manager of a merge

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from functools import partial
 
 import click
-import requests
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes import object_names
@@ -25,17 +24,13 @@ from bellwether.adapters.kubernetes.api_client import (
     Resource,
 )
 from bellwether.adapters.kubernetes.permissions import operator_lacks
-from bellwether.api.v1alpha1.status.status_conditions import NO_OPERATOR
-from bellwether.cli.commands import exit_status
-from bellwether.cli.commands.kubernetes_options import Target, with_namespaces
-from bellwether.cli.diagnosis.policy_view import LEASE_SECONDS, lease_time
-from bellwether.cli.kubernetes_target import connect
+from bellwether.cli import completion, exit_status
+from bellwether.cli.kubernetes_target import Target, clusterwide, connect, policy_option, with_namespaces
 from bellwether.cli.leadership.broker_lookup import condition, find_policy
-from bellwether.cli.output import print_document
+from bellwether.cli.output import OUTPUT, print_document
 from bellwether.core.reasons import Reason
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError
-from bellwether.telemetry import logs
 
 _POLL_SECONDS = 2.0
 _ANSWER_SECONDS = 5.0
@@ -45,9 +40,40 @@ CHECK_OPERATOR = (
     "check that an operator is running, that it watches the policy's namespace (chart value watchNamespaces), and that"
     " --lease-namespace is the namespace of its Leases"
 )
+
 ASK = "without a policy only its URL shows that it runs: set --operator"
 
 
+@click.command()
+@policy_option("Check only this LeadershipPolicy and its namespace.", "all policies")
+@click.option(
+    "--namespace",
+    "-n",
+    "namespaces",
+    multiple=True,
+    shell_complete=completion.namespaces,
+    help="Check only this namespace; repeatable.  [default: all; with --policy that of the context]",
+)
+@clusterwide
+@click.option(
+    "--lease-namespace",
+    envvar="POD_NAMESPACE",
+    default="default",
+    show_default=True,
+    help="Namespace of the Leases of Kafka clusters.",
+)
+@click.option(
+    "--operator", "address", metavar="URL", help="Operator's URL; checks /readyz.  [default: judge by Leases]"
+)
+@click.option(
+    "--wait",
+    "wait_seconds",
+    type=click.IntRange(0, 3600),
+    default=0,
+    show_default=True,
+    help="Retry for at most this many seconds until every check passes.",
+)
+@OUTPUT
 def check(
     target: Target,
     policy: str | None,
@@ -57,7 +83,14 @@ def check(
     wait_seconds: int,
     output: str,
 ) -> None:
-    """Check an installation, or what one policy needs of it."""
+    """Check that an installation works.
+
+    Checks the CRDs, the permissions of this account, the operator's readiness, and that an operator renews the Lease of
+    each Kafka cluster. Without --operator it fails if no Lease shows a running operator. Changes nothing. Run it with
+    the operator's ServiceAccount, as `helm test` does. Exit status 4 if a check fails.
+    """
+    from bellwether.telemetry import logs
+
     logs.configure("auto", "warning")
     chosen = with_namespaces(target, policy, namespaces)
     try:
@@ -144,6 +177,8 @@ def _permissions(at: Installation) -> Iterator[Finding]:
 
 
 def _operator(at: Installation) -> Iterator[Finding]:
+    import requests
+
     if at.address is None:
         return
     url = f"{at.address.rstrip('/')}/readyz"
@@ -163,6 +198,8 @@ def _operator(at: Installation) -> Iterator[Finding]:
 
 
 def _leases(at: Installation, clock: Clock) -> Iterator[Finding]:
+    from bellwether.api.v1alpha1.status.status_conditions import NO_OPERATOR
+
     try:
         policies = _policies(at)
     except NotFound:
@@ -193,6 +230,8 @@ def _leases(at: Installation, clock: Clock) -> Iterator[Finding]:
 
 def _lease(at: Installation, cluster: str, clock: Clock) -> tuple[bool, str]:
     """Whether an operator renews the Lease of a Kafka cluster, and which one."""
+    from bellwether.cli.diagnosis.policy_view import LEASE_SECONDS, lease_time
+
     spec = (at.api.find(LEASES, at.lease_namespace, object_names.cluster_lease(cluster)) or {}).get("spec") or {}
     holder, last = spec.get("holderIdentity"), lease_time(spec)
     if not holder or last is None:

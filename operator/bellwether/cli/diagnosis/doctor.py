@@ -11,27 +11,20 @@ import shlex
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kafka.admin_config_reader import AdminConfigs
-from bellwether.adapters.kafka.brokers.log_ends import LogEnds
-from bellwether.adapters.kafka.config_reader import KafkaConfigs
-from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
-from bellwether.adapters.kafka.fault_tolerance_reader import KafkaFaultTolerance
-from bellwether.adapters.kafka.metadata_reader import KafkaReader
-from bellwether.adapters.kafka.unclean_elections import KafkaUnclean
 from bellwether.adapters.store.store_uri import Redacted
-from bellwether.cli.commands import exit_status
-from bellwether.cli.commands.diagnosis.doctor import SHOWN
-from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli import exit_status
 from bellwether.cli.diagnosis import doctor_output
 from bellwether.cli.diagnosis.cluster_examination import Examination, Examiner, Samples, no_samples
-from bellwether.cli.kafka_target import connection_from
+from bellwether.cli.diagnosis.doctor_output import SHOWN
+from bellwether.cli.kafka_target import connection_from, kafka_options
+from bellwether.cli.kubernetes_target import Target, policy_options
 from bellwether.cli.offline.unclean_election import NoLeaderElected, Refused, elect_uncleanly
-from bellwether.cli.output import print_document
+from bellwether.cli.output import OUTPUT, print_document
 from bellwether.core.doctor.judged_brokers import JudgedBrokers, QuarantineCheck
 from bellwether.core.doctor.remediation import CommandOptions
 from bellwether.core.doctor.risks import MIN_ISR, OFFLINE, LogEndSample
@@ -42,7 +35,31 @@ from bellwether.kafka_connection import Connection, join_address
 from bellwether.ports.errors import BellwetherError
 from bellwether.ports.kafka import ConfigReader
 
+if TYPE_CHECKING:
+    from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
+    from bellwether.adapters.kafka.unclean_elections import KafkaUnclean
 
+
+@click.command()
+@policy_options
+@kafka_options
+@click.option(
+    "--topic",
+    "topics",
+    multiple=True,
+    help=f"Examine only this topic, and show its {SHOWN} worst partitions one by one; repeatable.",
+)
+@click.option("--all", "everything", is_flag=True, help="Show every partition at risk, one by one.")
+@click.option("--store", "uri", metavar="URI", help="Store of `bellwether sample`; used to estimate data loss.")
+@OUTPUT
+@click.option(
+    "--unclean-election",
+    "lossy",
+    metavar="TOPIC-PARTITION",
+    help="Elect an out-of-sync replica as leader of this partition; records are lost. Shows the expected loss first;"
+    " requires --accept-loss.",
+)
+@click.option("--accept-loss", is_flag=True, help="Accept the data loss; asks for confirmation by name.")
 def doctor(
     target: Target,
     topics: tuple[str, ...],
@@ -53,7 +70,27 @@ def doctor(
     accept_loss: bool,
     **kafka: Any,
 ) -> None:
-    """Report partitions at risk, or run one unclean election."""
+    """Report partitions at risk and the remedies.
+
+    Examines the Kafka cluster of the policy with its addresses and Secrets, or that of --bootstrap; both: the policy's
+    at other addresses. Reads the cluster's metadata, contacts every broker, and classifies every partition. For each
+    cause it reports how many partitions are at risk, the effect on clients, what is safe to do, and the remedies with
+    their cost. With a policy it also reports the leaders that the policy judges Sick or Down: Kafka lists them as
+    alive, and clients do not reach them or find them slow; and slow brokers in the ISR, for which acks=all waits.
+
+    \b
+    Exit status:
+      0  no partition is at risk, no unhealthy broker leads one, and acks=all waits for no slow broker
+      1  the cluster could not be examined
+      3  an unclean election was refused, or has not produced a leader
+      4  partitions are at risk, led by an unhealthy broker or held back by a slow one; each has a leader
+      5  a partition has no leader
+
+    With --unclean-election it elects an out-of-sync replica as leader of one partition that has no eligible leader;
+    records are lost. No other command and no controller of Bellwether does this.
+    """
+    from bellwether.adapters.kafka.unclean_elections import KafkaUnclean
+
     if accept_loss and not lossy:
         raise click.UsageError("--accept-loss requires --unclean-election TOPIC-PARTITION")
     if lossy and output != "table":
@@ -103,12 +140,15 @@ class _Cluster:
 
 
 def _by_options(kafka: Mapping[str, Any]) -> _Cluster:
+    from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
+
     connection = connection_from(**kafka)
     return _Cluster(connection, BrokerPool(connection, MANUAL_LIMITS), _tools(connection, kafka))
 
 
 def _of_policy(opened: ExitStack, target: Target, kafka: Mapping[str, Any]) -> _Cluster:
-    from bellwether.cli.diagnosis.policy_cluster import policy_cluster  # noqa: PLC0415 - only with --policy
+    from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
+    from bellwether.cli.diagnosis.policy_cluster import policy_cluster
 
     if given := [name for name, value in kafka.items() if value and name != "bootstrap"]:
         option = given[0].replace("_", "-")
@@ -130,6 +170,11 @@ def _of_policy(opened: ExitStack, target: Target, kafka: Mapping[str, Any]) -> _
 
 
 def _examination(of: _Cluster, uri: str | None) -> Callable[..., Examination]:
+    from bellwether.adapters.kafka.admin_config_reader import AdminConfigs
+    from bellwether.adapters.kafka.brokers.log_ends import LogEnds
+    from bellwether.adapters.kafka.config_reader import KafkaConfigs
+    from bellwether.adapters.kafka.metadata_reader import KafkaReader
+
     nodes = of.nodes
     ends = LogEnds(of.connection)
     examiner = Examiner(KafkaReader(nodes), AdminConfigs(nodes), ends, _samples(uri), KafkaConfigs(nodes))
@@ -152,6 +197,8 @@ def _examination(of: _Cluster, uri: str | None) -> Callable[..., Examination]:
 
 def _quarantine(check: QuarantineCheck, found: Examination, nodes: BrokerPool) -> QuarantineCheck:
     """What is missing, with what the policy's Kafka user may not read."""
+    from bellwether.adapters.kafka.fault_tolerance_reader import KafkaFaultTolerance
+
     if not check.enabled:
         return check
     missing = list(check.missing)
@@ -219,8 +266,8 @@ def _partition(text: str) -> TopicPartition:
 def _samples(uri: str | None) -> Samples:
     if uri is None:
         return no_samples
-    from bellwether.adapters.store.filesystems import Store  # noqa: PLC0415 - Arrow is needed for --store only
-    from bellwether.adapters.store.samples.last_samples import last_samples  # noqa: PLC0415
+    from bellwether.adapters.store.filesystems import Store
+    from bellwether.adapters.store.samples.last_samples import last_samples
 
     store = Store.open(uri)
 

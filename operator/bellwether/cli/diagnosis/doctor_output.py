@@ -24,6 +24,9 @@ from bellwether.core.doctor.unhealthy_leaders import (
 )
 
 Document = dict[str, Any]
+SHOWN = 10
+"""Number of partitions at risk that are shown one by one without ``--all``."""
+
 SHOWN_NAMES = 4
 """Number of partitions that are named for each class of a cause, and of topics for an unhealthy leader."""
 

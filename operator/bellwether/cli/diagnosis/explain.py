@@ -8,28 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import Object
-from bellwether.api.v1alpha1.base_model import InvalidObject
-from bellwether.api.v1alpha1.broker_health import BrokerHealth, BrokerVerdict, EvidenceItem
-from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.api.v1alpha1.status.signal_entries import SignalEntry
-from bellwether.cli.commands.kubernetes_options import Target
-from bellwether.cli.diagnosis.missing_sources import missing_sources, named_vantages, start_sources
-from bellwether.cli.diagnosis.policy_view import STALE_SECONDS, prober_leases, renewed
+from bellwether.cli import completion
 from bellwether.cli.diagnosis.remedies import remedy, runbook, typed
-from bellwether.cli.kubernetes_target import connect_policy
+from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
 from bellwether.cli.leadership import broker_lookup
 from bellwether.cli.moments import ago, clock, since
-from bellwether.cli.output import print_document
+from bellwether.cli.output import OUTPUT, print_document
 from bellwether.cli.text_table import rows_of
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.reasons import DESCRIPTIONS, reason_named
 from bellwether.ports.errors import BellwetherError
+
+if TYPE_CHECKING:
+    from bellwether.api.v1alpha1.broker_health import BrokerHealth, BrokerVerdict, EvidenceItem
+    from bellwether.api.v1alpha1.status.signal_entries import SignalEntry
 
 LOST_SECONDS = (
     "seconds lost: a second counts in full if every request failed or missed the objective, half if half"
@@ -37,8 +35,19 @@ LOST_SECONDS = (
 )
 
 
+@click.command()
+@click.argument("broker", type=click.IntRange(0), shell_complete=completion.brokers)
+@policy_options
+@OUTPUT
 def explain(broker: int, target: Target, output: str) -> None:
-    """Explain the verdict on a broker."""
+    """Explain the verdict on BROKER.
+
+    Shows each signal with its reading, its threshold and since when; which signals were ignored and why; what keeps
+    the broker from leading; and what would change the verdict.
+    """
+    from bellwether.api.v1alpha1.broker_health import BrokerHealth
+    from bellwether.cli.diagnosis.policy_view import prober_leases
+
     try:
         api, namespace, name = connect_policy(target)
         health = BrokerHealth.read(broker_lookup.find_health(api, namespace, name, broker))
@@ -57,6 +66,10 @@ def explain(broker: int, target: Target, output: str) -> None:
 
 def _vantages(policy: Object) -> tuple[str, ...]:
     """Vantages that the policy names; none if it is invalid, which a warning says."""
+    from bellwether.api.v1alpha1.base_model import InvalidObject
+    from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+    from bellwether.cli.diagnosis.missing_sources import named_vantages
+
     try:
         return named_vantages(LeadershipPolicy.read(policy))
     except InvalidObject:
@@ -80,6 +93,8 @@ def explanation(
     health: BrokerHealth, now: datetime, leases: Mapping[str, Object], vantages: Collection[str] = ()
 ) -> Iterator[str]:
     """Text, line by line. ``leases`` are those of the policy's probers, by name, ``vantages`` those that it names."""
+    from bellwether.cli.diagnosis.missing_sources import missing_sources, start_sources
+
     status, verdict = health.status, health.status.verdict
     name = f"Broker {health.spec.broker_id} of policy {health.metadata.namespace}/{health.spec.policy_ref.name}"
     if verdict is None:
@@ -146,6 +161,8 @@ def _evidence(
     health: BrokerHealth, verdict: BrokerVerdict, now: datetime, leases: Mapping[str, Object]
 ) -> Iterator[str]:
     """Signals as they were judged, with the age of the last report of each source."""
+    from bellwether.api.v1alpha1.broker_health import EvidenceItem
+
     reported = {(e.type, e.source): e for e in health.status.signals}
     rows = [_row(item, reported.get((item.type, item.source)), now, leases) for item in verdict.evidence]
     if not rows and reported:
@@ -162,6 +179,8 @@ def _evidence(
 
 
 def _row(item: EvidenceItem, entry: SignalEntry | None, now: datetime, leases: Mapping[str, Object]) -> tuple[str, ...]:
+    from bellwether.cli.diagnosis.policy_view import STALE_SECONDS, renewed
+
     at = renewed(entry, leases) if entry is not None else None
     reading = f"({item.reading})" if item.ignored_reason else f"{item.reading}"
     # Not judged, as of a broker that is down, or judged by an operator that is gone since.

@@ -11,15 +11,12 @@ from datetime import UTC, datetime
 
 import click
 
-from bellwether.adapters import audit_codec
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
-from bellwether.cli import moments
-from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli import completion, moments
 from bellwether.cli.durations import duration
-from bellwether.cli.kubernetes_target import connect_policy
+from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
 from bellwether.cli.leadership.broker_lookup import find_policy
-from bellwether.cli.output import print_document
+from bellwether.cli.output import OUTPUT, print_document
 from bellwether.core.model.quarantine_order import QuarantineChange
 from bellwether.core.reporting.audit import AuditEntry, BrokerChange, MoveSummary
 from bellwether.ports.errors import BellwetherError
@@ -40,8 +37,24 @@ def moment(text: str, now: datetime) -> datetime:
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
+@click.command()
+@policy_options
+@click.option("--since", "after", metavar="TIME", help="Only entries since this time, or of the last 2h, 7d, ...")
+@click.option(
+    "--broker", type=click.IntRange(0), shell_complete=completion.brokers, help="Only entries that concern this broker."
+)
+@OUTPUT
 def history(target: Target, after: str | None, broker: int | None, output: str) -> None:
-    """Print the audit log of POLICY, the oldest entry first."""
+    """List leader moves and quarantines, with the reason.
+
+    Reads the audit log; the oldest entry comes first. A demotion or promotion is shown with its evidence or the
+    override that caused it; moves are shown as a summary with a digest and sample partitions; the start and end of a
+    quarantine with the reason. Leaders that Kafka moves by itself, as when a broker stops, and moves by other tools are
+    not recorded. The audit log remains when the policy is deleted.
+    """
+    from bellwether.adapters import audit_codec
+    from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
+
     clock = SystemClock()
     since = moment(after, clock.now()) if after is not None else None
     try:

@@ -7,30 +7,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import KubernetesClient
-from bellwether.api.v1alpha1.broker_health import BrokerHealth
-from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.api.v1alpha1.status.policy_status import Mode
-from bellwether.api.v1alpha1.status.status_conditions import condition, true_condition
-from bellwether.cli.commands.kubernetes_options import Target
-from bellwether.cli.diagnosis import policy_list
-from bellwether.cli.diagnosis.client_impact import impact
 from bellwether.cli.diagnosis.explain import facts
-from bellwether.cli.diagnosis.policy_view import PolicyView, Prober, read
 from bellwether.cli.diagnosis.remedies import DOCS, runbook, typed
-from bellwether.cli.kubernetes_target import ANSWER_SECONDS, connect, connect_policy
+from bellwether.cli.kubernetes_target import ANSWER_SECONDS, Target, connect, connect_policy, policy_options
 from bellwether.cli.moments import age, ago, since
-from bellwether.cli.output import print_document
+from bellwether.cli.output import OUTPUT, print_document
 from bellwether.cli.text_table import printed, rows_of
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import BellwetherError, Transient
+
+if TYPE_CHECKING:
+    from bellwether.api.v1alpha1.broker_health import BrokerHealth
+    from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+    from bellwether.cli.diagnosis.policy_view import PolicyView, Prober
 
 WATCH_SECONDS = 2.0
 BROKERS_SHOWN = 30
@@ -38,8 +35,27 @@ TOPICS_SHOWN = 5
 NAMED = 5
 
 
+@click.command()
+@policy_options
+@click.option("--all-namespaces", "-A", "everywhere", is_flag=True, help="One line for each policy of all namespaces.")
+@click.option(
+    "--lease-namespace",
+    envvar="POD_NAMESPACE",
+    help="Namespace of the operator's Leases.  [default: that of the operator that reconciled last]",
+)
+@click.option("--watch", "-w", is_flag=True, help="Refresh every two seconds until interrupted.")
+@OUTPUT
 def status(target: Target, everywhere: bool, lease_namespace: str | None, watch: bool, output: str) -> None:
-    """Show the status of a policy, or one line for each policy of all namespaces."""
+    """Show what is wrong with a policy, and the remedy.
+
+    Shows the brokers with verdict, reason, since when and leaders; what is blocked and why; partitions at risk; the
+    operator and the probers with the age of their reports; the rebalance; and for each thing that is wrong what to do
+    and the page of the runbook. It reads the Kubernetes API only.
+
+    The exit status is 0 if the status could be read, whatever it says.
+    """
+    from bellwether.cli.diagnosis import policy_list
+
     if watch and (output != "table" or everywhere):
         raise click.UsageError("--watch shows one policy on a terminal: leave out --output and --all-namespaces")
     if everywhere and (target.policy or target.namespace):
@@ -69,6 +85,8 @@ def status(target: Target, everywhere: bool, lease_namespace: str | None, watch:
 
 
 def _list(policies: list[LeadershipPolicy], output: str) -> None:
+    from bellwether.cli.diagnosis import policy_list
+
     if output != "table":
         entries = [
             {"policy": f"{one.metadata.namespace}/{one.metadata.name}", "status": one.status.body()} for one in policies
@@ -81,11 +99,15 @@ def _list(policies: list[LeadershipPolicy], output: str) -> None:
 
 
 def _look(api: KubernetesClient, namespace: str, name: str, lease_namespace: str | None) -> PolicyView:
+    from bellwether.cli.diagnosis.policy_view import read
+
     return read(api, namespace, name, lease_namespace, SystemClock().now())
 
 
 def document(view: PolicyView) -> dict[str, Any]:
     """JSON document: the status of the policy and its brokers, the probers, and what to do."""
+    from bellwether.cli.diagnosis.client_impact import impact
+
     metadata = view.policy.metadata
     return {
         "policy": f"{metadata.namespace}/{metadata.name}",
@@ -112,6 +134,8 @@ def document(view: PolicyView) -> dict[str, Any]:
 
 def screen(view: PolicyView) -> Iterator[str]:
     """Text, line by line."""
+    from bellwether.cli.diagnosis.client_impact import impact
+
     metadata, status, ready = view.policy.metadata, view.policy.status, view.ready
     name = f"Policy {metadata.namespace}/{metadata.name}"
     if ready is None:
@@ -162,6 +186,8 @@ def _brokers(view: PolicyView) -> Iterator[str]:
 
 
 def _row(health: BrokerHealth, view: PolicyView) -> tuple[str, ...]:
+    from bellwether.api.v1alpha1.status.status_conditions import condition
+
     verdict, demoted = health.status.verdict, condition(health.status.conditions, "Demoted")
     why = "" if demoted is None else {"True": "yes", "False": "no"}.get(str(demoted.status), "unknown")
     if demoted is not None and demoted.reason != "UpToDate":
@@ -177,6 +203,8 @@ def _row(health: BrokerHealth, view: PolicyView) -> tuple[str, ...]:
 
 
 def _well(health: BrokerHealth) -> bool:
+    from bellwether.api.v1alpha1.status.status_conditions import condition
+
     demoted = condition(health.status.conditions, "Demoted")
     verdict = health.status.verdict
     return (
@@ -201,6 +229,9 @@ def _topics(view: PolicyView) -> Iterator[str]:
 
 
 def _partitions(view: PolicyView) -> Iterator[str]:
+    from bellwether.api.v1alpha1.status.policy_status import Mode
+    from bellwether.api.v1alpha1.status.status_conditions import true_condition
+
     status = view.policy.status
     at_risk = status.partitions_at_risk
     for risk in at_risk.classes if at_risk is not None else ():

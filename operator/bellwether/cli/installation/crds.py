@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import click
 
-from bellwether.api.v1alpha1.schema.crd_manifests import manifests
 
-
+@click.command()
 def crds() -> None:
-    """Print the custom resource definitions of this version as YAML."""
+    """Print the custom resource definitions (CRDs) as YAML.
+
+    Install or upgrade them with: bellwether crds | kubectl apply --server-side -f -
+    """
+    from bellwether.api.v1alpha1.schema.crd_manifests import manifests
+
     click.echo(manifests(), nl=False)

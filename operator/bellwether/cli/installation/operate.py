@@ -8,45 +8,78 @@ import socket
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import kopf
-import structlog
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kafka.connection.broker_pool import Limits
 from bellwether.adapters.kubernetes.api_client import POLICIES, connect
-from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
-from bellwether.api.config.load_config import LoadConfig
-from bellwether.cli.installation import preflight
-from bellwether.controllers.cluster_connection import Connector, LeaseTimes
-from bellwether.controllers.crd_watch import Watches
-from bellwether.controllers.deletion.baseline_export import BaselineExports
-from bellwether.controllers.deletion.finalizer import PolicyFinalizer
-from bellwether.controllers.lease_watch import LeaseWatch
-from bellwether.controllers.policy_controller import PolicyController
-from bellwether.controllers.policy_manager import PolicyManager, register
-from bellwether.controllers.policy_quota import PolicyQuota
-from bellwether.controllers.readiness import Readiness
-from bellwether.controllers.rebalance_backend import rebalance_backend
-from bellwether.controllers.rebalance_controller import RebalanceController
-from bellwether.controllers.reporting.status_reporter import StatusReporter
+from bellwether.cli.process_options import LOG_FORMAT, LOG_LEVEL, METADATA_LIMIT
+from bellwether.controllers.policy_quota import PER_NAMESPACE, PolicyQuota
 from bellwether.controllers.requeue import Requeue
-from bellwether.controllers.waiting_policies import WaitingPolicies
 from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.lifecycle import RebalanceRun
 from bellwether.gc_tuning import collect_seldom
 from bellwether.jitter import jittered
 from bellwether.ports.errors import BellwetherError
-from bellwether.telemetry import logs
-from bellwether.telemetry.health_server import Health, HealthServer
-from bellwether.telemetry.heartbeat import Heartbeat
-from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
+from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
 
-log = structlog.get_logger(__name__)
+if TYPE_CHECKING:
+    from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
+    from bellwether.controllers.cluster_connection import Connector
+    from bellwether.controllers.policy_controller import PolicyController
+    from bellwether.controllers.rebalance_controller import RebalanceController
+    from bellwether.telemetry import logs
+
+# A read of metadata may take longer, depending on --metadata-limit: the command checks that.
+SHORTEST_BOUND_SECONDS = 10.0
 
 
+@click.command()
+@click.option(
+    "--namespace", "-n", "namespaces", multiple=True, help="Watch only this namespace; repeatable.  [default: all]"
+)
+@click.option(
+    "--lease-namespace",
+    envvar="POD_NAMESPACE",
+    default="default",
+    show_default=True,
+    help="Namespace of the Leases of Kafka clusters; the same for all operators of a Kubernetes cluster.",
+)
+@click.option(
+    "--labelled-secrets/--all-secrets",
+    default=False,
+    show_default=True,
+    help="Let policies name only Secrets with the label bellwether.dev/purpose=kafka; for an operator whose permissions"
+    " cover every Secret.",
+)
+@click.option("--lease-duration", default=10, show_default=True, help="Duration of a Lease, in seconds.")
+@click.option("--lease-renew", default=2.0, show_default=True, help="Renewal interval of a Lease, in seconds.")
+@click.option("--metrics-port", default=9464, show_default=True, help="Port of /metrics; 0: off.")
+@click.option("--health-port", default=8080, show_default=True, help="Port of /healthz and /readyz; 0: off.")
+@click.option(
+    "--stuck-after",
+    type=click.FloatRange(SHORTEST_BOUND_SECONDS),
+    default=STUCK_SECONDS,
+    show_default=True,
+    help="Report a thread as stuck, and 503 at /healthz, after this many seconds without progress.",
+)
+@click.option(
+    "--max-policies-per-namespace",
+    "max_policies",
+    type=click.IntRange(0),
+    default=PER_NAMESPACE,
+    show_default=True,
+    help="Reconcile at most this many policies of a namespace, the oldest ones; 0: all.",
+)
+@click.option(
+    "--load-config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="YAML file with the stores and job profiles of load rebalancing.  [default: none, no policy rebalances]",
+)
+@METADATA_LIMIT
+@LOG_FORMAT
+@LOG_LEVEL
 def operator(
     namespaces: tuple[str, ...],
     lease_namespace: str,
@@ -62,7 +95,34 @@ def operator(
     log_format: logs.Format,
     log_level: str,
 ) -> None:
-    """Run the operator."""
+    """Run the operator: reconcile LeadershipPolicies.
+
+    Moves leaders away from sick brokers and restores them after recovery. Connects to the Kubernetes API with
+    KUBECONFIG or the pod's ServiceAccount. Several replicas may run: for each Kafka cluster one of them holds the Lease
+    and acts, the others are on standby.
+    """
+    import kopf
+    import structlog
+
+    from bellwether.adapters.kafka.connection.broker_pool import Limits
+    from bellwether.api.config.load_config import LoadConfig
+    from bellwether.cli.installation import preflight
+    from bellwether.controllers.cluster_connection import Connector, LeaseTimes
+    from bellwether.controllers.crd_watch import Watches
+    from bellwether.controllers.deletion.baseline_export import BaselineExports
+    from bellwether.controllers.deletion.finalizer import PolicyFinalizer
+    from bellwether.controllers.lease_watch import LeaseWatch
+    from bellwether.controllers.policy_controller import PolicyController
+    from bellwether.controllers.policy_manager import PolicyManager, register
+    from bellwether.controllers.readiness import Readiness
+    from bellwether.controllers.rebalance_backend import rebalance_backend
+    from bellwether.controllers.rebalance_controller import RebalanceController
+    from bellwether.controllers.reporting.status_reporter import StatusReporter
+    from bellwether.controllers.waiting_policies import WaitingPolicies
+    from bellwether.telemetry import logs
+    from bellwether.telemetry.health_server import Health, HealthServer
+    from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
+
     limits = Limits(metadata_bytes=metadata_mebibytes << 20)
     if lease_renew * 3 > lease_duration:
         raise click.UsageError(
@@ -146,5 +206,7 @@ def operator(
         thread.start()
     preflight.log_missing_permissions(api, namespaces, lease_namespace)
     named = {"stores": sorted(config.stores), "profiles": sorted(config.profiles)}
-    log.info("operator_started", namespaces=list(namespaces) or "all", pid=os.getpid(), **named)
+    structlog.get_logger(__name__).info(
+        "operator_started", namespaces=list(namespaces) or "all", pid=os.getpid(), **named
+    )
     watches.run()

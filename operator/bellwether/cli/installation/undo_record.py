@@ -10,15 +10,28 @@ from typing import Any
 import click
 
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
-from bellwether.cli.commands.kubernetes_options import Target
-from bellwether.cli.kubernetes_target import connect_policy
-from bellwether.cli.output import print_document
+from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
+from bellwether.cli.output import OUTPUT, print_document
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.ports.errors import BellwetherError
 
 
+@click.group("undo-record")
+def undo_record() -> None:
+    """Show, export or import the undo record of a policy.
+
+    The undo record stores the replica order that each partition had before Bellwether changed it (the baseline).
+    """
+
+
+@undo_record.command()
+@policy_options
+@OUTPUT
 def show(target: Target, output: str) -> None:
-    """Show demoted brokers, displaced partitions and the progress of the last load plan."""
+    """Show demoted brokers and the number of displaced partitions.
+
+    Also shows the progress of the last load plan.
+    """
     try:
         api, namespace, policy = connect_policy(target)
         found = ConfigMapRecords(api, namespace, policy).read()
@@ -46,6 +59,45 @@ def show(target: Target, output: str) -> None:
         plan = found.application
         text = plan.message if plan.ended is not None else f"{plan.taken_up} of {plan.moves} partitions applied"
         click.echo(f"load plan {plan.digest}: {plan.ended or 'being applied'}: {text}")
+
+
+@undo_record.command()
+@policy_options
+@click.option(
+    "--output-file", type=click.Path(dir_okay=False, path_type=Path), help="File to write.  [default: standard output]"
+)
+def export(target: Target, output_file: Path | None) -> None:
+    """Export the undo record as one JSON document."""
+    try:
+        api, namespace, policy = connect_policy(target)
+        document = ConfigMapRecords(api, namespace, policy).export()
+    except BellwetherError as error:
+        raise click.ClickException(str(error)) from None
+    if output_file is None:
+        sys.stdout.buffer.write(document)
+    else:
+        output_file.write_bytes(document)
+        click.echo(f"written to {output_file}")
+
+
+@undo_record.command("import")
+@policy_options
+@click.argument("document", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+def import_(target: Target, document: Path) -> None:
+    """Import an exported DOCUMENT into an empty undo record.
+
+    The operator reads it in its next reconcile, and then restores the partitions in it or keeps them displaced. A
+    rejected document changes nothing.
+    """
+    try:
+        api, namespace, policy = connect_policy(target)
+        records, data = ConfigMapRecords(api, namespace, policy), document.read_bytes()
+        # Check first: taking over fences the running operator, which a rejected document must not do.
+        records.take_over(records.check_import(data).cluster_id)
+        imported = records.import_record(data)
+    except BellwetherError as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(f"imported: {len(imported.entries)} partitions, demoted brokers {sorted(imported.demoted)}")
 
 
 def _summary(found: UndoRecord) -> dict[str, Any]:
@@ -79,30 +131,3 @@ def _summary(found: UndoRecord) -> dict[str, Any]:
             "message": plan.message,
         },
     }
-
-
-def export(target: Target, output_file: Path | None) -> None:
-    """Export the undo record as one JSON document."""
-    try:
-        api, namespace, policy = connect_policy(target)
-        document = ConfigMapRecords(api, namespace, policy).export()
-    except BellwetherError as error:
-        raise click.ClickException(str(error)) from None
-    if output_file is None:
-        sys.stdout.buffer.write(document)
-    else:
-        output_file.write_bytes(document)
-        click.echo(f"written to {output_file}")
-
-
-def import_(target: Target, document: Path) -> None:
-    """Import an exported DOCUMENT into the policy's empty undo record."""
-    try:
-        api, namespace, policy = connect_policy(target)
-        records, data = ConfigMapRecords(api, namespace, policy), document.read_bytes()
-        # Check first: taking over fences the running operator, which a rejected document must not do.
-        records.take_over(records.check_import(data).cluster_id)
-        imported = records.import_record(data)
-    except BellwetherError as error:
-        raise click.ClickException(str(error)) from None
-    click.echo(f"imported: {len(imported.entries)} partitions, demoted brokers {sorted(imported.demoted)}")

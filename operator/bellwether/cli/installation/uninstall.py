@@ -20,24 +20,54 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES, KubernetesClient, NotFound, Object
 from bellwether.adapters.kubernetes.objects.undo_record_store import FINALIZER as RECORD_FINALIZER
 from bellwether.adapters.kubernetes.objects.undo_record_store import PART_LABEL, ConfigMapRecords
-from bellwether.cli.commands.kubernetes_options import Target
-from bellwether.cli.kubernetes_target import connect
-from bellwether.controllers.deletion.baseline_export import POLICY_ANNOTATION, BaselineExports
-from bellwether.controllers.deletion.finalizer import FINALIZER, PolicyFinalizer
+from bellwether.cli.kubernetes_target import Target, clusterwide, connect
 from bellwether.controllers.deletion.uninstall_request import UNINSTALL, UninstallRequest
 from bellwether.core.model.undo_record import EntryState
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Terminal, Transient
-from bellwether.telemetry import logs
 
 _POLL_SECONDS = 1.0
+
 # After the time limit the operator still finishes: one Kafka request, the export, the status.
 _LAST_SECONDS = 15.0
 _HEADER = "bellwether-undo-"
-
 Named = tuple[str, str]
 
 
+@click.command()
+@click.option(
+    "--namespace",
+    "-n",
+    "namespaces",
+    multiple=True,
+    help="Only policies in this namespace; repeatable.  [default: all]",
+)
+@clusterwide
+@click.option(
+    "--mode",
+    type=click.Choice(["restore", "export"]),
+    default="restore",
+    show_default=True,
+    help="restore: restore replica orders, and export those of brokers that are still sick. export: change no"
+    " order, and export all.",
+)
+@click.option(
+    "--timeout",
+    "timeout_seconds",
+    type=click.IntRange(0, 86400),
+    default=120,
+    show_default=True,
+    help="Time limit of the operator's part, in seconds; then the command exports what is left.",
+)
+@click.option(
+    "--export-to",
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="Directory for exported undo records, or - for standard output.  [default: ConfigMaps]",
+)
+@click.option(
+    "--without-operator", is_flag=True, help="Do not wait for an operator: export at once and remove the finalizers."
+)
+@click.option("--dry-run", is_flag=True, help="Show what each policy has displaced, and change nothing.")
 def uninstall(
     target: Target,
     namespaces: tuple[str, ...],
@@ -47,7 +77,14 @@ def uninstall(
     without_operator: bool,
     dry_run: bool,
 ) -> None:
-    """Prepare all policies for the removal of Bellwether."""
+    """Restore or export all replica orders before removal.
+
+    Run it before Bellwether is removed. It requests the restoration from the operator, and exports what the operator
+    has not finished in time. Afterwards no policy and no undo record has a finalizer of Bellwether. The policies are
+    not deleted. The command can be repeated at any time.
+    """
+    from bellwether.telemetry import logs
+
     logs.configure("auto", "warning")
     try:
         api, _ = connect(target)
@@ -103,6 +140,9 @@ class _Uninstall:
 
     def finish(self) -> list[str]:
         """Finish the remaining policies and report the result of each; returns the failures."""
+        from bellwether.controllers.deletion.baseline_export import BaselineExports
+        from bellwether.controllers.deletion.finalizer import PolicyFinalizer
+
         finalizer = PolicyFinalizer(
             self.api, BaselineExports(self.api, hand_over=self._export_record, at_hand=self.export_to is not None)
         )
@@ -124,6 +164,8 @@ class _Uninstall:
 
     def _held(self) -> dict[Named, Object]:
         """Policies and orphaned undo records that still have a finalizer, by namespace and name."""
+        from bellwether.controllers.deletion.finalizer import FINALIZER
+
         known = {_named(body): body for body in self._policies()}
         held = {named: body for named, body in known.items() if FINALIZER in _finalizers(body)}
         headers = {(namespace, object_names.undo_record(name)): (namespace, name) for namespace, name in known}
@@ -151,6 +193,8 @@ class _Uninstall:
 
     def _outcome(self, body: Object) -> str:
         """Result of a policy that the operator has finished."""
+        from bellwether.controllers.deletion.baseline_export import POLICY_ANNOTATION
+
         namespace, name = _named(body)
         kept = [
             m["metadata"]["name"]

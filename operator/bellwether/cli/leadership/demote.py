@@ -1,40 +1,156 @@
-"""``bellwether demote``, ``promote`` and ``release`` through the operator: set or remove overrides, and wait.
+"""``bellwether demote``, ``promote`` and ``release``: move leadership manually, through the operator or without it.
 
-Called without ``--record``. ``cli.offline.manual_demotion`` moves leaders without the operator and imports no
-Kubernetes client, this module imports a Kafka client for dry runs only.
+Through the operator: set or remove overrides, and wait. With ``--record``, ``cli.offline.manual_demotion`` moves the
+leaders; it imports no Kubernetes client, and this module imports a Kafka client for dry runs only.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import KubernetesClient
-from bellwether.cli import durations
-from bellwether.cli.commands import exit_status
-from bellwether.cli.commands.kubernetes_options import Target
-from bellwether.cli.kubernetes_target import connect_policy
+from bellwether.cli import completion, durations, exit_status
+from bellwether.cli.kafka_target import kafka_options
+from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
 from bellwether.cli.leadership import broker_lookup, overrides, wait
 from bellwether.core.signals import Override, OverrideState
+from bellwether.gc_tuning import collect_seldom
 from bellwether.ports.errors import BellwetherError
 
 
+def _brokers(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the brokers: ids, and racks whose brokers are meant."""
+    for option in (
+        click.option(
+            "--rack",
+            "racks",
+            multiple=True,
+            shell_complete=completion.racks,
+            help="All brokers of this rack; repeatable.",
+        ),
+        click.argument(
+            "brokers",
+            metavar="BROKER...",
+            nargs=-1,
+            type=click.IntRange(min=0),
+            shell_complete=completion.brokers,
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def _options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(
+        (
+            _brokers,
+            policy_options,
+            click.option(
+                "--for",
+                "duration",
+                metavar="TIME",
+                help="End the override after 30m, 2h, 1d.  [default: no end]",
+            ),
+            click.option(
+                "--wait",
+                "wait_seconds",
+                default=60,
+                show_default=True,
+                help="Seconds to wait for the operator; 0: do not wait.",
+            ),
+            click.option(
+                "--record",
+                type=click.Path(dir_okay=False, path_type=Path),
+                help="Work without the operator; keep the undo record in this file, which promote needs (--bootstrap).",
+            ),
+            click.option("--reason", default="", help="Reason, recorded in status and in the audit log."),
+            click.option("--dry-run", is_flag=True, help="Show what would move, and change nothing."),
+            kafka_options,
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def _require_brokers(brokers: tuple[int, ...], racks: tuple[str, ...]) -> None:
+    if not (brokers or racks):
+        raise click.UsageError("name at least one broker by its id, or a rack with --rack")
+
+
+def _through_operator(options: dict[str, Any]) -> bool:
+    """Whether the operator does it; --record is then dropped. Raises UsageError for --policy and --record."""
+    _require_brokers(options["brokers"], options["racks"])
+    if options["record"] is not None:
+        if options["target"].policy is not None:
+            raise click.UsageError(
+                "set either --policy NAME (through the operator) or --record FILE (without the operator)"
+            )
+        return False
+    del options["record"]
+    return True
+
+
+@click.command()
+@_options
 def demote(**options: Any) -> None:
-    """Set the override Demoted; the operator moves leadership away from the brokers."""
-    _run(OverrideState.DEMOTED, **options)
+    """Move leadership away from brokers; they keep following.
+
+    Sets an override on each BrokerHealth, and the operator moves the leaders. With --record and --bootstrap the
+    command moves the leaders itself; this also works while the Kubernetes API is unavailable.
+
+    Without the operator (--record) no policy is read: its preferred racks and its limits do not apply. Leaders may
+    move to any rack, and with a record that was exported from a policy, orders that were changed for its preferred
+    racks are restored. A running operator treats the change as a foreign order and may move leaders back: suspend its
+    policy first (spec.suspend), and promote the brokers before you resume it.
+    """
+    if _through_operator(options):
+        _run(OverrideState.DEMOTED, **options)
+    else:
+        collect_seldom()  # what imports create stays; looking for cycles in it takes 50 of 350 ms
+        from bellwether.cli.offline import manual_demotion
+
+        manual_demotion.demote(**options)
 
 
+@click.command()
+@_options
 def promote(**options: Any) -> None:
-    """Set the override Promoted; the operator moves leadership back to the brokers."""
-    _run(OverrideState.PROMOTED, **options)
+    """Move leadership back to brokers.
+
+    Restores every replica order (the baseline). Sets an override Promoted, which also
+    prevents a demotion by signals until it is released or ends (--for). With --record the baselines come from the file.
+
+    Without the operator (--record) no policy is read: the leaders return at once and not in waves, and with a record
+    that was exported from a policy, orders that were changed for its preferred racks are restored, too. Suspend the
+    policy of a running operator first (spec.suspend).
+    """
+    if _through_operator(options):
+        _run(OverrideState.PROMOTED, **options)
+    else:
+        collect_seldom()  # what imports create stays; looking for cycles in it takes 50 of 350 ms
+        from bellwether.cli.offline import manual_demotion
+
+        manual_demotion.promote(**options)
 
 
+@click.command()
+@_brokers
+@policy_options
+@click.option("--wait", "wait_seconds", default=60, show_default=True, help="Seconds to wait; 0: do not wait.")
+@click.option("--dry-run", is_flag=True, help="Show what would move, and change nothing.")
 def release(brokers: tuple[int, ...], racks: tuple[str, ...], target: Target, wait_seconds: int, dry_run: bool) -> None:
-    """Remove the overrides of the brokers."""
+    """Remove the override of brokers.
+
+    Afterwards the signals decide again whether they are demoted.
+    """
+    _require_brokers(brokers, racks)
     try:
         api, namespace, policy = connect_policy(target)
         chosen = broker_lookup.choose_brokers(api, namespace, policy, brokers, racks)
@@ -102,8 +218,8 @@ def _run(
 
 def preview_overrides(target: Target, changed: dict[int, Override | None]) -> None:
     """Print the plan that would follow from these overrides. Raises what reading the policy and its cluster raises."""
-    from bellwether.cli.planning.plan import show_plan  # noqa: PLC0415 - Kafka's client is needed here only
-    from bellwether.cli.planning.preview import policy_inputs  # noqa: PLC0415
+    from bellwether.cli.planning.plan import show_plan
+    from bellwether.cli.planning.preview import policy_inputs
 
     with policy_inputs(target) as inputs:
         show_plan(inputs.preview().with_overrides(changed), "table")

@@ -17,10 +17,8 @@ import click
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import KubernetesClient
-from bellwether.cli import durations
-from bellwether.cli.commands import exit_status
-from bellwether.cli.commands.kubernetes_options import Target
-from bellwether.cli.kubernetes_target import connect_policy
+from bellwether.cli import completion, durations, exit_status
+from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
 from bellwether.cli.leadership import broker_lookup, overrides
 from bellwether.cli.leadership.demote import preview_overrides
 from bellwether.core.reasons import Reason
@@ -57,8 +55,41 @@ class DrainProgress:
         return self.current and self.drained is None and self.demoted is False and not returning
 
 
+@click.command()
+@click.argument("broker", type=click.IntRange(min=0), shell_complete=completion.brokers)
+@policy_options
+@click.option("--end", is_flag=True, help="End the maintenance; the broker leads again once it is healthy.")
+@click.option(
+    "--for",
+    "duration",
+    metavar="TIME",
+    default="30m",
+    show_default=True,
+    help="End the maintenance after 30m, 2h, 1d at the latest.",
+)
+@click.option(
+    "--wait", is_flag=True, help="Wait until it is safe to stop the broker; with --end: until it leads again."
+)
+@click.option("--timeout", metavar="TIME", default="5m", show_default=True, help="Time limit of --wait: 30s, 5m, 1h.")
+@click.option(
+    "--accept-unavailable-writes",
+    is_flag=True,
+    help="Also report the broker as drained if Kafka would refuse acks=all writes without it (min.insync.replicas).",
+)
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Show what would move and whether it would be safe to stop the broker; change nothing.",
+)
+@click.option("--reason", default="", help="Reason, recorded in status and in the audit log.")
 def drain(broker: int, target: Target, **options: Any) -> None:
-    """Move leadership away from BROKER before a restart."""
+    """Move leadership away from BROKER before a restart.
+
+    Starts a maintenance: until it ends (with --end, or after --for) the broker's signals demote no broker. Exit status
+    3, with the reason, if the operator blocks the drain, because partitions would have no leader or refuse acks=all
+    writes without the broker, or if it is not finished in time.
+    `kubectl wait --for=condition=Drained bh/POLICY-BROKER` waits for the same.
+    """
     limit = durations.duration(options["timeout"], "--timeout")
     lasts = durations.duration(options["duration"], "--for")
     if lasts <= timedelta(0):
@@ -70,7 +101,7 @@ def drain(broker: int, target: Target, **options: Any) -> None:
             if options["end"]:
                 preview_overrides(target, {broker: None})
             else:
-                from bellwether.cli.planning.drain_preview import preview_drain  # noqa: PLC0415 - needs Kafka's client
+                from bellwether.cli.planning.drain_preview import preview_drain
 
                 preview_drain(target, _maintenance(broker, lasts, options))
             return

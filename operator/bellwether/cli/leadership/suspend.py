@@ -6,17 +6,57 @@ In: the Kubernetes API. Out: one line for each policy. Every policy is changed b
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import click
 
 from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient, Object
-from bellwether.cli.commands import exit_status
-from bellwether.cli.commands.kubernetes_options import Target
-from bellwether.cli.kubernetes_target import ANSWER_SECONDS, connect, connect_policy
+from bellwether.cli import exit_status
+from bellwether.cli.kubernetes_target import ANSWER_SECONDS, Target, connect, connect_policy, policy_options
 from bellwether.cli.leadership import broker_lookup
 from bellwether.cli.leadership.wait import POLL_SECONDS
 from bellwether.ports.errors import BellwetherError, Terminal
+
+
+def _options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in (
+        click.option("--wait", "wait_seconds", default=10, show_default=True, help="Seconds to wait for the operator."),
+        click.option("--all", "everything", is_flag=True, help="All policies of all namespaces, or of --namespace."),
+        policy_options,
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@_options
+def suspend(**options: Any) -> None:
+    """Stop every move of leaders of a policy, or of all.
+
+    Sets spec.suspend, and waits until the operator has read it: from then on nothing is moved, restored or held.
+    Demoted brokers stay demoted; a broker that is held (spec.quarantine) is released. Brokers are still judged and
+    reported.
+
+    \b
+    Exit status:
+      0  the operator has read it
+      1  a policy could not be changed
+      3  no operator has confirmed it in time
+    """
+    _set_suspended(True, **options)
+
+
+@click.command()
+@_options
+def resume(**options: Any) -> None:
+    """Allow moves of leaders again, of a policy or of all.
+
+    Removes spec.suspend, and waits until the operator has read it. A policy in mode Observe still moves nothing.
+    Exit statuses are those of `bellwether suspend`.
+    """
+    _set_suspended(False, **options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +72,7 @@ class Change:
         return f"policy {self.namespace}/{self.name}"
 
 
-def set_suspended(suspended: bool, *, target: Target, everything: bool, wait_seconds: int) -> None:
+def _set_suspended(suspended: bool, *, target: Target, everything: bool, wait_seconds: int) -> None:
     """Suspend or resume one policy, or all of the target's namespace (all namespaces if it names none)."""
     if everything and target.policy is not None:
         raise click.UsageError(f"--policy {target.policy} excludes --all")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bellwether.cli.commands import exit_status
+from bellwether.cli import exit_status
 from bellwether.cli.kafka_target import connection_from
 from bellwether.cli.offline.early_reader import EarlyReader
 from bellwether.ports.errors import BellwetherError
@@ -50,8 +50,8 @@ def _move(record: Path, options: dict[str, Any], *, demoting: bool) -> None:
         raise click.UsageError(f"--record {record} does not exist: use the file that `bellwether demote` wrote")
 
     reader = EarlyReader(connection, options["brokers"])
-    from bellwether.cli.offline.offline_leadership import run_offline  # noqa: PLC0415 - while the cluster is read
-    from bellwether.core.demotion.decisions import manual_decision  # noqa: PLC0415 - see above
+    from bellwether.cli.offline.offline_leadership import run_offline
+    from bellwether.core.demotion.decisions import manual_decision
 
     def decide_for(brokers: Collection[int]) -> DecisionFunction:
         return manual_decision(demote=brokers, message=reason) if demoting else manual_decision(promote=brokers)
@@ -71,7 +71,7 @@ def _move(record: Path, options: dict[str, Any], *, demoting: bool) -> None:
         if len(moves) > 20:
             click.echo(f"  ... and {len(moves) - 20} more")
     # The table is drawn, and what draws it is imported, after the leaders have moved.
-    from bellwether.cli.offline.leadership_table import show  # noqa: PLC0415 - see above
+    from bellwether.cli.offline.leadership_table import show
 
     show(run)
     if run.report.held or run.report.result.stopped is not None:

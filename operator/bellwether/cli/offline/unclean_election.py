@@ -20,8 +20,6 @@ _PAUSE_SECONDS = 0.25
 
 Say = Callable[[str], None]
 Ask = Callable[[str], str]
-
-
 _UNFINISHED = "REQUEST_TIMED_OUT"
 """Kafka's error for an election that was started and not finished in time."""
 

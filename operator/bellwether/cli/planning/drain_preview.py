@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import click
 
-from bellwether.cli.commands import exit_status
-from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli import exit_status
+from bellwether.cli.kubernetes_target import Target
 from bellwether.cli.planning.plan import show_plan
 from bellwether.cli.planning.preview import PolicyInputs, policy_inputs
 from bellwether.core.demotion.drain_check import StopCheck, stop_check

@@ -9,27 +9,43 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import click
 
-from bellwether.cli.commands import exit_status
-from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli import exit_status
+from bellwether.cli.kubernetes_target import Target, policy_options
 from bellwether.cli.leadership import overrides
-from bellwether.cli.output import print_rows
-from bellwether.cli.planning.preview import PolicyInputs, Preview, policy_inputs
+from bellwether.cli.output import OUTPUT, print_rows
 from bellwether.core.detection.context import Context
 from bellwether.core.planning.plan import Move, Plan
 from bellwether.core.planning.preferred_election import PreferredElectionState, plan_preferred_election
 from bellwether.core.reporting.audit import command_entry
 from bellwether.execute import Execution, execute
 from bellwether.ports.errors import BellwetherError, Terminal
-from bellwether.telemetry import logs
+
+if TYPE_CHECKING:
+    from bellwether.cli.planning.preview import PolicyInputs, Preview
 
 HEAD = ("PARTITION", "LEADER", "PREFERRED")
 
 
+@click.command()
+@policy_options
+@click.option("--topic", "topics", multiple=True, help="Elect leaders of this topic only; repeatable.  [default: all]")
+@click.option("--dry-run", is_flag=True, help="Show the elections, and change nothing.")
+@OUTPUT
 def elect(target: Target, topics: tuple[str, ...], dry_run: bool, output: str) -> None:
-    """Elect the preferred leaders that are healthy."""
+    """Elect preferred leaders now, on healthy brokers only.
+
+    Elects the first replica of each order that does not lead, as the periodic election of the policy does
+    (spec.election): never a broker that is demoted, drained, sick or not in the ISR. Nothing is reordered. The command
+    sends the elections itself, with the policy's addresses and Secrets, and writes them into the policy's audit log if
+    the user may; otherwise it says so. Exit status 3 while the operator has other
+    moves to make, another tool is at work, or an election was refused.
+    """
+    from bellwether.cli.planning.preview import policy_inputs
+
     try:
         with policy_inputs(target) as inputs:
             preview = inputs.preview()
@@ -79,6 +95,8 @@ def _blocker(preview: Preview) -> str | None:
 
 
 def _carry_out(inputs: PolicyInputs, preview: Preview, moves: tuple[Move, ...]) -> Execution:
+    from bellwether.telemetry import logs
+
     context = preview.context
     plan = Plan(moves, decisions=preview.decisions)
     inputs.world.clusters.avoid(context.sick_or_down | set(preview.decisions.demoted))

@@ -17,8 +17,7 @@ from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
 from bellwether.api.v1alpha1.broker_health import BrokerHealth, reported_flaps, reported_hosts, reported_verdicts
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.policy_status import HarmEpisodes
-from bellwether.cli.commands.kubernetes_options import Target
-from bellwether.cli.kubernetes_target import connect_policy
+from bellwether.cli.kubernetes_target import Target, connect_policy
 from bellwether.cli.leadership import broker_lookup
 from bellwether.cli.planning.open_policy import open_policy
 from bellwether.core.demotion.decisions import Decisions, decide

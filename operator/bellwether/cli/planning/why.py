@@ -8,26 +8,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.diagnosis.remedies import remedy
+from bellwether.cli.kubernetes_target import Target, policy_options
 from bellwether.cli.moments import since
-from bellwether.cli.output import print_document
-from bellwether.cli.planning.preview import Preview, policy_inputs
+from bellwether.cli.output import OUTPUT, print_document
 from bellwether.cli.text_table import rows_of
 from bellwether.core.model.cluster import Partition
 from bellwether.core.model.undo_record import Cause
 from bellwether.core.reasons import Reason
 from bellwether.ports.errors import BellwetherError, Terminal
 
+if TYPE_CHECKING:
+    from bellwether.cli.planning.preview import Preview
+
 _OUT_OF_SCOPE = "spec.scope leaves this topic alone, so demotion, racks, elections and load plans do not move it"
 
 
+@click.command()
+@click.argument("partition", metavar="TOPIC/PARTITION")
+@policy_options
+@OUTPUT
 def why(partition: str, target: Target, output: str) -> None:
-    """Explain the leader of a partition."""
+    """Explain why a broker leads TOPIC/PARTITION.
+
+    Shows for each replica whether it may lead and why not, whether the order is the partition's own or was changed, and
+    what the operator would do now. Plans as `bellwether plan` does, and moves nothing.
+    """
+    from bellwether.cli.planning.preview import policy_inputs
+
     topic, slash, number = partition.rpartition("/")
     if not (slash and topic and number.isdecimal()):
         raise click.UsageError(f"{partition!r} is not TOPIC/PARTITION: use a value such as orders/0")

@@ -9,29 +9,27 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient
-from bellwether.api.v1alpha1.broker_health import BrokerHealth
-from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.cli.commands import exit_status
-from bellwether.cli.commands.kubernetes_options import Target
+from bellwether.cli import exit_status
 from bellwether.cli.durations import duration
-from bellwether.cli.kubernetes_target import connect
-from bellwether.cli.output import print_document
+from bellwether.cli.kubernetes_target import Target, connect, namespaced
+from bellwether.cli.output import OUTPUT, print_document
 from bellwether.cli.policies.lint import check_files, read_all
-from bellwether.cli.policies.lint_output import as_table
-from bellwether.cli.policies.live_situation import live_situation
-from bellwether.cli.policies.object_checks import ERROR
 from bellwether.cli.text_table import rows_of
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.loads import Loads
 from bellwether.core.signals import Override
 from bellwether.ports.errors import BellwetherError
-from bellwether.simulation.forecast import Forecast, NoReport, Situation, forecast
+
+if TYPE_CHECKING:
+    from bellwether.api.v1alpha1.broker_health import BrokerHealth
+    from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+    from bellwether.simulation.forecast import Forecast, Situation
 
 SHOWN_CHANGES = 20
 
@@ -57,8 +55,47 @@ class PolicyDiff:
         return _result(self.current) != _result(self.changed)
 
 
+@click.command()
+@click.option(
+    "--filename",
+    "-f",
+    "files",
+    multiple=True,
+    required=True,
+    metavar="FILE",
+    help="File or folder with policies, or - for the standard input; repeatable.",
+)
+@namespaced
+@click.option(
+    "--for",
+    "duration_text",
+    metavar="TIME",
+    default="10m",
+    show_default=True,
+    help="Time to look ahead, such as 90s, 10m, 1h.",
+)
+@click.option(
+    "--store", metavar="URI", help="The policy's store of load plans: adds the load of each broker, and limits by load."
+)
+@OUTPUT
 def diff(files: tuple[str, ...], target: Target, duration_text: str, store: str | None, output: str) -> None:
-    """Show what the policies in the files would do. Exit status 4 if that differs from the current policies."""
+    """Show what policies in files would do to the cluster.
+
+    Run it before the files are applied. For each LeadershipPolicy in them: which settings change, which brokers would
+    be demoted and which leaders would move, with the current policy and with the changed one. Overrides of
+    BrokerHealths in the files are included.
+    It reads metadata, signals, status and undo record with the rights of the user, and runs the operator's reconcile
+    on a copy in memory: nothing is written. The signals are assumed to stay as they are. Quarantine, the execution of
+    load plans, and Kafka's own leader balancing are not part of the forecast.
+
+    \b
+    Exit status:
+      0  no other demotions or moves than with the current policies
+      1  the files have errors, or a cluster could not be read
+      4  other demotions or moves
+    """
+    from bellwether.simulation.forecast import NoReport
+
     seconds = duration(duration_text, "--for").total_seconds()
     policies, healths = _read(files)
     try:
@@ -78,6 +115,9 @@ def diff(files: tuple[str, ...], target: Target, duration_text: str, store: str 
 
 def _read(files: Sequence[str]) -> tuple[list[LeadershipPolicy], list[BrokerHealth]]:
     """The policies and overrides of the files, which must be free of errors."""
+    from bellwether.cli.policies.lint_output import as_table
+    from bellwether.cli.policies.object_checks import ERROR
+
     texts, problems = read_all(files)
     checked = check_files(texts)
     errors = [p for p in (*problems, *checked.problems) if p.severity == ERROR]
@@ -96,6 +136,10 @@ def _of(
     seconds: float,
     store: str | None,
 ) -> PolicyDiff:
+    from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+    from bellwether.cli.policies.live_situation import live_situation
+    from bellwether.simulation.forecast import forecast
+
     written = "namespace" in policy.metadata.model_fields_set
     namespace, name = policy.metadata.namespace if written else default_namespace, policy.metadata.name
     body = api.find(POLICIES, namespace, name)

@@ -6,27 +6,17 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from bellwether.api.v1alpha1.base_model import API_VERSION
-from bellwether.api.v1alpha1.broker_health import BrokerHealth
-from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.cli.commands import exit_status
-from bellwether.cli.policies.file_set_checks import FoundPolicy, check_together
-from bellwether.cli.policies.gitops_files import chart_values, is_patch, unchecked
-from bellwether.cli.policies.lint_output import FORMATS
-from bellwether.cli.policies.object_checks import ERROR, NOTE, FoundObject, Problem, check_object, is_ours
-from bellwether.cli.policies.yaml_documents import (
-    Document,
-    Position,
-    YamlProblem,
-    content_of,
-    documents_of,
-    read_bounded,
-    text_of,
-)
+from bellwether.cli import exit_status
+
+if TYPE_CHECKING:
+    from bellwether.api.v1alpha1.broker_health import BrokerHealth
+    from bellwether.cli.policies.file_set_checks import FoundPolicy
+    from bellwether.cli.policies.object_checks import FoundObject, Problem
+    from bellwether.cli.policies.yaml_documents import Document
 
 SUFFIXES = (".yaml", ".yml", ".json")
 FILE_LIMIT = 5000
@@ -35,8 +25,40 @@ _ENTRY = frozenset({"name", "namespace", "labels", "annotations", "spec"})
 """Fields of an entry of the chart's value ``policies``."""
 
 
+@click.command()
+@click.argument("files", nargs=-1, required=True)
+@click.option(
+    "--cluster",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Description of the cluster (as for `bellwether simulate`): racks that no broker is in are errors.",
+)
+@click.option("--strict", is_flag=True, help="Exit with status 4 for warnings, too.")
+@click.option(
+    "--output",
+    "-o",
+    type=click.Choice(["table", "json", "sarif", "junit"]),
+    default="table",
+    show_default=True,
+    help="Output format; sarif and junit are for CI.",
+)
 def lint(files: tuple[str, ...], cluster: Path | None, strict: bool, output: str) -> None:
-    """Check the files and print what is wrong with them. Exit status 4 if there are errors."""
+    """Check policy FILES without a cluster.
+
+    FILES are YAML or JSON files, folders, or - for the standard input. Each LeadershipPolicy and BrokerHealth is judged
+    as the API server would judge it, with line and column. Then the files are judged together: two policies for one
+    cluster; vantages without probers, if there are Deployments of probers or values of the chart among the files;
+    Secrets that are missing, lack the purpose label or are not in rbac.secretNames, if there are Secrets or values
+    among them. Policies in values of the chart are checked, too; other objects are ignored.
+
+    \b
+    Exit status:
+      0  no errors
+      1  --cluster is no cluster description
+      4  errors, or with --strict warnings
+    """
+    from bellwether.cli.policies.lint_output import FORMATS
+    from bellwether.cli.policies.object_checks import ERROR, NOTE
+
     contents, problems = read_all(files)
     problems += check_files(contents, _racks(cluster) if cluster is not None else None).problems
     problems.sort(key=lambda p: (p.file, p.at, p.severity))
@@ -49,6 +71,9 @@ def lint(files: tuple[str, ...], cluster: Path | None, strict: bool, output: str
 
 def read_all(files: Iterable[str]) -> tuple[list[tuple[str, str]], list[Problem]]:
     """Names and texts of the files, those of folders included, and of files that cannot be read why."""
+    from bellwether.cli.policies.object_checks import ERROR, Problem
+    from bellwether.cli.policies.yaml_documents import Position, YamlProblem, content_of, read_bounded, text_of
+
     texts: list[tuple[str, str]] = []
     problems = []
     for name, error in _expanded(files):
@@ -94,6 +119,13 @@ class CheckedFiles:
 
 def check_files(texts: Iterable[tuple[str, str]], racks: frozenset[str] | None = None) -> CheckedFiles:
     """Check files, given by name and text, alone and together."""
+    from bellwether.api.v1alpha1.broker_health import BrokerHealth
+    from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+    from bellwether.cli.policies.file_set_checks import FoundPolicy, check_together
+    from bellwether.cli.policies.gitops_files import is_patch, unchecked
+    from bellwether.cli.policies.object_checks import ERROR, NOTE, Problem, check_object, is_ours
+    from bellwether.cli.policies.yaml_documents import Position, YamlProblem, documents_of
+
     checked = CheckedFiles()
     others: list[FoundObject] = []
     for name, text in texts:
@@ -121,6 +153,10 @@ def check_files(texts: Iterable[tuple[str, str]], racks: frozenset[str] | None =
 
 def _objects(name: str, document: Document) -> Iterator[FoundObject]:
     """The objects of a document: itself, the items of a List, values of the chart inside, and their policies."""
+    from bellwether.cli.policies.gitops_files import chart_values
+    from bellwether.cli.policies.object_checks import FoundObject
+    from bellwether.cli.policies.yaml_documents import YamlProblem
+
     value = document.value
     if isinstance(value, list):
         return  # another tool's file
@@ -143,12 +179,16 @@ def _objects(name: str, document: Document) -> Iterator[FoundObject]:
 
 def _of_values(entry: Mapping[str, Any]) -> dict[str, Any]:
     """The policy that the chart makes of an entry of its value ``policies``."""
+    from bellwether.api.v1alpha1.base_model import API_VERSION
+
     metadata = {key: entry[key] for key in sorted(_ENTRY - {"spec"}) if entry.get(key)}
     head = {"apiVersion": API_VERSION, "kind": "LeadershipPolicy", "metadata": metadata}
     return {**head, "spec": entry["spec"]}
 
 
 def _duplicates(found: FoundObject) -> Iterator[Problem]:
+    from bellwether.cli.policies.object_checks import ERROR, Problem
+
     depth = len(found.prefix)
     for place, at in found.document.duplicates:
         if place[:depth] == found.prefix:
@@ -158,7 +198,8 @@ def _duplicates(found: FoundObject) -> Iterator[Problem]:
 
 def _racks(cluster: Path) -> frozenset[str]:
     """The racks of a cluster description. Raises ClickException if it is none."""
-    from bellwether.simulation.cluster_description import description_of  # noqa: PLC0415 - needed with --cluster only
+    from bellwether.cli.policies.yaml_documents import YamlProblem, content_of, documents_of, text_of
+    from bellwether.simulation.cluster_description import description_of
 
     try:
         values = [document.value for document in documents_of(text_of(content_of(cluster)))]

@@ -63,8 +63,8 @@ def live_situation(
 
 def _loads(store: str, policy: LeadershipPolicy, namespace: str, cluster_id: str) -> Loads | None:
     """The newest measured loads in the policy's store; None if there are none."""
-    from bellwether.adapters.store.filesystems import Store  # noqa: PLC0415 - needs the extra `load`
-    from bellwether.adapters.store.plans.plan_store import FilePlanStore  # noqa: PLC0415
+    from bellwether.adapters.store.filesystems import Store
+    from bellwether.adapters.store.plans.plan_store import FilePlanStore
 
     rebalance = policy.policy().rebalance
     if rebalance is None:

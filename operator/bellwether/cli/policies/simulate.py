@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.cli.output import print_document
+from bellwether.cli.output import OUTPUT, print_document
 from bellwether.cli.policies.lint import check_files
-from bellwether.cli.policies.lint_output import as_table
-from bellwether.cli.policies.object_checks import ERROR
-from bellwether.cli.policies.yaml_documents import YamlProblem, content_of, documents_of, text_of
 from bellwether.cli.text_table import rows_of
 from bellwether.core.settings.policy import Policy
 from bellwether.pages.simulation_page import simulation_page
 from bellwether.ports.errors import BellwetherError
-from bellwether.recording.replay_settings import policy_of
 from bellwether.recording.trace_files import TraceReader
 from bellwether.recording.traces.cluster_section import read_cluster
 from bellwether.recording.traces.merge_patch import patched
@@ -27,16 +22,36 @@ from bellwether.simulation.cluster_description import description_of
 from bellwether.simulation.fault_script import script_of
 from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.replayed_cluster import ReplayedCluster
-from bellwether.simulation.simulation import Simulation
-from bellwether.simulation.simulation import simulate as run_script
+
+if TYPE_CHECKING:
+    from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+    from bellwether.simulation.simulation import Simulation
 
 T = TypeVar("T")
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
+@click.command()
+@click.argument("script", type=_FILE)
+@click.option("--cluster", type=_FILE, help="Description of the cluster: brokers with racks, topics (YAML).")
+@click.option("--trace", type=_FILE, help="Take the cluster, and without --policy the settings, from a recorded trace.")
+@click.option("--policy", "policy_file", type=_FILE, help="File with the LeadershipPolicy (YAML).")
+@click.option(
+    "--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Write a page with a picture to this file."
+)
+@OUTPUT
 def simulate(
     script: Path, cluster: Path | None, trace: Path | None, policy_file: Path | None, page: Path | None, output: str
 ) -> None:
-    """Run the script and print what happens."""
+    """Simulate the faults of SCRIPT on a cluster in memory.
+
+    Shows second by second what the operator would do with the policy: verdicts, demotions, moves of leaders and their
+    return. It is the operator's own reconcile with a virtual clock; it contacts no cluster and takes seconds for hours.
+    At the start every prober reports that all brokers are reachable and all disks are fast.
+    """
+    from bellwether.cli.policies.yaml_documents import YamlProblem
+    from bellwether.simulation.simulation import simulate as run_script
+
     try:
         site, policy = _subject(cluster, trace, policy_file)
         done = run_script(site, policy, _value(script, script_of))
@@ -75,6 +90,8 @@ def _subject(cluster: Path | None, trace: Path | None, policy_file: Path | None)
 
 def _value(path: Path, read: Callable[[Any], T]) -> T:
     """What a YAML file with one document describes. Raises ValueError with the file's name."""
+    from bellwether.cli.policies.yaml_documents import YamlProblem, content_of, documents_of, text_of
+
     try:
         documents = list(documents_of(text_of(content_of(path))))
         if len(documents) != 1:
@@ -91,6 +108,10 @@ def _value(path: Path, read: Callable[[Any], T]) -> T:
 
 
 def _policy(path: Path) -> Policy:
+    from bellwether.cli.policies.lint_output import as_table
+    from bellwether.cli.policies.object_checks import ERROR
+    from bellwether.cli.policies.yaml_documents import content_of, text_of
+
     checked = check_files([(str(path), text_of(content_of(path)))])
     errors = [p for p in checked.problems if p.severity == ERROR]
     if errors:
@@ -103,6 +124,8 @@ def _policy(path: Path) -> Policy:
 
 def _of_trace(trace: Path) -> tuple[MemoryCluster, Policy]:
     """The cluster and the settings with which a trace begins."""
+    from bellwether.recording.replay_settings import policy_of
+
     reader = TraceReader(trace)
     state: dict[str, Any] = {}
     for instant in reader.instants():

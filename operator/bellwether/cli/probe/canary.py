@@ -4,36 +4,34 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
-import structlog
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kafka.brokers.broker_directory import BrokerDirectory
-from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
-from bellwether.adapters.kafka.canary_client import ConfluentCanary
-from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import sides
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
-from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.cli.commands.kubernetes_options import Target
-from bellwether.cli.commands.policy_selection import Selection
-from bellwether.cli.kubernetes_target import connect
-from bellwether.cli.probe import measurement_table
-from bellwether.cli.probe.prober import read_policy
-from bellwether.cli.probe.prober_process import POLICY_NEEDED, PolicyProber, ProberProcess, need, reported
+from bellwether.cli.kubernetes_target import Target, connect
+from bellwether.cli.probe.prober_options import POLICY_NEEDED, bootstrap_option, need, prober_command, reported
+from bellwether.cli.process_options import Selection
 from bellwether.core.settings.detection import CANARY_TOPIC, Canary, Detection
 from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import SignalType
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal, Transient
-from bellwether.probes.canary.canary_probe import CanaryProbe
-from bellwether.probes.plugins.broker_listeners import Listeners
-from bellwether.telemetry.metrics.canary_metrics import CanaryMetrics
-from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
+
+if TYPE_CHECKING:
+    from bellwether.adapters.kafka.canary_client import ConfluentCanary
+    from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+    from bellwether.cli.probe.prober_process import PolicyProber
 
 REFRESH_SECONDS = 10.0
 
 
+@prober_command(
+    click.option("--vantage", metavar="NAME", help="Stable name of this vantage, such as eu-west-1a."),
+    bootstrap_option("measure"),
+    click.option("--topic", metavar="NAME", help="With --bootstrap: the topic.  [default: bellwether-canary]"),
+)
 def canary(
     policy: str | None,
     target: Target,
@@ -45,7 +43,15 @@ def canary(
     metrics_port: int | None,
     selection: Selection,
 ) -> None:
-    """Produce and fetch one small record per broker and second."""
+    """Produce a record to every broker and fetch it.
+
+    Measures once per second what clients at this vantage experience, through the external listener. The topic of
+    detection.canary has one partition for each broker and must exist. Needs Read and Write on that topic.
+    """
+    from bellwether.adapters.kafka.canary_client import ConfluentCanary
+    from bellwether.cli.probe.prober import read_policy
+    from bellwether.cli.probe.prober_process import ProberProcess
+
     if bootstrap and not once:
         raise click.UsageError("--bootstrap requires --once: signals can be reported to Kubernetes only.")
     if topic and not bootstrap:
@@ -92,6 +98,11 @@ class _Running:
     """The probe of one policy, with the client that its present settings need."""
 
     def __init__(self, policy: PolicyProber) -> None:
+        import structlog
+
+        from bellwether.probes.canary.canary_probe import CanaryProbe
+        from bellwether.telemetry.metrics.canary_metrics import CanaryMetrics
+
         prober, metrics = policy.prober, CanaryMetrics(policy.metrics)
         self._prober = prober
         self._secrets = policy.secrets
@@ -111,6 +122,8 @@ class _Running:
 
     def refresh(self) -> float:
         """Follow connection, topic and brokers; returns the seconds until this is due again."""
+        from bellwether.adapters.kafka.canary_client import ConfluentCanary
+
         found, brokers = self._policy, self._prober.brokers()
         if found is None:
             self._use(None)
@@ -154,6 +167,11 @@ class _Running:
 
 
 def _once(client: ConfluentCanary, objectives: Objectives, output: str) -> int:
+    from bellwether.cli.probe import measurement_table
+    from bellwether.probes.canary.canary_probe import CanaryProbe
+    from bellwether.telemetry.metrics.canary_metrics import CanaryMetrics
+    from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
+
     clock, metrics, partitions = SystemClock(), CanaryMetrics(ProbeMetrics()), client.partitions()
     probe = CanaryProbe("once", lambda _signal: None, lambda _broker: None, clock, metrics)
     probe.configure(objectives)
@@ -163,6 +181,11 @@ def _once(client: ConfluentCanary, objectives: Objectives, output: str) -> int:
 
 def _outside(found: LeadershipPolicy, secrets: SecretReader) -> Connection:
     """Connection to the first external listener, by its bootstrap addresses or by those that the brokers advertise."""
+    from bellwether.adapters.kafka.brokers.broker_directory import BrokerDirectory
+    from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
+    from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import sides
+    from bellwether.probes.plugins.broker_listeners import Listeners
+
     settings = found.policy().detection.reachability
     both = sides(found.spec.kafka, secrets, settings.listeners, settings.bootstrap_servers)
     made, addresses, first = both.connection, both.outside, both.listeners[0]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from bellwether.cli.commands import exit_status
+from bellwether.cli import exit_status
 from bellwether.cli.output import print_rows
 from bellwether.core.model.broker_identity import Hosts, Named
 from bellwether.core.settings.detection import (
@@ -49,7 +49,6 @@ from bellwether.probes.storage.write_latency import Sample
 
 CANARY_SECONDS = 10.0
 """How long a single measurement waits for the canary's records."""
-
 
 _FENCED = "not in the cluster's metadata: fenced by the controller, or down: check the broker's process and its log"
 

@@ -3,33 +3,42 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kafka.brokers.broker_directory import BrokerDirectory
-from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
-from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
-from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.cli.commands.kubernetes_options import Target
-from bellwether.cli.commands.policy_selection import Selection
-from bellwether.cli.kubernetes_target import connect
-from bellwether.cli.probe import measurement_table
-from bellwether.cli.probe.prober import read_policy
-from bellwether.cli.probe.prober_process import POLICY_NEEDED, PolicyProber, ProberProcess, need, reported
+from bellwether.cli.kubernetes_target import Target, connect
+from bellwether.cli.probe.prober_options import POLICY_NEEDED, bootstrap_option, need, prober_command, reported
+from bellwether.cli.process_options import Selection
 from bellwether.core.settings.detection import Plugin
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal
 from bellwether.probes.plugins import plugin_discovery
-from bellwether.probes.plugins.broker_listeners import Listeners
 from bellwether.probes.plugins.plugin_api import Kind
-from bellwether.probes.plugins.plugin_probe import PluginProbe
-from bellwether.telemetry.metrics.plugin_metrics import PluginMetrics
+
+if TYPE_CHECKING:
+    from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+    from bellwether.cli.probe.prober_process import PolicyProber
+    from bellwether.probes.plugins.broker_listeners import Listeners
 
 ROSTER_SECONDS = 10.0
 
 
+@prober_command(
+    click.option("--type", "type_", metavar="TYPE", help="Signal type of the plugin, as in detection.plugins[].type."),
+    click.option("--source", metavar="NAME", help="Stable name of this location, such as eu-west-1a."),
+    click.option("--list", "list_", is_flag=True, help="List the installed plugins and exit."),
+    bootstrap_option("measure"),
+    click.option(
+        "--setting",
+        "settings",
+        metavar="NAME=VALUE",
+        multiple=True,
+        help="With --bootstrap: plugin setting; repeatable.",
+    ),
+)
 def plugin(
     policy: str | None,
     target: Target,
@@ -43,7 +52,16 @@ def plugin(
     metrics_port: int | None,
     selection: Selection,
 ) -> None:
-    """Measure every broker with a plugin."""
+    """Measure brokers with a plugin and report signals.
+
+    A plugin is a signal type of another package, which is installed next to Bellwether and registers an entry point of
+    the group bellwether.signals. Thresholds and settings come from detection.plugins of the policy.
+    """
+    from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
+    from bellwether.cli.probe import measurement_table
+    from bellwether.cli.probe.prober import read_policy
+    from bellwether.cli.probe.prober_process import ProberProcess
+
     if list_:
         sys.exit(measurement_table.kinds(plugin_discovery.found(), output))
     if bootstrap and not once:
@@ -76,6 +94,13 @@ def plugin(
 
 def _run(policy: PolicyProber, kind: Kind) -> None:
     """Measure under the policy's settings until it has to end."""
+    from bellwether.adapters.kafka.brokers.broker_directory import BrokerDirectory
+    from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
+    from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
+    from bellwether.probes.plugins.broker_listeners import Listeners
+    from bellwether.probes.plugins.plugin_probe import PluginProbe
+    from bellwether.telemetry.metrics.plugin_metrics import PluginMetrics
+
     prober, clock, metrics = policy.prober, policy.clock, PluginMetrics(policy.metrics)
     running = PluginProbe(kind, prober.source, Plugin(type=kind.type), prober.post, prober.forget, clock, metrics)
     used: tuple[Connection, Listeners] | None = None
@@ -112,6 +137,11 @@ def _chosen(found: LeadershipPolicy, type_: str) -> Plugin | None:
 
 
 def _once(kind: Kind, made: Connection, settings: Plugin, output: str) -> int:
+    from bellwether.adapters.kafka.brokers.broker_directory import BrokerDirectory
+    from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
+    from bellwether.cli.probe import measurement_table
+    from bellwether.probes.plugins.broker_listeners import Listeners
+
     clock = SystemClock()
     brokers = BrokerDirectory(made).brokers
     brokers()  # raises connection errors, which Listeners.refresh would ignore

@@ -19,20 +19,18 @@ from bellwether.adapters.files.meta_properties import LogDirIdentity, same_broke
 from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.cli.commands.kubernetes_options import Target
-from bellwether.cli.commands.policy_selection import Selection
-from bellwether.cli.commands.probe.prober_options import HEALTH_PORT
-from bellwether.cli.kubernetes_target import connect
-from bellwether.cli.probe.prober import Probe, ProbeDied, Prober
+from bellwether.cli.kubernetes_target import Target, connect
+from bellwether.cli.probe.prober import Probe, Prober
+from bellwether.cli.probe.prober_options import HEALTH_PORT
+from bellwether.cli.process_options import Selection
 from bellwether.cli.watched_policies import PolicyList, WatchedPolicies
 from bellwether.core.settings.detection import Detection
 from bellwether.ports.clock import Clock
-from bellwether.ports.errors import BellwetherError, Transient
+from bellwether.ports.errors import Transient
 from bellwether.telemetry.health_server import Health, HealthServer
 from bellwether.telemetry.metrics.metric_registry import JointRegistry
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 
-POLICY_NEEDED = "the LeadershipPolicy to read settings from"
 IDENTIFY_SECONDS = 2.0
 
 
@@ -235,23 +233,6 @@ class ProberProcess:
         self.health.watch(policies.problems)
         self.health.require(listed.unread)
         policies.run(stop)
-
-
-def need(value: object, option: str, what: str) -> None:
-    """Raise UsageError if an option is missing."""
-    if not value:
-        raise click.UsageError(f"Missing option '{option}': {what}.")
-
-
-class reported:  # noqa: N801 - used as a with statement
-    """Context that turns errors of the ports into one line and exit status 1."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, BellwetherError | ProbeDied | ValueError):
-            raise click.ClickException(str(error)) from error
 
 
 def given_health_port() -> int | None:

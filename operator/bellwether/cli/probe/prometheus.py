@@ -5,34 +5,34 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 import click
 
 from bellwether.adapters.kubernetes.api_client import KubernetesClient
-from bellwether.adapters.kubernetes.kafka_cluster.prometheus_access import prometheus_access
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
-from bellwether.adapters.prometheus.query_client import Access, PrometheusClient
-from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.api.v1alpha1.spec.detection_sources import Prometheus
 from bellwether.api.v1alpha1.spec.promql import Scope
 from bellwether.api.v1alpha1.spec.query_presets import PRESETS, Preset
-from bellwether.cli.commands.kubernetes_options import Target
-from bellwether.cli.commands.policy_selection import Selection
-from bellwether.cli.kubernetes_target import connect
-from bellwether.cli.probe import measurement_table
-from bellwether.cli.probe.prober import hosts_of, read_policy
-from bellwether.cli.probe.prober_process import PolicyProber, ProberProcess, need, reported
+from bellwether.cli.kubernetes_target import Target, connect
+from bellwether.cli.probe.prober_options import need, prober_command, reported
+from bellwether.cli.process_options import Selection
 from bellwether.core.settings import detection
 from bellwether.core.signals import SignalType
 from bellwether.ports.errors import Terminal
-from bellwether.probes.prometheus.prometheus_probe import PrometheusProbe, QueryAnswer, QueryClient
-from bellwether.telemetry.metrics.query_metrics import QueryMetrics
+
+if TYPE_CHECKING:
+    from bellwether.adapters.prometheus.query_client import Access, PrometheusClient
+    from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+    from bellwether.api.v1alpha1.spec.detection_sources import Prometheus
+    from bellwether.cli.probe.prober_process import PolicyProber
+    from bellwether.probes.prometheus.prometheus_probe import QueryAnswer, QueryClient
 
 # Names the prober in its Lease; the source of each signal is its rule.
 SOURCE = "rules"
 BROKERS_SECONDS = 10.0
 
 
+@prober_command(click.option("--presets", is_flag=True, help="List the preset queries with their PromQL and exit."))
 def prometheus(
     policy: str | None,
     target: Target,
@@ -42,7 +42,13 @@ def prometheus(
     metrics_port: int | None,
     selection: Selection,
 ) -> None:
-    """Evaluate the rules in detection.prometheus of the policy, once per period."""
+    """Evaluate the policy's Prometheus rules and report signals.
+
+    Queries Prometheus once per period; the rules are those of detection.prometheus. One prober is enough for all rules
+    of a policy; a second replica is on standby.
+    """
+    from bellwether.cli.probe.prober_process import ProberProcess
+
     if presets:
         click.echo("\n\n".join(described(preset) for preset in PRESETS))
         return
@@ -81,6 +87,9 @@ class _Unable:
 
 def _once(api: KubernetesClient, namespace: str, policy: str, output: str) -> int:
     """Evaluate every rule once; returns the exit status."""
+    from bellwether.cli.probe import measurement_table
+    from bellwether.cli.probe.prober import hosts_of, read_policy
+
     section = read_policy(api, namespace, policy).spec.detection.prometheus
     if section is None:
         raise Terminal(f"policy {namespace}/{policy} has no spec.detection.prometheus: add one")
@@ -92,6 +101,9 @@ def _once(api: KubernetesClient, namespace: str, policy: str, output: str) -> in
 
 def _run(policy: PolicyProber) -> None:
     """Evaluate the policy's rules until it has to end."""
+    from bellwether.probes.prometheus.prometheus_probe import PrometheusProbe
+    from bellwether.telemetry.metrics.query_metrics import QueryMetrics
+
     prober, clients = policy.prober, _Clients(policy.secrets)
     running = PrometheusProbe(prober.post, policy.clock, QueryMetrics(policy.metrics))
 
@@ -126,6 +138,9 @@ class _Clients:
 
     def client(self, section: Prometheus) -> QueryClient:
         """Client for the present policy; a new token, password or certificate creates a new one."""
+        from bellwether.adapters.kubernetes.kafka_cluster.prometheus_access import prometheus_access
+        from bellwether.adapters.prometheus.query_client import PrometheusClient
+
         try:
             made_of = section.url, prometheus_access(section, self._secrets)
         except Terminal as error:

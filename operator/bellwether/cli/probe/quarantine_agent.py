@@ -8,27 +8,60 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import click
-import structlog
 
 from bellwether.adapters.files.meta_properties import read_broker
-from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.cli.commands import exit_status
-from bellwether.cli.commands.kubernetes_options import Target
-from bellwether.cli.commands.probe.log_directory_option import LogDirectory
+from bellwether.cli import exit_status
+from bellwether.cli.kubernetes_target import Target
 from bellwether.cli.output import print_rows
-from bellwether.cli.probe.prober_process import POLICY_NEEDED, SidecarProcess, need, reported
+from bellwether.cli.probe.prober_options import (
+    POLICY_NEEDED,
+    LogDirectory,
+    directories_option,
+    need,
+    prober_command,
+    reported,
+)
+from bellwether.core.model.quarantine_order import MAX_HOLD_SECONDS
 from bellwether.core.quarantine.agent import ProcessState
 from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import QuarantineMode
 from bellwether.ports.errors import Transient
-from bellwether.quarantine.agent_loop import QuarantineAgent
 from bellwether.quarantine.agent_ports import BrokerProcess as BrokerProcessPort
-from bellwether.quarantine.broker_process import KAFKA, BrokerProcess
-from bellwether.quarantine.order_reader import BrokerOrders
+
+if TYPE_CHECKING:
+    from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 
 
+@prober_command(
+    directories_option(
+        "Log directory of the broker in this pod, whose meta.properties names it; repeatable. Only that file is read."
+        "  [default: those that the broker's process has open]"
+    ),
+    click.option(
+        "--lease-namespace",
+        metavar="NAMESPACE",
+        help="Namespace of the orders: the one given to bellwether operator as --lease-namespace.",
+    ),
+    click.option(
+        "--max-hold-seconds",
+        type=click.IntRange(1, 86400),
+        default=MAX_HOLD_SECONDS,
+        show_default=True,
+        help="Longest hold in seconds, whatever an order says.",
+    ),
+    click.option("--pid", type=click.IntRange(1), help="Process id of the broker.  [default: found with --process]"),
+    click.option(
+        "--process",
+        "pattern",
+        metavar="REGEX",
+        help="Regular expression that matches the broker's command line (arguments end with a zero byte)."
+        "  [default: java kafka.Kafka]",
+    ),
+    sidecar=True,
+)
 def quarantine_agent(
     policy: str | None,
     target: Target,
@@ -41,7 +74,19 @@ def quarantine_agent(
     output: str,
     metrics_port: int | None,
 ) -> None:
-    """Hold the broker's process while the operator orders it (spec.quarantine), and release it."""
+    """Run the quarantine agent: hold the broker when ordered.
+
+    Shuts the broker down and stops its process before it ends, while the operator renews the Lease that orders it
+    (spec.quarantine of the policy), and releases it afterwards: it ends and is started again. Needs the broker's
+    process namespace, its user and its group, and holds only a process whose open log directories name
+    the broker of its orders. A broker that is held when the agent starts is released.
+    With --once it prints the state of the process.
+    """
+    from bellwether.cli.probe.prober_process import SidecarProcess
+    from bellwether.quarantine.agent_loop import QuarantineAgent
+    from bellwether.quarantine.broker_process import KAFKA, BrokerProcess
+    from bellwether.quarantine.order_reader import BrokerOrders
+
     with reported():
         broker_process = BrokerProcess(pid, pattern or KAFKA)
         if once:
@@ -89,6 +134,8 @@ def quarantine_agent(
 
 def release_found(process: BrokerProcessPort) -> None:
     """Release a broker that is held; on failure the agent's loop retries."""
+    import structlog
+
     with suppress(Transient):
         if process.state() is ProcessState.STOPPED:
             process.release()

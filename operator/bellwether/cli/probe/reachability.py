@@ -4,30 +4,37 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
-from bellwether.adapters.kafka.brokers.broker_directory import BrokerDirectory
-from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
-from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import sides
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
-from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.cli.commands.kubernetes_options import Target
-from bellwether.cli.commands.policy_selection import Selection
-from bellwether.cli.kubernetes_target import connect
-from bellwether.cli.probe import measurement_table
-from bellwether.cli.probe.prober import read_policy
-from bellwether.cli.probe.prober_process import POLICY_NEEDED, PolicyProber, ProberProcess, need, reported
+from bellwether.cli.kubernetes_target import Target, connect
+from bellwether.cli.probe.prober_options import POLICY_NEEDED, bootstrap_option, need, prober_command, reported
+from bellwether.cli.process_options import Selection
 from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import SignalType
 from bellwether.kafka_connection import Connection
-from bellwether.probes.reachability.broker_addresses import TwoSides
-from bellwether.probes.reachability.reachability_probe import ReachabilityProbe
+
+if TYPE_CHECKING:
+    from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+    from bellwether.cli.probe.prober_process import PolicyProber
+    from bellwether.probes.reachability.broker_addresses import TwoSides
 
 ROSTER_SECONDS = 10.0
 CREDIT_SECONDS = 5.0
 
 
+@prober_command(
+    click.option("--vantage", metavar="NAME", help="Stable name of this vantage, such as eu-west-1a."),
+    click.option(
+        "--no-internal",
+        is_flag=True,
+        help="This vantage cannot reach the internal listener: probe no control, and discover the brokers externally.",
+    ),
+    bootstrap_option("probe"),
+    click.option("--listener", help="With --bootstrap: name of the external listener.  [default: EXTERNAL]"),
+)
 def reachability(
     policy: str | None,
     target: Target,
@@ -40,7 +47,14 @@ def reachability(
     metrics_port: int | None,
     selection: Selection,
 ) -> None:
-    """Probe every broker at its external address, and at its internal one as the control."""
+    """Probe every broker at its external address.
+
+    The internal address is probed as the control. A probe passes only if that broker answers a Kafka request: an open
+    port is not enough, and neither is another broker behind the load balancer.
+    """
+    from bellwether.cli.probe.prober import read_policy
+    from bellwether.cli.probe.prober_process import ProberProcess
+
     if bootstrap and not once:
         raise click.UsageError("--bootstrap requires --once: signals can be reported to Kubernetes only.")
     if listener and not bootstrap:
@@ -63,6 +77,8 @@ def reachability(
 
 def _connection(found: LeadershipPolicy, secrets: SecretReader) -> tuple[Connection, Reachability]:
     """Connection and settings from the policy."""
+    from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import sides
+
     settings = found.policy().detection.reachability
     both = sides(found.spec.kafka, secrets, settings.listeners, settings.bootstrap_servers)
     return both.connection, replace(settings, listeners=both.listeners, bootstrap_servers=both.outside)
@@ -70,6 +86,9 @@ def _connection(found: LeadershipPolicy, secrets: SecretReader) -> tuple[Connect
 
 def _run(policy: PolicyProber, no_internal: bool) -> None:
     """Probe under the policy's settings until it has to end."""
+    from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
+    from bellwether.probes.reachability.reachability_probe import ReachabilityProbe
+
     prober = policy.prober
     # Replaced before the first request, and when the credentials change.
     asker = BrokerProbe(Connection(("unknown.invalid:9092",)))
@@ -103,10 +122,16 @@ def _run(policy: PolicyProber, no_internal: bool) -> None:
 
 
 def _sides(made: Connection, settings: Reachability, no_internal: bool) -> TwoSides:
+    from bellwether.adapters.kafka.brokers.broker_directory import BrokerDirectory
+    from bellwether.probes.reachability.broker_addresses import TwoSides
+
     outside = settings.bootstrap_servers or (made.bootstrap if no_internal else ())
     external = BrokerDirectory(Connection(tuple(outside), made.security, made.client_id)).brokers if outside else None
     return TwoSides(None if no_internal else BrokerDirectory(made).brokers, external)
 
 
 def _once_reachability(made: Connection, settings: Reachability, no_internal: bool, output: str) -> int:
+    from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
+    from bellwether.cli.probe import measurement_table
+
     return measurement_table.reachability(_sides(made, settings, no_internal), BrokerProbe(made), settings, output)

@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kafka.brokers.log_ends import LogEnds
-from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
-from bellwether.adapters.kafka.metadata_reader import KafkaReader
-from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
-from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.cli.commands.kubernetes_options import Target
-from bellwether.cli.commands.policy_selection import Selection
-from bellwether.cli.kafka_target import connection_from
-from bellwether.cli.kubernetes_target import connect
-from bellwether.cli.probe import measurement_table
-from bellwether.cli.probe.prober import read_policy
-from bellwether.cli.probe.prober_process import POLICY_NEEDED, PolicyProber, ProberProcess, need, reported
+from bellwether.cli.kafka_target import connection_from, kafka_options
+from bellwether.cli.kubernetes_target import Target, connect
+from bellwether.cli.probe.prober_options import POLICY_NEEDED, need, prober_command, reported
+from bellwether.cli.process_options import METADATA_LIMIT, Selection
 from bellwether.core.settings.detection import ReplicationLag
 from bellwether.core.signals import SignalType
 from bellwether.kafka_connection import Connection
-from bellwether.probes.replication.lag_round import LagRounds
-from bellwether.probes.replication.replication_probe import ReplicationProbe
-from bellwether.telemetry.metrics.lag_metrics import LagMetrics
+
+if TYPE_CHECKING:
+    from bellwether.adapters.kafka.connection.broker_pool import Limits
+    from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+    from bellwether.cli.probe.prober_process import PolicyProber
+    from bellwether.probes.replication.lag_round import LagRounds
 
 
+@prober_command(
+    click.option(
+        "--source",
+        metavar="NAME",
+        default="replication",
+        show_default=True,
+        help="Stable name of this prober; its replicas share it, and one of them reports.",
+    ),
+    METADATA_LIMIT,
+    kafka_options,
+)
 def replication(
     policy: str | None,
     target: Target,
@@ -40,7 +46,17 @@ def replication(
     selection: Selection,
     **kafka: Any,
 ) -> None:
-    """Measure replication lag and report slow followers."""
+    """Measure replication lag and report slow followers.
+
+    Compares the log end offsets of leaders and followers. One prober serves a whole cluster; it must reach every
+    broker's internal listener. With --once it watches the followers that are behind until they have caught up or the
+    policy's threshold has passed; with --bootstrap and the TLS and SASL options --once needs no Kubernetes.
+    """
+    from bellwether.adapters.kafka.connection.broker_pool import Limits
+    from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
+    from bellwether.cli.probe.prober import read_policy
+    from bellwether.cli.probe.prober_process import ProberProcess
+
     named, limits = any(kafka.values()), Limits(metadata_bytes=metadata_mebibytes << 20)
     if named and not (once and kafka["bootstrap"]):
         raise click.UsageError(
@@ -62,6 +78,10 @@ def replication(
 
 def _run(policy: PolicyProber, limits: Limits) -> None:
     """Measure under the policy's settings until it has to end."""
+    from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
+    from bellwether.probes.replication.replication_probe import ReplicationProbe
+    from bellwether.telemetry.metrics.lag_metrics import LagMetrics
+
     prober, metrics = policy.prober, LagMetrics(policy.metrics)
     running = ReplicationProbe(prober.source, prober.post, prober.forget, prober.brokers, policy.clock, metrics)
     used: tuple[Connection, LagRounds] | None = None
@@ -83,10 +103,17 @@ def _run(policy: PolicyProber, limits: Limits) -> None:
 
 
 def _lag_rounds(made: Connection, limits: Limits) -> LagRounds:
+    from bellwether.adapters.kafka.brokers.log_ends import LogEnds
+    from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
+    from bellwether.adapters.kafka.metadata_reader import KafkaReader
+    from bellwether.probes.replication.lag_round import LagRounds
+
     return LagRounds(KafkaReader(BrokerPool(made, limits)), LogEnds(made), SystemClock())
 
 
 def _once(made: Connection, limits: Limits, settings: ReplicationLag, output: str) -> int:
+    from bellwether.cli.probe import measurement_table
+
     rounds = _lag_rounds(made, limits)
     try:
         return measurement_table.replication(rounds, settings, SystemClock(), output)

@@ -6,25 +6,48 @@ import sys
 from collections.abc import Sequence
 
 import click
-import structlog
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.files.meta_properties import read_broker
-from bellwether.cli.commands.kubernetes_options import Target
-from bellwether.cli.commands.probe.log_directory_option import LogDirectory
-from bellwether.cli.kubernetes_target import connect
-from bellwether.cli.probe import measurement_table
-from bellwether.cli.probe.prober import read_policy
-from bellwether.cli.probe.prober_process import POLICY_NEEDED, SidecarProcess, need, reported
+from bellwether.cli.kubernetes_target import Target, connect
+from bellwether.cli.probe.prober_options import (
+    POLICY_NEEDED,
+    PORT,
+    SIDECAR_SOURCE,
+    LogDirectory,
+    directories_option,
+    need,
+    prober_command,
+    reported,
+)
 from bellwether.core.settings.detection import SelfReachability
 from bellwether.core.signals import SignalType
-from bellwether.probes.connections.self_reachability import SelfReachabilityProbe
 from bellwether.probes.connections.sock_diag import Ignored
 from bellwether.probes.connections.socket_table import SocketTable, open_table
 
 LOOK_SECONDS = 1.0
 
 
+@prober_command(
+    directories_option(
+        "Log directory of the broker, whose meta.properties names it; repeatable. Only that file is read."
+    ),
+    click.option(
+        "--port",
+        type=PORT,
+        help="Port that the broker's external listener is bound to inside the pod (not the load balancer's port).",
+    ),
+    click.option(
+        "--ignore",
+        "ignored",
+        metavar="CIDR",
+        multiple=True,
+        help="Ignore connections from this network, such as those of health checks; repeatable.",
+    ),
+    SIDECAR_SOURCE,
+    name="self",
+    sidecar=True,
+)
 def selfcheck(
     policy: str | None,
     target: Target,
@@ -36,7 +59,16 @@ def selfcheck(
     output: str,
     metrics_port: int | None,
 ) -> None:
-    """Check once per second whether external clients are connected to the port of the external listener."""
+    """Check for external clients connected to a broker.
+
+    Reads the kernel's socket table once per second, which a sidecar shares with the broker of its pod. Needs no
+    privileges and sends nothing to the broker.
+    """
+    from bellwether.cli.probe import measurement_table
+    from bellwether.cli.probe.prober import read_policy
+    from bellwether.cli.probe.prober_process import SidecarProcess
+    from bellwether.probes.connections.self_reachability import SelfReachabilityProbe
+
     try:
         networks = Ignored(ignored)
     except ValueError as error:
@@ -72,6 +104,8 @@ def selfcheck(
 
 
 def _open(port: int, ignored: Ignored) -> SocketTable:
+    import structlog
+
     table, refusal = open_table(port, ignored)
     if refusal:
         structlog.get_logger(__name__).warning(

@@ -12,27 +12,47 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.files.meta_properties import read_log_dir
-from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.cli.commands.kubernetes_options import Target
-from bellwether.cli.commands.probe.log_directory_option import LogDirectory
-from bellwether.cli.kubernetes_target import connect
-from bellwether.cli.probe import measurement_table
-from bellwether.cli.probe.prober import read_policy
-from bellwether.cli.probe.prober_process import POLICY_NEEDED, PolicyProber, SidecarProcess, need, reported, run_each
+from bellwether.cli.kubernetes_target import Target, connect
+from bellwether.cli.probe.prober_options import (
+    POLICY_NEEDED,
+    SIDECAR_SOURCE,
+    LogDirectory,
+    directories_option,
+    need,
+    prober_command,
+    reported,
+)
 from bellwether.core.settings.detection import Detection
 from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import Signal, SignalType
 from bellwether.probes.storage.disk_read import DiskReader
 from bellwether.probes.storage.disk_write import DiskWriter
-from bellwether.probes.storage.read_probe import ReadProbe
-from bellwether.probes.storage.storage_probe import StorageProbe
+
+if TYPE_CHECKING:
+    from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+    from bellwether.cli.probe.prober_process import PolicyProber, SidecarProcess
 
 
+@prober_command(
+    directories_option(
+        "Log directory of the broker, whose meta.properties names it; the prober writes two hidden files there, and"
+        " reads segments. Repeatable: each of several directories needs a NAME, and its signals have the source"
+        " <--source>-NAME."
+    ),
+    click.option(
+        "--log-dir",
+        metavar="PATH",
+        help="With one directory: its path in the broker, if it is mounted elsewhere there.  [default: --directory]",
+    ),
+    SIDECAR_SOURCE,
+    sidecar=True,
+)
 def storage(
     policy: str | None,
     target: Target,
@@ -43,7 +63,16 @@ def storage(
     output: str,
     metrics_port: int | None,
 ) -> None:
-    """Measure one small append, one sync and one direct read per second in each of a broker's log directories."""
+    """Measure write and read latency in a broker's log directories.
+
+    Once per second it appends 4 KiB, as a broker does, syncs 4 KiB apart from that, and reads 4 KiB of an old segment
+    directly from the disk. Late appends and reads are harm; slow syncs make the broker Suspect. If a broker with
+    several log directories (JBOD) has all of them measured, a bad directory demotes only the partitions in it.
+    """
+    from bellwether.cli.probe import measurement_table
+    from bellwether.cli.probe.prober import read_policy
+    from bellwether.cli.probe.prober_process import SidecarProcess
+
     need(directories, "--directory", "the broker's log directory")
     _check(directories, log_dir)
     with reported():
@@ -63,6 +92,7 @@ def measure(
     process: SidecarProcess, directories: Sequence[LogDirectory], source: str | None = None, log_dir: str | None = None
 ) -> None:
     """Measure each directory until the process has to stop. Raises ProbeDied, and Terminal for those of two brokers."""
+    from bellwether.cli.probe.prober_process import run_each
 
     def one(directory: LogDirectory) -> None:
         path = directory.path.absolute()
@@ -104,6 +134,9 @@ class _DiskProbes:
     """The writes and the reads of one log directory, each on threads of its own."""
 
     def __init__(self, process: PolicyProber, broker: int, source: str, directory: Path, log_dir: str) -> None:
+        from bellwether.probes.storage.read_probe import ReadProbe
+        from bellwether.probes.storage.storage_probe import StorageProbe
+
         self._process = process
         clock, metrics, verify = process.clock, process.metrics, process.prober.verify
 

@@ -19,8 +19,14 @@ FIRST_SECONDS = 1.0
 LONGEST_SECONDS = 60.0
 
 
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def supervise(command: Sequence[str]) -> None:
-    """Keep it running until SIGTERM or SIGINT, then exit with its status."""
+    """Run the command COMMAND, and restart it when it ends.
+
+    For sidecars: their container keeps running when the sidecar crashes, so the broker's pod stays ready. The time
+    before a new start grows from 1 to 60 seconds. SIGTERM and SIGINT end both.
+    """
     stop, clock, delay = threading.Event(), SystemClock(), FIRST_SECONDS
     children: list[subprocess.Popen[bytes]] = []
 

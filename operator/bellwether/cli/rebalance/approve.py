@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-import click
-from rich.console import Console
+from typing import TYPE_CHECKING
 
-from bellwether.cli.commands import exit_status
-from bellwether.cli.commands.kubernetes_options import Target
-from bellwether.cli.kubernetes_target import connect_policy
-from bellwether.cli.rebalance import plan_request
-from bellwether.cli.rebalance.plan_figures import show_left, show_run
+import click
+
+from bellwether.cli import exit_status
+from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
 from bellwether.core.rebalance.lifecycle import RebalanceRun, RunState
 from bellwether.ports.errors import BellwetherError
 
+if TYPE_CHECKING:
+    from rich.console import Console
 
+
+@click.command()
+@click.argument("digest")
+@policy_options
+@click.option("--wait", "wait_seconds", default=1800, show_default=True, help="Seconds to wait; 0: do not wait.")
+@click.option("--dry-run", is_flag=True, help="Show the plan and approve nothing.")
 def approve(digest: str, target: Target, wait_seconds: int, dry_run: bool) -> None:
-    """Approve a plan."""
+    """Approve the load plan with this DIGEST.
+
+    The operator then applies it in waves; `bellwether status` has the digest of the plan that waits for approval.
+    Exit status 3 if it is not applied in full, or not in time.
+    """
+    from rich.console import Console
+
+    from bellwether.cli.rebalance import plan_request
+    from bellwether.cli.rebalance.plan_figures import show_run
+
     console = Console(soft_wrap=True)
     try:
         api, namespace, policy = connect_policy(target)
@@ -31,6 +46,8 @@ def approve(digest: str, target: Target, wait_seconds: int, dry_run: bool) -> No
 
 def finish(run: RebalanceRun, console: Console) -> None:
     """Print what was left out of an applied plan; exit status ``BLOCKED`` if anything was."""
+    from bellwether.cli.rebalance.plan_figures import show_left
+
     show_left(run.left, run.sample, console)
     if run.state is not RunState.DONE or run.left:
         raise click.exceptions.Exit(exit_status.BLOCKED)

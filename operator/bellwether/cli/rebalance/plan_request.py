@@ -13,7 +13,7 @@ import click
 
 from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.cli.commands import exit_status
+from bellwether.cli import exit_status
 from bellwether.cli.leadership import broker_lookup
 from bellwether.controllers.rebalance_controller import APPROVE_ANNOTATION, REQUEST_ANNOTATION
 from bellwether.core.reasons import Reason

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.cli.commands import exit_status
-from bellwether.cli.kafka_target import connection_from
-from bellwether.cli.kubernetes_target import connect_policy
-from bellwether.cli.rebalance import plan_request
+from bellwether.cli import exit_status
+from bellwether.cli.kafka_target import connection_from, kafka_options
+from bellwether.cli.kubernetes_target import connect_policy, policy_options
+from bellwether.cli.lazy_group import LazyGroup
 from bellwether.cli.rebalance.approve import finish
-from bellwether.cli.rebalance.plan_figures import show_brokers, show_figures, show_left, show_run
 from bellwether.core.model.undo_record import ApplicationEnd
 from bellwether.core.rebalance.lifecycle import RebalanceFigures, RunState
 from bellwether.core.settings.objective import Objective, Statistic
@@ -26,14 +26,91 @@ _KAFKA = (
     "oauth_token_endpoint", "oauth_client_id", "oauth_client_secret_file", "oauth_scope", "oauth_ca",
     "oauth_proxy", "oauth_token_file", "aws_msk_region",
 )  # fmt: skip
+
 _OFFLINE_OPTIONS = (
     "store", "record", "approve", "statistic", "preferred_rack", "max_moves", "exclude", "capacity", "days",
     "wave_size", "wave_pause",
 )  # fmt: skip
 
+_DEFAULTS = Rebalance()
 
+
+def _options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(
+        (
+            policy_options,
+            click.option("--approve", metavar="DIGEST", help="Apply the plan with this digest (--bootstrap)."),
+            click.option("--wait", "wait_seconds", default=1800, show_default=True, help="Seconds to wait."),
+            click.option("--yes", is_flag=True, help="Approve the plan without confirmation."),
+            click.option("--store", metavar="URI", help="Store of samples, loads and plans (--bootstrap)."),
+            click.option(
+                "--record",
+                type=click.Path(dir_okay=False, path_type=Path),
+                help="File of the undo record; required to apply a plan (--bootstrap).",
+            ),
+            click.option("--dry-run", is_flag=True, help="Compute and show the plan, and move nothing."),
+            click.option(
+                "--statistic",
+                type=click.Choice([str(s) for s in Statistic]),
+                default=str(_DEFAULTS.objective.statistic),
+                show_default=True,
+                help="Statistic of a partition's load history to balance by (--bootstrap).",
+            ),
+            click.option(
+                "--preferred-rack", multiple=True, help="Preferred rack of leaders; repeatable (--bootstrap)."
+            ),
+            click.option(
+                "--max-moves", type=click.IntRange(1), help="Maximum number of leaders to move (--bootstrap)."
+            ),
+            click.option(
+                "--exclude",
+                multiple=True,
+                metavar="TOPIC",
+                help="Topic to exclude; * and ? are wildcards; repeatable (--bootstrap).",
+            ),
+            click.option(
+                "--capacity",
+                multiple=True,
+                metavar="ID=N",
+                help="Relative capacity of a broker, default 100; repeatable (--bootstrap).",
+            ),
+            click.option("--days", default=14, show_default=True, help="Days of samples to use (--bootstrap)."),
+            click.option(
+                "--wave-size",
+                type=click.IntRange(1),
+                default=_DEFAULTS.waves.partitions,
+                show_default=True,
+                help="Partitions per wave (--bootstrap).",
+            ),
+            click.option(
+                "--wave-pause",
+                type=click.IntRange(0),
+                default=_DEFAULTS.waves.pause_seconds,
+                show_default=True,
+                help="Seconds between waves (--bootstrap).",
+            ),
+            kafka_options,
+        )
+    ):
+        command = option(command)
+    return command
+
+
+# command -> module:object
+VERBS = {"show": "bellwether.cli.rebalance.show:show"}
+
+
+@click.group(cls=LazyGroup, verbs=VERBS, invoke_without_command=True)
+@_options
 def rebalance(**options: Any) -> None:
-    """Balance leaders by measured load."""
+    """Balance leaders by measured load.
+
+    Requests a plan from the operator, shows its improvement, and approves it after confirmation; `bellwether approve`
+    does so later. With --bootstrap and --store the command does everything itself: it plans in local processes and
+    keeps the undo record in a file (--record); this also works while the Kubernetes API is unavailable.
+    """
+    if click.get_current_context().invoked_subcommand is not None:
+        return
     if options["bootstrap"] and options["target"].policy:
         raise click.UsageError(
             "set either --policy NAME (through the operator) or --bootstrap HOST:PORT (without the operator)"
@@ -48,6 +125,11 @@ def rebalance(**options: Any) -> None:
 
 
 def _through_operator(options: dict[str, Any]) -> None:
+    from rich.console import Console
+
+    from bellwether.cli.rebalance import plan_request
+    from bellwether.cli.rebalance.plan_figures import show_run
+
     context = click.get_current_context()
     default = click.core.ParameterSource.DEFAULT
     given = [name for name in _OFFLINE_OPTIONS if context.get_parameter_source(name) is not default]
@@ -75,7 +157,10 @@ def _through_operator(options: dict[str, Any]) -> None:
 
 
 def _offline(options: dict[str, Any]) -> None:
-    from bellwether.cli.offline import offline_rebalance  # noqa: PLC0415 - Arrow and Kafka's client are needed here only
+    from rich.console import Console
+
+    from bellwether.cli.offline import offline_rebalance
+    from bellwether.cli.rebalance.plan_figures import show_brokers, show_figures, show_left
 
     if not options["store"]:
         raise click.UsageError("--bootstrap requires --store URI: the store of `bellwether sample`")

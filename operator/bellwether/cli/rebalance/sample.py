@@ -8,51 +8,106 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kafka.brokers.log_dirs import LogDirs
-from bellwether.adapters.kafka.brokers.log_ends import LogEnds
-from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
-from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kubernetes.api_client import KubernetesClient
-from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
-from bellwether.adapters.prometheus.query_client import Access, PrometheusClient
-from bellwether.adapters.prometheus.topic_consumption import BODY_LIMIT, DEFAULT_QUERY, SERIES_LIMIT, TopicReaders
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.samples.compaction_worker import Upkeep
-from bellwether.adapters.store.samples.sample_writer import SampleWriter
-from bellwether.api.config.load_config import LoadConfig
-from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.cli.commands.kubernetes_options import Target
-from bellwether.cli.commands.policy_selection import Selection
-from bellwether.cli.kafka_target import connection_from
-from bellwether.cli.kubernetes_target import connect
-from bellwether.cli.probe.prober import read_policy
-from bellwether.cli.probe.prober_process import need, reported, serve, stop_on_signals
-from bellwether.cli.rebalance.prometheus_options import PrometheusAccess
+from bellwether.cli.kafka_target import connection_from, kafka_options
+from bellwether.cli.kubernetes_target import Target, connect
+from bellwether.cli.output import OUTPUT
+from bellwether.cli.probe.prober_options import need, reported
+from bellwether.cli.process_options import LOG_FORMAT, LOG_LEVEL, METADATA_LIMIT, METRICS_PORT, Selection, selecting
 from bellwether.cli.rebalance.sample_table import print_sample
-from bellwether.cli.watched_policies import PolicyList, WatchedPolicies
 from bellwether.kafka_connection import Connection
 from bellwether.sampling.rounds import Rounds, Sources
-from bellwether.sampling.sampler import Sampler
 from bellwether.sampling.schedules import Schedule
-from bellwether.telemetry.health_server import Health
 from bellwether.telemetry.heartbeat import STUCK_SECONDS
-from bellwether.telemetry.logs import configure
-from bellwether.telemetry.metrics.metric_registry import JointRegistry
-from bellwether.telemetry.metrics.sampler_metrics import SamplingMetrics
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+if TYPE_CHECKING:
+    from bellwether.adapters.kafka.connection.broker_pool import Limits
+    from bellwether.adapters.prometheus.topic_consumption import TopicReaders
+    from bellwether.adapters.store.filesystems import Store
+    from bellwether.adapters.store.samples.sample_writer import SampleWriter
+    from bellwether.api.config.load_config import LoadConfig
+    from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+    from bellwether.cli.rebalance.prometheus_options import Consumers
+    from bellwether.sampling.sampler import Sampler
+    from bellwether.telemetry.health_server import Health
+    from bellwether.telemetry.metrics.metric_registry import JointRegistry
+    from bellwether.telemetry.metrics.sampler_metrics import SamplingMetrics
+
 # Time limit for the metadata of a large cluster; the rest of the period is for the requests of the same round.
 _MAP_SECONDS, _MAP_SHARE = 20.0, 1 / 3
 _DEFAULT_DAYS = 14
-_MARKS = ("$namespace", "$policy")
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
+@click.command()
+@selecting
+@kafka_options
+@click.option(
+    "--store",
+    "uri",
+    metavar="URI",
+    help="Store: a directory, s3://, gs://, abfs:// or hdfs://.  [default: with --load-config, the policy's own"
+    " directory in the store that it names]",
+)
+@click.option(
+    "--load-config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="YAML file of the operator with the stores that policies name.",
+)
+@click.option("--period", type=click.IntRange(1, 3600), default=60, show_default=True, help="Seconds between samples.")
+@click.option(
+    "--once", is_flag=True, help="Take one sample, write it, print the result per broker; exit status 4 on a failure."
+)
+@OUTPUT
+@click.option(
+    "--broker-timeout",
+    type=click.FloatRange(0.1, 60),
+    default=5.0,
+    show_default=True,
+    help="Request timeout per broker, in seconds; a broker that does not answer is left out of the sample.",
+)
+@click.option(
+    "--retention-days",
+    type=click.IntRange(1, 3660),
+    help="Retention of samples, in days.  [default: the policy's rebalance.historyDays, or 14]",
+)
+@click.option("--prometheus", metavar="URL", help="Prometheus with the consumer throughput of each topic.")
+@click.option(
+    "--consume-query",
+    metavar="PROMQL",
+    help="Query for bytes/s to consumers, one series per topic; $namespace and $policy are replaced by the policy's."
+    "  [default: BytesOutPerSec of the JMX exporter or of"
+    " Strimzi's Metrics Reporter]",
+)
+@click.option("--prometheus-token-file", type=_FILE, help="File with the bearer token for Prometheus.")
+@click.option("--prometheus-username", help="User name for Prometheus (basic authentication).")
+@click.option("--prometheus-password-file", type=_FILE, help="File with the password for Prometheus.")
+@click.option(
+    "--prometheus-header",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Header of each request to Prometheus, such as X-Scope-OrgID=orders; repeatable.",
+)
+@click.option("--prometheus-proxy", metavar="URL", help="HTTP proxy to Prometheus.")
+@click.option("--prometheus-ca", type=_FILE, help="PEM file of the CA certificates of Prometheus.")
+@click.option(
+    "--compaction/--no-compaction", default=True, show_default=True, help="Compact files and delete expired days."
+)
+@METADATA_LIMIT
+@METRICS_PORT
+@click.option(
+    "--health-port",
+    type=click.IntRange(1, 65535),
+    help="Additional port of /healthz and /readyz.",
+)
+@LOG_FORMAT
+@LOG_LEVEL
 def sample(
     policy: str | None,
     target: Target,
@@ -80,7 +135,22 @@ def sample(
     log_level: str,
     **kafka: Any,
 ) -> None:
-    """Record log end offsets and log sizes of all leaders once per minute, as Parquet files."""
+    """Record the load of every partition once per minute.
+
+    Requests the log end offsets and log sizes from all leaders and writes them as Parquet files; `bellwether rebalance`
+    reads them. Without --policy or --bootstrap it samples the clusters of all policies of the namespaces, each into the
+    store that it names. Installs nothing on the brokers and changes nothing in Kafka. It can be stopped and restarted
+    at any time, and two replicas may run.
+    """
+    from bellwether.adapters.prometheus.topic_consumption import DEFAULT_QUERY
+    from bellwether.api.config.load_config import LoadConfig
+    from bellwether.cli.probe.prober_process import serve, stop_on_signals
+    from bellwether.cli.rebalance.prometheus_options import Consumers, PrometheusAccess
+    from bellwether.telemetry.health_server import Health
+    from bellwether.telemetry.logs import configure
+    from bellwether.telemetry.metrics.metric_registry import JointRegistry
+    from bellwether.telemetry.metrics.sampler_metrics import SamplingMetrics
+
     configure(log_format, "warning" if once and log_level == "info" else log_level)
     by_hand = bool(kafka["bootstrap"])
     if by_hand and (policy or selection.namespaces or selection.everywhere):
@@ -135,12 +205,14 @@ def sample(
 
 def _check_several(uri: str | None, load_config: Path | None, prometheus: str | None, query: str | None) -> None:
     """Refuse options that would mix the samples of several Kafka clusters."""
+    from bellwether.cli.rebalance.prometheus_options import MARKS
+
     if uri:
         raise click.UsageError(
             "--store requires --policy or --bootstrap: with --load-config each policy has a directory of its own."
         )
     need(load_config, "--load-config", "the stores that policies name (or --policy or --bootstrap, and --store)")
-    if prometheus and not any(mark in (query or "") for mark in _MARKS):
+    if prometheus and not any(mark in (query or "") for mark in MARKS):
         raise click.UsageError(
             "--prometheus for several policies requires a --consume-query with $namespace or $policy: topics of"
             " different Kafka clusters may have the same name."
@@ -149,6 +221,11 @@ def _check_several(uri: str | None, load_config: Path | None, prometheus: str | 
 
 def _sample_policies(selection: Selection, settings: _Settings, registry: JointRegistry, health: Health) -> None:
     """Sample the cluster of every policy of the selection, each on threads of its own."""
+    from bellwether.cli.probe.prober import read_policy
+    from bellwether.cli.probe.prober_process import stop_on_signals
+    from bellwether.cli.watched_policies import PolicyList, WatchedPolicies
+    from bellwether.telemetry.metrics.sampler_metrics import SamplingMetrics
+
     api, default = connect(selection.target)
     if selection.policy is not None:
         read_policy(api, default, selection.policy)  # a name that is wrong ends the command instead of waiting
@@ -225,6 +302,10 @@ class _ClusterSampler:
 
     def _work(self, work: Callable[[_Cluster, Rounds, SampleWriter, Store], int]) -> int:
         """Call ``work`` with what it needs, and clean up."""
+        from bellwether.adapters.store.filesystems import Store
+        from bellwether.adapters.store.samples.compaction_worker import Upkeep
+        from bellwether.adapters.store.samples.sample_writer import SampleWriter
+
         settings, cluster, clock = self._settings, self._find(), SystemClock()
         try:
             store = Store.open(settings.uri or cluster.uri(settings.loads))
@@ -245,6 +326,8 @@ class _ClusterSampler:
             cluster.close()
 
     def _sample(self, cluster: _Cluster, rounds: Rounds, writer: SampleWriter, _store: Store) -> int:
+        from bellwether.sampling.sampler import Sampler
+
         settings = self._settings
 
         def prepare() -> None:
@@ -313,47 +396,28 @@ class _Policy:
 
     def read(self) -> LeadershipPolicy:
         """Read the policy. Raises Transient or Terminal."""
+        from bellwether.cli.probe.prober import read_policy
+
         return read_policy(self._api, self._namespace, self._name)
 
     def connection(self, policy: LeadershipPolicy) -> Connection:
         """Resolve the connection. Raises Transient or Terminal."""
+        from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
+
         return connection(policy.spec.kafka, self.secrets)
 
 
 def _limits(period: int, metadata_mebibytes: int) -> Limits:
+    from bellwether.adapters.kafka.connection.broker_pool import Limits
+
     seconds = max(2.0, min(_MAP_SECONDS, _MAP_SHARE * period))
     return Limits(request_seconds=seconds, read_seconds=seconds, metadata_bytes=metadata_mebibytes << 20)
 
 
 def _sources(made: Connection, readers: TopicReaders | None, limits: Limits) -> Sources:
+    from bellwether.adapters.kafka.brokers.log_dirs import LogDirs
+    from bellwether.adapters.kafka.brokers.log_ends import LogEnds
+    from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
+    from bellwether.adapters.kafka.metadata_reader import KafkaReader
+
     return Sources(KafkaReader(BrokerPool(made, limits)), LogEnds(made), LogDirs(made), readers)
-
-
-class Consumers:
-    """Clients for consumer throughput per topic in Prometheus; their files are read again in each round."""
-
-    def __init__(self, url: str | None, query: str, access: PrometheusAccess) -> None:
-        if url is None and access != PrometheusAccess():
-            raise click.UsageError("The options --prometheus-... require --prometheus.")
-        if url is not None and not url.startswith(("http://", "https://")):
-            raise click.UsageError(f"--prometheus {url!r} is not a URL: use a value such as http://prometheus:9090.")
-        self._url, self._query, self._files = url, query, access
-        self._lock = threading.Lock()
-        self._made: dict[str, tuple[Access, TopicReaders]] = {}
-
-    def read(self, policy: LeadershipPolicy | None = None) -> TopicReaders | None:
-        """The client for a cluster, None without --prometheus; a new one if a file has changed. The query has the
-        policy's namespace and name in place of $namespace and $policy. Terminal names a bad file.
-        """
-        if self._url is None:
-            return None
-        access, query = self._files.read(), self._query
-        if policy is not None:
-            for mark, value in zip(_MARKS, (policy.metadata.namespace, policy.metadata.name), strict=True):
-                query = query.replace(mark, value)
-        with self._lock:
-            known = self._made.get(query)
-            if known is None or known[0] != access:
-                client = PrometheusClient(self._url, access, body_limit=BODY_LIMIT, series_limit=SERIES_LIMIT)
-                known = self._made[query] = access, TopicReaders(client, query)
-            return known[1]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import click
 
-from bellwether.cli.commands import exit_status
+from bellwether.cli import exit_status
 from bellwether.cli.output import print_rows
 from bellwether.sampling.rounds import SamplingRound
 from bellwether.sampling.rows import Rows

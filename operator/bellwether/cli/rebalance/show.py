@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-from rich.text import Text
 
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.plans import plan_files
-from bellwether.adapters.store.plans.plan_verification import verified_from
-from bellwether.cli.commands.kubernetes_options import Target
-from bellwether.cli.kubernetes_target import connect
+from bellwether.cli.kubernetes_target import Target, connect, policy_options
 from bellwether.cli.output import document_text
 from bellwether.cli.rebalance.verify_plan import plain, progress_callback
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
@@ -35,12 +28,48 @@ from bellwether.pages.plan_page import (
 from bellwether.pages.plan_summary import Story, tell
 from bellwether.ports.errors import BellwetherError, Terminal
 
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from bellwether.adapters.store.filesystems import Store
+
 _BAR = 40
 _FULL, _BEFORE, _BOUND = "█", "○", "│"
 
 
+@click.command()
+@click.argument("digest", required=False)
+@click.option(
+    "--store",
+    "uri",
+    required=True,
+    metavar="URI",
+    help="Store of samples, loads and plans; that of a policy is STORE/NAMESPACE/NAME.",
+)
+@policy_options
+@click.option("--top", default=20, show_default=True, help="Maximum number of brokers and of moves to show.")
+@click.option(
+    "--output",
+    "-o",
+    type=click.Choice(["table", "json", "yaml", "html"]),
+    default="table",
+    show_default=True,
+    help="Output format; documents have no moves.",
+)
+@click.option(
+    "--output-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write the document or the page to.  [default: standard output]",
+)
 def show(digest: str | None, uri: str, target: Target, top: int, output: str, output_file: Path | None) -> None:
-    """Show a load plan."""
+    """Show a load plan of a store: its moves and its improvement.
+
+    Shows the balance before and after, and the gap to the best possible balance. Without DIGEST it shows the newest
+    plan in the store, or with --policy the newest one of this policy.
+    """
+    from bellwether.adapters.store.filesystems import Store
+    from bellwether.adapters.store.plans import plan_files
+
     if output_file is not None and output == "table":
         raise click.UsageError("--output-file requires -o json, yaml or html")
     try:
@@ -73,6 +102,8 @@ def newest(history: tuple[RebalancePlan, ...], store: str, policy: str | None) -
 
 def _verified(store: Store, story: Story) -> Story:
     """The summary with the result of verifying the plan from its inputs, if these are still in the store."""
+    from bellwether.adapters.store.plans.plan_verification import verified_from
+
     with progress_callback() as tell_progress:
         found = verified_from(store, story.plan, tell_progress)
     if found is None:
@@ -101,6 +132,9 @@ def _write(file: Path | None, text: str) -> None:
 
 
 def _show(story: Story, top: int) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+
     found, console = story.plan, Console(highlight=False)
     unit = Unit.of(max(found.before.max, found.after.max, found.certificate.bound))
     say = console.print
@@ -155,6 +189,9 @@ def _sums(found: RebalancePlan, unit: Unit) -> Table:
 
 
 def _brokers(found: RebalancePlan, unit: Unit, top: int, width: int) -> Table:
+    from rich.markup import escape
+    from rich.text import Text
+
     title = f"{measure(found, unit)}  ({_FULL} after, {_BEFORE} before, {_BOUND} bound)"
     table = _table(("BROKER", "right"), ("RACK", "left"), ("BEFORE", "right"), ("AFTER", "right"), (title, "left"))
     shown = sorted(found.brokers, key=lambda b: (-max(b.before, b.after), b.id))[:top]
@@ -178,6 +215,8 @@ def _brokers(found: RebalancePlan, unit: Unit, top: int, width: int) -> Table:
 
 
 def _moves(story: Story, top: int) -> Table:
+    from rich.markup import escape
+
     scale = Unit.of(story.heaviest[0].load / 100)
     heads = (("HEAVIEST MOVES", "left"), ("FROM", "right"), ("TO", "right"), (scale.name, "right"))
     table = _table(*heads)
@@ -188,6 +227,8 @@ def _moves(story: Story, top: int) -> Table:
 
 
 def _table(*columns: tuple[str, str]) -> Table:
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name, justify in columns:
         table.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]

@@ -11,25 +11,31 @@ from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import click
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.plans.plan_verification import recheck
-from bellwether.cli.commands import exit_status
-from bellwether.cli.output import print_document
+from bellwether.cli import exit_status
+from bellwether.cli.output import OUTPUT, print_document
 from bellwether.plan_verifier.check_report import Report
 from bellwether.ports.errors import BellwetherError
 
 Tell = Callable[[str, int, int], None]
-
 _UNITS = "(maximum, mean, item and bound: bytes/s per 100 units of capacity; moved load: hundredths of a byte/s)"
 
 
+@click.command()
+@click.option("--problem", required=True, metavar="URI", help="Folder of the problem: STORE/problems/NAME.")
+@click.option("--loads", required=True, metavar="URI", help="Folder of the loads that the plan was computed from.")
+@click.option("--plan", required=True, metavar="URI", help="Folder of the plan: STORE/plans/DIGEST.")
+@OUTPUT
 def verify_plan(problem: str, loads: str, plan: str, output: str) -> None:
-    """Verify a load plan."""
+    """Verify a load plan independently, from its inputs.
+
+    Checks the digests, every move, the balance, and the proof of the bound. Uses only the moves and weights of the
+    plan, and shares no code with the planner. Exit status: 0 if every figure of the plan is correct, 4 if the plan is
+    rejected, 1 if an input cannot be read.
+    """
+    from bellwether.adapters.store.filesystems import Store
+    from bellwether.adapters.store.plans.plan_verification import recheck
+
     try:
         with progress_callback() as tell:
             report = recheck(Store.open(problem), Store.open(loads), Store.open(plan), tell)
@@ -46,6 +52,10 @@ def verify_plan(problem: str, loads: str, plan: str, output: str) -> None:
 
 
 def _show(report: Report, folder: str) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
     console = Console(highlight=False, soft_wrap=False)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name, justify in (("CHECK", "left"), ("IN THE PLAN", "right"), ("RECOMPUTED", "right"), ("", "left")):
@@ -75,6 +85,9 @@ def plain(text: str) -> str:
 @contextmanager
 def progress_callback() -> Iterator[Tell]:
     """Progress callback: a bar on a terminal, else a line per quarter of a long input."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
     console = Console(stderr=True)
     if not console.is_terminal:
         yield _Quarters()

@@ -8,29 +8,47 @@ import sys
 import threading
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from bellwether import __version__
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kafka.reconnecting_reader import RenewedReader
-from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
-from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.durations import duration
-from bellwether.cli.kubernetes_target import connect_policy
+from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
 from bellwether.cli.leadership.broker_lookup import find_policy
 from bellwether.ports.errors import BellwetherError, Terminal
-from bellwether.recording.recorder import Metadata, Recorder, Scope
 from bellwether.recording.trace_files import Full, TraceWriter
 from bellwether.recording.traces.anonymization import Anonymity
 from bellwether.recording.traces.trace_lines import Header
+
+if TYPE_CHECKING:
+    from bellwether.adapters.kafka.reconnecting_reader import RenewedReader
+    from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+    from bellwether.recording.recorder import Metadata, Recorder, Scope
 
 SAY_SECONDS = 30.0
 MEGABYTE = 1_000_000
 
 
+@click.command()
+@policy_options
+@click.option(
+    "--output-file",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Trace file to write, such as incident.jsonl.gz; an existing file is not overwritten.",
+)
+@click.option("--duration", "limit", metavar="TIME", help="Stop after 30s, 10m, 2h.  [default: until Ctrl-C]")
+@click.option(
+    "--period", type=click.FloatRange(0.2, 60), default=1.0, show_default=True, help="Seconds between samples."
+)
+@click.option("--anonymize", is_flag=True, help="Replace names with digests, and omit free text.")
+@click.option("--no-partitions", is_flag=True, help="Omit partitions; a replay then judges but does not plan.")
+@click.option(
+    "--max-size", type=click.IntRange(1, 100_000), default=500, show_default=True, help="Maximum size in megabytes."
+)
 def record(
     target: Target,
     output_file: Path,
@@ -40,7 +58,14 @@ def record(
     no_partitions: bool,
     max_size: int,
 ) -> None:
-    """Record signals, overrides, Kafka metadata and the operator's verdicts for a policy."""
+    """Record signals and verdicts for `bellwether replay`.
+
+    Records the signals and overrides of the brokers, the Kafka metadata, and the operator's decisions. Changes nothing.
+    Ctrl-C stops the recording.
+    """
+    from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+    from bellwether.recording.recorder import Metadata, Recorder
+
     seconds = duration(limit, "--duration").total_seconds() if limit is not None else float("inf")
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -73,6 +98,9 @@ def record(
 
 def cluster_reader(policy: LeadershipPolicy, secrets: SecretReader) -> RenewedReader:
     """Reader of the cluster's metadata, with the policy's credentials. Raises Transient or Terminal."""
+    from bellwether.adapters.kafka.reconnecting_reader import RenewedReader
+    from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
+
     return RenewedReader(lambda: connection(policy.spec.kafka, secrets), SystemClock())
 
 
@@ -80,6 +108,8 @@ def opening(
     policy: LeadershipPolicy, metadata: Metadata, now: datetime, anonymize: bool, partitions: bool
 ) -> tuple[Header, Scope]:
     """Header and scope of the trace. Terminal if names must be anonymized and the cluster id is unknown."""
+    from bellwether.recording.recorder import Scope
+
     cluster = metadata.cluster.cluster_id if metadata.cluster is not None else policy.status.cluster_id
     name, namespace = policy.metadata.name, policy.metadata.namespace
     if not anonymize:

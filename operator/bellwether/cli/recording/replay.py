@@ -3,23 +3,44 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from bellwether.cli.output import print_document
+from bellwether.cli.output import OUTPUT, print_document
 from bellwether.ports.errors import BellwetherError, Terminal
-from bellwether.recording.replay_settings import NO_LOADS, setting, settings_of_file, without_effect
 from bellwether.recording.trace_files import TraceReader
 from bellwether.recording.traces.trace_lines import UnreadableTrace, text_of
-from bellwether.simulation.replay_comparison import Difference, differences
-from bellwether.simulation.replay_run import Replay
+
+if TYPE_CHECKING:
+    from bellwether.simulation.replay_comparison import Difference
+    from bellwether.simulation.replay_run import Replay
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
+@click.command()
+@click.argument("trace", type=_FILE)
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="PATH=VALUE",
+    help="Override a setting, such as promotion.stabilizationSeconds=10 or mode=Enforce; repeatable.",
+)
+@click.option("--filename", "-f", "policy_file", type=_FILE, help="Use the settings of this LeadershipPolicy (YAML).")
+@click.option("--no-plan", is_flag=True, help="Judge only, and plan no moves; faster with many partitions.")
+@OUTPUT
 def replay(trace: Path, changes: tuple[str, ...], policy_file: Path | None, no_plan: bool, output: str) -> None:
-    """Replay TRACE with this version, and print what it would have done and when."""
+    """Replay a recorded TRACE, optionally with other settings.
+
+    Prints what this version would have done, and when, and compares it with the operator's recorded decisions. Contacts
+    no cluster.
+    """
+    from bellwether.recording.replay_settings import NO_LOADS, setting, settings_of_file, without_effect
+    from bellwether.simulation.replay_comparison import differences
+    from bellwether.simulation.replay_run import Replay
+
     try:
         reader = TraceReader(trace)
         settings = settings_of_file(policy_file.read_text(), str(policy_file)) if policy_file is not None else None

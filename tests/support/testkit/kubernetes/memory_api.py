@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from bellwether.adapters.kubernetes import api_client, kubeconfig
 from bellwether.adapters.kubernetes.api_client import (
     BROKER_HEALTHS,
     POLICIES,
@@ -21,7 +22,6 @@ from bellwether.adapters.kubernetes.api_client import (
     Resource,
 )
 from bellwether.adapters.kubernetes.kubeconfig import ApiAccess
-from bellwether.cli import kubernetes_target
 from bellwether.ports.errors import BellwetherError, Transient
 
 Key = tuple[str, str, str]
@@ -52,8 +52,8 @@ class MemoryApi(KubernetesClient):
 
     def serve_commands(self, monkeypatch: pytest.MonkeyPatch, namespace: str = "default") -> None:
         """Let the command line connect to this API; its context has that namespace."""
-        monkeypatch.setattr(kubernetes_target, "api_access", lambda *_: ApiAccess(None, namespace))
-        monkeypatch.setattr(kubernetes_target, "from_configuration", lambda *_: self)
+        monkeypatch.setattr(kubeconfig, "api_access", lambda *_: ApiAccess(None, namespace))
+        monkeypatch.setattr(api_client, "from_configuration", lambda *_: self)
 
     def refuse(self, verb: str, resource: Resource, error: BellwetherError | None) -> None:
         """Calls of that verb on that kind raise the error, until told None."""

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.request import urlopen
 
-from bellwether.cli.commands.exit_status import FOUND, OFFLINE
+from bellwether.cli.exit_status import FOUND, OFFLINE
 from testkit.processes.person_shell import Ended
 from testkit.runbooks.chart_release import HOME, LOAD_CONFIG, OPERATOR, REPLICA
 from testkit.runbooks.installation import FROZEN, Installation

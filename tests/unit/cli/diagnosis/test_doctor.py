@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
 from bellwether.adapters.kafka.fault_tolerance_reader import KafkaFaultTolerance
-from bellwether.cli.commands import exit_status
+from bellwether.cli import exit_status
 from bellwether.cli.diagnosis.doctor import _again, _listeners, _quarantine, _tools, status
 from bellwether.cli.main import main
 from bellwether.core.doctor.judged_brokers import JudgedBrokers, QuarantineCheck, UnhealthyBroker

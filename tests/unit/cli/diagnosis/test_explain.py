@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES
-from bellwether.cli.commands.diagnosis.explain import explain
 from bellwether.cli.diagnosis import explain as verb
+from bellwether.cli.diagnosis.explain import explain
 from bellwether.cli.diagnosis.remedies import remedy
 from bellwether.controllers.reporting.status import broker_status
 from bellwether.core.detection.context import Context

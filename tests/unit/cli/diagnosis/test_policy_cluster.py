@@ -19,8 +19,8 @@ from bellwether.adapters.kubernetes.api_client import (
     Resource,
 )
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
-from bellwether.cli.commands.kubernetes_options import Target
 from bellwether.cli.diagnosis import policy_cluster
+from bellwether.cli.kubernetes_target import Target
 from bellwether.cli.main import main
 from bellwether.controllers.reporting.status import broker_status, policy_status
 from bellwether.core.doctor.judged_brokers import JudgedBrokers, UnhealthyBroker

@@ -13,9 +13,9 @@ from click.testing import CliRunner
 
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, NotFound, Object
-from bellwether.cli.commands.diagnosis.status import status
 from bellwether.cli.diagnosis import status as verb
 from bellwether.cli.diagnosis.remedies import remedy, runbook
+from bellwether.cli.diagnosis.status import status
 from bellwether.controllers.reporting.status import broker_status, policy_status
 from bellwether.core.demotion.decisions import decide
 from bellwether.core.detection.context import Context

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from bellwether.adapters.kubernetes import kubeconfig
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES
-from bellwether.cli import kubernetes_target
 from bellwether.cli.leadership import broker_lookup, overrides, wait
 from bellwether.cli.main import main
 from bellwether.ports.errors import Terminal
@@ -433,7 +433,7 @@ def test_without_a_kubernetes_api_the_remedy_is_named(verb: str, monkeypatch: py
     def nowhere(*_: object) -> MemoryApi:
         raise Terminal("no Kubernetes API is configured: run in a cluster, or set KUBECONFIG")
 
-    monkeypatch.setattr(kubernetes_target, "api_access", nowhere)
+    monkeypatch.setattr(kubeconfig, "api_access", nowhere)
     found = run(verb, 1, "--policy", "main")
     assert found.exit_code == 1
     assert "set KUBECONFIG" in words(found)

@@ -46,7 +46,7 @@ class Live:
 def live(monkeypatch: pytest.MonkeyPatch) -> Live:
     live = Live()
     monkeypatch.setattr("bellwether.cli.policies.diff.connect", lambda _: (live.api, "default"))
-    monkeypatch.setattr("bellwether.cli.policies.diff.live_situation", live.situation)
+    monkeypatch.setattr("bellwether.cli.policies.live_situation.live_situation", live.situation)
     return live
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from bellwether.cli.commands.probe.probers import canary
 from bellwether.cli.probe import measurement_table
+from bellwether.cli.probe.canary import canary
 from bellwether.core.settings.harm import Objectives
 from bellwether.ports.canary import FETCH, PRODUCE, CanaryResult
 from bellwether.probes.canary.canary_probe import CanaryProbe

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.cli.commands.probe.prober_options import shared_options
 from bellwether.cli.probe.prober import Prober
+from bellwether.cli.probe.prober_options import shared_options
 from bellwether.cli.probe.prober_process import given_health_port, serve
 from bellwether.core.signals import SignalType
 from bellwether.simulation.memory_world import ManualClock

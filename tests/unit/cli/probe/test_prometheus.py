@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.api.v1alpha1.spec.query_presets import PRESETS
-from bellwether.cli.commands.probe.probers import prometheus
+from bellwether.cli.probe.prometheus import prometheus
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from bellwether.cli.commands.probe.probers import replication
 from bellwether.cli.probe import measurement_table
+from bellwether.cli.probe.replication import replication
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.settings.detection import ReplicationLag
 from bellwether.probes.replication.lag_attribution import LagMeasurement

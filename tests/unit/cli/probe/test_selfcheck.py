@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from click.testing import CliRunner
 
-from bellwether.cli.commands.probe import probe
+from bellwether.cli.probe import probe
 from realparts.ports import HeldPorts
 from waiting import limit
 

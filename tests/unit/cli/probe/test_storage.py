@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES
-from bellwether.cli.commands.probe import probe
-from bellwether.cli.commands.probe.log_directory_option import LogDirectoryOption
+from bellwether.cli.probe import probe
 from bellwether.cli.probe.prober import ProbeDied
+from bellwether.cli.probe.prober_options import LogDirectoryOption
 from bellwether.cli.probe.prober_process import SidecarProcess
 from bellwether.cli.probe.storage import measure
 from bellwether.core.signals import SignalType

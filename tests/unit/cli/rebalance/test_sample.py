@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from bellwether.adapters.prometheus.topic_consumption import DEFAULT_QUERY
 from bellwether.cli.kafka_target import connection_from
 from bellwether.cli.main import main
-from bellwether.cli.rebalance.prometheus_options import PrometheusAccess
-from bellwether.cli.rebalance.sample import Consumers, _Cluster
+from bellwether.cli.rebalance.prometheus_options import Consumers, PrometheusAccess
+from bellwether.cli.rebalance.sample import _Cluster
 from bellwether.ports.errors import Terminal, Unauthenticated
 
 

@@ -20,7 +20,7 @@ from bellwether.api.v1alpha1.schema.crd_manifests import KINDS, Kind, manifests
 from bellwether.api.v1alpha1.schema.structural_schema import KEPT, structural
 from bellwether.api.v1alpha1.status.policy_status import LeadershipPolicyStatus
 from bellwether.api.v1alpha1.status.status_conditions import UNSEEN
-from bellwether.cli.commands.installation.crds import crds
+from bellwether.cli.installation.crds import crds
 
 ROOT = Path(__file__).parents[5]
 EXAMPLES = ROOT / "examples" / "policies"

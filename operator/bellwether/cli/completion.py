@@ -49,15 +49,13 @@ def _in_time(names: Names, context: click.Context) -> list[str]:
 
 def _listed(context: click.Context, kind: str, *, everywhere: bool = False) -> list[dict[str, Any]]:
     """Objects of the namespace that the command line names so far."""
-    from bellwether.adapters.kubernetes import api_client
-    from bellwether.cli.commands.kubernetes_options import Target
-    from bellwether.cli.kubernetes_target import connect
+    from bellwether.adapters.kubernetes import api_client, kubeconfig
 
     options = context.params
-    namespace = options.get("namespace") or next(iter(options.get("namespaces") or ()), None)
-    target = Target(None, namespace, options.get("context"), options.get("kubeconfig"))
-    api, namespace = connect(target, SECONDS)
-    return api.list(getattr(api_client, kind), None if everywhere else namespace)
+    found = kubeconfig.api_access(options.get("kubeconfig"), options.get("context"))
+    named = options.get("namespace") or next(iter(options.get("namespaces") or ()), None)
+    api = api_client.from_configuration(found.configuration, SECONDS)
+    return api.list(getattr(api_client, kind), None if everywhere else named or found.namespace)
 
 
 def _policies(context: click.Context) -> Iterable[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bellwether.cli.commands.probe.log_directory_option import LogDirectory, LogDirectoryOption
+from bellwether.cli.probe.prober_options import LogDirectory, LogDirectoryOption
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Options of a process that serves one policy, or every policy of some namespaces: probers and the sampler."""
+"""Options of processes: logs, metrics, and which policies a prober or the sampler serves."""
 
 from __future__ import annotations
 
@@ -10,9 +10,36 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands import completion
-from bellwether.cli.commands.kubernetes_options import Target, clusterwide, policy_option, with_namespaces
+from bellwether.cli import completion
+from bellwether.cli.kubernetes_target import Target, clusterwide, policy_option, with_namespaces
 from bellwether.controllers.policy_quota import PER_NAMESPACE
+
+METRICS_PORT = click.option(
+    "--metrics-port", type=click.IntRange(1, 65535), help="Port of /metrics, /healthz and /readyz."
+)
+METADATA_LIMIT = click.option(
+    "--metadata-limit",
+    "metadata_mebibytes",
+    type=click.IntRange(8, 192),
+    default=24,
+    show_default=True,
+    help="Largest metadata response that is read from a Kafka cluster, in MiB: 24 is enough for 200,000 partitions, 128"
+    " for 2,000,000.",
+)
+LOG_FORMAT = click.option(
+    "--log-format",
+    type=click.Choice(["auto", "json", "console"]),
+    default="auto",
+    show_default=True,
+    help="Log format; auto: console on a terminal, else json.",
+)
+LOG_LEVEL = click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="Minimum log level.",
+)
 
 _SHARD = re.compile(r"([1-9][0-9]{0,2})/([1-9][0-9]{0,2})")
 

@@ -1,1 +1,0 @@
-"""Options and help of the commands for policy files."""

@@ -1,0 +1,153 @@
+"""Options and errors that the commands of ``bellwether probe`` and ``bellwether quarantine-agent`` share."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bellwether.cli.kubernetes_target import namespaced
+from bellwether.cli.output import OUTPUT
+from bellwether.cli.process_options import LOG_FORMAT, LOG_LEVEL, METRICS_PORT, selecting
+from bellwether.ports.errors import BellwetherError
+
+POLICY_NEEDED = "the LeadershipPolicy to read settings from"
+PORT = click.IntRange(1, 65535)
+SIDECAR_SOURCE = click.option("--source", metavar="NAME", help="Stable name of this prober.  [default: broker-<ID>]")
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+# A part of the prober's source, which is part of the name of its Lease.
+_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+
+HEALTH_PORT = "bellwether.health-port"
+"""Key of the port in click's context."""
+
+
+def _remember(context: click.Context, _option: click.Parameter, value: int | None) -> None:
+    context.meta[HEALTH_PORT] = value
+
+
+def _of_one_policy(command: Callable[..., Any]) -> Callable[..., Any]:
+    policy = click.option("--policy", metavar="NAME", help="LeadershipPolicy to read settings from and report to.")
+    return policy(namespaced(command))
+
+
+def shared_options(command: Callable[..., Any], *, sidecar: bool = False) -> Callable[..., Any]:
+    """Add the options that every prober has. A sidecar serves one policy, any other prober several."""
+    for option in reversed(
+        (
+            _of_one_policy if sidecar else selecting,
+            click.option(
+                "--once", is_flag=True, help="Measure once, print a table, report nothing; exit status 4 on a failure."
+            ),
+            OUTPUT,
+            METRICS_PORT,
+            click.option(
+                "--health-port",
+                type=click.IntRange(1, 65535),
+                expose_value=False,
+                callback=_remember,
+                help="Additional port of /healthz and /readyz.",
+            ),
+            LOG_FORMAT,
+            LOG_LEVEL,
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def directories_option(help_: str) -> Option:
+    """The repeatable option ``--directory``."""
+    return click.option(
+        "--directory", "directories", type=LogDirectoryOption(), metavar="[NAME=]PATH", multiple=True, help=help_
+    )
+
+
+def bootstrap_option(verb: str) -> Option:
+    """The repeatable option ``--bootstrap``: what ``--once`` does with a cluster without a policy."""
+    return click.option(
+        "--bootstrap",
+        metavar="HOST:PORT",
+        multiple=True,
+        help=f"With --once: {verb} this cluster, without Kubernetes, TLS or SASL; repeatable.",
+    )
+
+
+def prober_command(
+    *options: Option, name: str | None = None, sidecar: bool = False
+) -> Callable[[Callable[..., None]], click.Command]:
+    """Command with the shared options and these; the decorated function gets them without those of the logs."""
+
+    def command_of(work: Callable[..., None]) -> click.Command:
+        @functools.wraps(work)
+        def run(once: bool, log_format: Any, log_level: str, **values: Any) -> None:
+            from bellwether.telemetry.logs import configure
+
+            configure(log_format, "warning" if once and log_level == "info" else log_level)
+            work(once=once, **values)
+
+        command: Callable[..., Any] = run
+        for option in reversed(options):
+            command = option(command)
+        return click.command(name or work.__name__.replace("_", "-"))(shared_options(command, sidecar=sidecar))
+
+    return command_of
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirectory:
+    """A log directory of a broker. ``name`` distinguishes it from the broker's others; empty if it has none."""
+
+    path: Path
+    name: str = ""
+
+
+class LogDirectoryOption(click.ParamType[LogDirectory]):
+    """``/var/lib/kafka/data`` and ``data-0=/var/lib/kafka/data-0``."""
+
+    name = "[name=]path"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> LogDirectory:
+        """The directory. Fails if the name cannot be part of a source, or if there is no path."""
+        if isinstance(value, LogDirectory):
+            return value
+        text = str(value)
+        name, separator, path = text.partition("=")
+        if not separator or "/" in name:  # a path may have an equals sign
+            name, path = "", text
+        elif not _NAME.fullmatch(name):
+            self.fail(
+                f"{text!r}: the name {name!r} must have 1 to 63 letters, digits, '-', '_' or '.', and start and end"
+                " with a letter or digit: use NAME=PATH such as data-0=/var/lib/kafka/data-0",
+                param,
+                ctx,
+            )
+        if not path:
+            self.fail(f"{text!r} has no path: use NAME=PATH such as data-0=/var/lib/kafka/data-0", param, ctx)
+        return LogDirectory(Path(os.fsdecode(click.Path(file_okay=False).convert(path, param, ctx))), name)
+
+
+def need(value: object, option: str, what: str) -> None:
+    """Raise UsageError if an option is missing."""
+    if not value:
+        raise click.UsageError(f"Missing option '{option}': {what}.")
+
+
+class reported:  # noqa: N801 - used as a with statement
+    """Context that turns errors of the ports into one line and exit status 1."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        from bellwether.cli.probe.prober import ProbeDied
+
+        if isinstance(error, BellwetherError | ProbeDied | ValueError):
+            raise click.ClickException(str(error)) from error
