@@ -28,7 +28,8 @@ from bellwether.core.quarantine.hold_decision import decide_quarantines
 from bellwether.core.rebalance.problem import Problem
 from bellwether.core.rebalance.problem_builder import rebalance_problem
 from bellwether.core.reporting.audit import begin_entry, quarantine_entry
-from bellwether.core.reporting.report import Report, report, timer_delays
+from bellwether.core.reporting.report import Report, report
+from bellwether.core.reporting.requeue import timer_delays
 from bellwether.core.settings.policy import Policy
 from bellwether.core.waves.approved_plan import RebalanceInput
 from bellwether.core.waves.rebalance_waves import apply_next_wave

@@ -19,8 +19,8 @@ LINES = {
     "operator/bellwether/adapters": 13220,  # what proves a log directory's broker, answers read whole, rules of alerts
     "operator/bellwether/api": 4780,  # entries of listeners, harm in parts, links, known good seconds, hosts
     "operator/bellwether/cli": 12875,  # doctor says which pods and listeners it did not check
-    "operator/bellwether/controllers": 3785,
-    "operator/bellwether/core": 15280,  # cures by a table; causes, freezes, links; identity, partial answers, drains
+    "operator/bellwether/controllers": 3700,
+    "operator/bellwether/core": 15365,  # cures by a table; causes, freezes, links; identity, partial answers, drains
     "operator/bellwether/pages": 1409,
     "operator/bellwether/plan_verifier": 2056,
     "operator/bellwether/ports": 443,

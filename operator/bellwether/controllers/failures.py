@@ -14,9 +14,9 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.cluster_connection import PolicyRefused
 from bellwether.controllers.credential_rotation import connection_error_reason
 from bellwether.controllers.reporting.status_reporter import StatusReporter
-from bellwether.controllers.requeue import Requeue
 from bellwether.controllers.session import Session
 from bellwether.core.reasons import Reason
+from bellwether.core.reporting.requeue import Requeue
 from bellwether.ports.errors import BellwetherError, Fenced, Terminal, Transient, WrongCluster
 
 log = structlog.get_logger(__name__)
@@ -49,7 +49,7 @@ class Failures:
 
     def handle(self, policy: LeadershipPolicy, body: dict[str, Any], error: BellwetherError) -> float:
         """Report an error; returns seconds until the next try."""
-        return self._requeue.spread(self._handle(policy, body, error))
+        return self._requeue.jitter(self._handle(policy, body, error))
 
     def _handle(self, policy: LeadershipPolicy, body: dict[str, Any], error: BellwetherError) -> float:
         match error:
@@ -77,7 +77,7 @@ class Failures:
         log.exception("reconcile_failed_unexpectedly")
         self._reporter.failed(*self._who, "Defect")
         self._release()
-        return self._requeue.spread(self._requeue.retry_seconds)
+        return self._requeue.jitter(self._requeue.retry_seconds)
 
     def _refused(self, policy: LeadershipPolicy, body: dict[str, Any], reason: Reason, error: BellwetherError) -> float:
         if reason is Reason.NOT_LEADER:

@@ -24,13 +24,13 @@ from bellwether.controllers.deletion.policy_deletion import PolicyDeletion
 from bellwether.controllers.failures import Failures
 from bellwether.controllers.rebalance_controller import MakeRebalanceController, PolicyRebalance
 from bellwether.controllers.reporting.status_reporter import StatusReporter
-from bellwether.controllers.requeue import Requeue
 from bellwether.controllers.session import Session
 from bellwether.controllers.wakeups import Wakeups
 from bellwether.core.demotion.decisions import DecisionFunction, decide
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.reporting.report import Report
+from bellwether.core.reporting.requeue import Requeue
 from bellwether.core.settings.detection import Detection
 from bellwether.core.waves.approved_plan import RebalanceInput
 from bellwether.ports.clock import Clock
@@ -164,7 +164,7 @@ class PolicyController(threading.Thread):
         try:
             if deletion is not None:
                 self._rebalance.close()
-                return self._requeue.spread(deletion.step(self, policy))
+                return self._requeue.jitter(deletion.step(self, policy))
             self.ensure_connected(policy)
             self._finalizer.adopt(body)
             report = self.reconcile(policy, rebalance_input=self._rebalance.rebalance_input(policy, body))

@@ -6,7 +6,6 @@ reconcile runs on a copy of the cluster in memory: nothing is written, and Kafka
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -29,7 +28,6 @@ from bellwether.ports.world import World
 from bellwether.simulation.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
 from bellwether.simulation.memory_stores import MemoryRecords, MemoryRecordStore
 from bellwether.simulation.memory_world import ManualClock, MemoryLeadership, MemoryLease
-from bellwether.simulation.replay_run import pause_after
 from bellwether.simulation.replay_timeline import Row
 from bellwether.simulation.replayed_cluster import ReplayedCluster
 from bellwether.simulation.simulated_operator import PartitionChange, SimulatedOperator
@@ -89,15 +87,10 @@ class _Unchanging:
 
 def forecast(situation: Situation, policy: Policy, seconds: float) -> Forecast:
     """What happens in that time. Raises Transient if no broker is alive."""
-    clock = ManualClock(situation.now)
-    operator = _operator(situation, policy, clock)
-    while True:
-        report = operator.reconcile()
-        pause = 1.0 if report is None else pause_after(report, operator.memory, policy)
-        pause = min([pause, *_ends(situation, clock.now())])
-        if not math.isfinite(pause) or clock.monotonic() + pause > seconds:
-            break
-        clock.advance(max(pause, 0.1))
+    operator = _operator(situation, policy, ManualClock(situation.now))
+    operator.run(seconds)
+    if operator.due:
+        operator.reconcile()
     if operator.report is None:
         raise NoReport("no broker of the cluster is alive: nothing can be foretold")
     return Forecast(
@@ -144,9 +137,3 @@ def _noticed(verdict: Verdict) -> Verdict:
     """A status does not say when harm was noticed first: at the latest when the broker became Sick or Suspect."""
     ailing = verdict.state in (HealthState.SICK, HealthState.SUSPECT)
     return replace(verdict, noticed=verdict.since) if ailing and verdict.noticed is None else verdict
-
-
-def _ends(situation: Situation, now: datetime) -> list[float]:
-    """Seconds until overrides end."""
-    left = ((o.until - now).total_seconds() for o in situation.overrides if o.until is not None)
-    return [seconds for seconds in left if seconds > 0]

@@ -2,27 +2,22 @@
 
 In: a trace's instants and the settings to judge by. Out: a ``Timeline``. What was seen then is seen again at the same
 moments; what the operator does now happens in memory. A reconcile runs at every instant that brings more than a sign of
-life, every second while anything is not settled, and when a dwell or a stabilization ends. Called by ``bellwether
-replay``.
+life, and when the operator's own rule wants one. Called by ``bellwether replay``.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 
 from bellwether.core.model.cluster import Cluster, TopicPartition
 from bellwether.core.model.fault_tolerance import FaultTolerance
 from bellwether.core.model.undo_record import UndoRecord
-from bellwether.core.reporting.report import Report, timer_delays
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Override, Signal
 from bellwether.gather import Memory
 from bellwether.ports.errors import Transient
 from bellwether.ports.world import World
-from bellwether.reconcile import reconcile
 from bellwether.recording.recorded_status import flaps_of, verdicts_of
 from bellwether.recording.replay_settings import Setting, limits_loads, policy_of
 from bellwether.recording.traces.cluster_section import cluster_section, read_cluster
@@ -43,13 +38,7 @@ from bellwether.simulation.memory_stores import MemoryRecords, MemoryRecordStore
 from bellwether.simulation.memory_world import ManualClock, MemoryLeadership, MemoryLease
 from bellwether.simulation.replay_timeline import Timeline
 from bellwether.simulation.replayed_cluster import ReplayedCluster
-
-STEP_SECONDS = 1.0
-STEADY_SECONDS = 5.0
-"""Reconcile interval during a problem that time alone rarely resolves, as in the policy controller."""
-
-YOUNG_SECONDS = 300.0
-"""A verdict older than this waits for no dwell, session or grace."""
+from bellwether.simulation.simulated_operator import SimulatedOperator
 
 _SIGNS_OF_LIFE = frozenset({"heard"})
 _NOTHING: Document = {}
@@ -126,7 +115,6 @@ class Replay:
     ) -> None:
         self.header = header
         self.timeline = Timeline(plan and header.partitions)
-        self.reconciles = 0
         self.limited_loads = False
         """Whether settings limit brokers by load, which counts for nothing here."""
         self._plan = plan
@@ -137,40 +125,23 @@ class Replay:
         self._state: dict[str, Json] = {}
         self._policy: Policy | None = None
         self._cluster: ReplayedCluster | None = None
-        self._world: World | None = None
-        self._memory: Memory | None = None
-        self._due = 0.0
-        self._fresh: object = None
+        self._operator: SimulatedOperator | None = None
+
+    @property
+    def reconciles(self) -> int:
+        """How many reconciles succeeded."""
+        return self._operator.reconciles if self._operator is not None else 0
 
     def play(self, instants: Iterable[Instant]) -> Timeline:
         """The whole trace. Raises UnreadableTrace, Terminal, InvalidObject."""
         for instant in instants:
-            self._until(instant.at)
+            if self._operator is not None:
+                self._operator.run(instant.at)
+            self._clock.advance(max(0.0, instant.at - self._clock.monotonic()))
             self._meet(instant)
-            if set(instant.news) - _SIGNS_OF_LIFE or self._wanted():
-                self._reconcile()
+            if self._operator is not None and (set(instant.news) - _SIGNS_OF_LIFE or self._operator.due):
+                self._operator.reconcile()
         return self.timeline
-
-    def _until(self, at: float) -> None:
-        """The seconds in which nothing was recorded: time passes, and evidence grows stale."""
-        for moment in self._seconds(at):
-            self._clock.advance(moment - self._clock.monotonic())
-            if self._wanted():
-                self._reconcile()
-        self._clock.advance(max(0.0, at - self._clock.monotonic()))
-
-    def _seconds(self, at: float) -> Iterator[float]:
-        """Whole seconds up to ``at``, and moments in between at which a reconcile is due.
-
-        Where all is settled and stale nothing can change, and they are skipped.
-        """
-        while self._memory is not None:
-            now = self._clock.monotonic()
-            whole = math.floor(now) + STEP_SECONDS
-            following = min(whole, self._due) if self._due > now else whole
-            if following >= at or not (math.isfinite(self._due) or self._ageing()):
-                return
-            yield following
 
     def _meet(self, instant: Instant) -> None:
         self._state = following(self._state, instant.news)
@@ -180,10 +151,15 @@ class Replay:
             self.limited_loads |= limits_loads(settings)
             self._policy = policy_of(settings, self.header.policy, self.header.namespace, self._changes).policy()
         if "cluster" in instant.news:
-            self._advance_cluster()
-        self.timeline.recorded(self._now(), instant.news, self._state)
+            self._advance_cluster(self._policy)
+        self.timeline.recorded(self._clock.now(), instant.news, self._state)
+        if self._operator is not None:
+            pods = read_pods(self._state["pods"]) if "pods" in self._state else None
+            margins = PlayedFollowers(self._state["followers"]) if "followers" in self._state else None
+            self._operator.world = replace(self._operator.world, pods=lambda _: pods, margins=margins)
+            self._operator.policy = self._policy
 
-    def _advance_cluster(self) -> None:
+    def _advance_cluster(self, policy: Policy) -> None:
         now = read_cluster(self._state["cluster"])
         if not self._plan:
             now = read_cluster(cluster_section(now, partitions=False))
@@ -194,7 +170,7 @@ class Replay:
         demoted = read_demoted(self._state.get("demoted", _NOTHING))
         returning = read_returning(self._state.get("returning", _NOTHING))
         records = MemoryRecords(MemoryRecordStore(UndoRecord(now.cluster_id, 0, demoted, returning=returning)))
-        self._world = World(
+        world = World(
             clusters=PlayedReader(self._cluster, self._signals),
             leaders=MemoryMover(self._cluster),
             records=records,
@@ -203,57 +179,5 @@ class Replay:
             clock=self._clock,
         )
         said = self._state.get("said", _NOTHING)
-        self._memory = Memory(records.take_over(now.cluster_id), verdicts_of(said), flaps=flaps_of(said))
-
-    def _reconcile(self) -> None:
-        if self._world is None or self._memory is None or self._policy is None:
-            return  # the cluster was not read yet
-        before, began = self._memory, self._now()
-        try:
-            pods = read_pods(self._state["pods"]) if "pods" in self._state else None
-            margins = PlayedFollowers(self._state["followers"]) if "followers" in self._state else None
-            result = reconcile(replace(self._world, pods=lambda _: pods, margins=margins), self._policy, before)
-        except Transient:
-            self._due = self._clock.monotonic() + STEP_SECONDS  # no broker answers
-            return
-        # A cluster in memory elects at once, so its elections measure no cost.
-        report, self._memory = result.report, replace(result.memory, elections=())
-        self.reconciles += 1
-        self._fresh = self._freshness()
-        self.timeline.took(began, report, frozenset(before.record.demoted))
-        self._due = self._clock.monotonic() + pause_after(report, self._memory, self._policy)
-
-    def _wanted(self) -> bool:
-        """Whether a reconcile is due, or evidence has become fresh or stale."""
-        return self._clock.monotonic() >= self._due or self._fresh != self._freshness()
-
-    def _freshness(self) -> object:
-        """Which signals count as evidence by the patience of their kind, and which overrides hold."""
-        policy, now = self._policy, self._now()
-        if policy is None:
-            return None
-        fresh = []
-        for signal in self._signals.signals():
-            patience = policy.detection.stale_after(signal.type, signal.source)
-            aged = signal.age_seconds
-            fresh.append(patience is not None and aged is not None and aged <= patience)
-        return tuple(fresh), tuple(o.active(now) for o in self._signals.overrides())
-
-    def _ageing(self) -> bool:
-        """Whether anything that counts now will not count later, by the mere passing of time."""
-        found = self._freshness()
-        return found is not None and any(any(part) for part in found)  # type: ignore[attr-defined]
-
-    def _now(self) -> datetime:
-        return self._clock.now()
-
-
-def pause_after(report: Report, memory: Memory, policy: Policy) -> float:
-    """How long until time alone may change something; infinite if all brokers are healthy and nothing is displaced."""
-    ailing = [b for b in report.brokers if b.verdict.state != "Healthy" or b.hold is not None]
-    if not ailing and report.settled and memory.record.empty:
-        return math.inf
-    ages = [(report.now - b.verdict.since).total_seconds() for b in ailing if b.verdict.state != "Recovering"]
-    waiting = len(ages) < len(ailing) or any(age <= YOUNG_SECONDS for age in ages)
-    step = STEP_SECONDS if waiting or not report.settled else STEADY_SECONDS
-    return min([step, *timer_delays(report, policy)])
+        memory = Memory(records.take_over(now.cluster_id), verdicts_of(said), flaps=flaps_of(said))
+        self._operator = SimulatedOperator(self._cluster, world, policy, memory, timeline=self.timeline)

@@ -1,4 +1,4 @@
-"""Simulate faults: second by second, what the operator of a policy would do with a cluster in memory.
+"""Simulate faults: what the operator of a policy would do with a cluster in memory.
 
 In: a cluster, a policy, a fault script. Out: the rows of a timeline, and state and leaders of each broker over time.
 """
@@ -39,16 +39,25 @@ def simulate(cluster: MemoryCluster, policy: Policy, script: FaultScript) -> Sim
     stage = Stage(site, policy.detection.reachability.vantages or VANTAGES)
     _all_pass(stage, policy)
     world = site.process()
-    operator = SimulatedOperator(cluster, world, policy, Memory(world.records.take_over(site.cluster_id)))
     seen: dict[int, list[tuple[int, str, bool, int]]] = {}
-    for second in range(script.seconds + 1):
+
+    def see(report: Report) -> None:
+        second, leaders = int(site.clock.monotonic()), cluster.snapshot().leaders()
+        for broker in report.brokers:
+            now = str(broker.verdict.state), broker.demoted is not None, leaders.get(broker.broker, 0)
+            moments = seen.setdefault(broker.broker, [])
+            if moments and moments[-1][0] == second:
+                moments.pop()
+            if not moments or moments[-1][1:] != now:
+                moments.append((second, *now))
+
+    operator = SimulatedOperator(cluster, world, policy, Memory(world.records.take_over(site.cluster_id)), see=see)
+    for second in sorted({0, script.seconds, *script.events}):
+        operator.run(second)
         for event in script.events.get(second, ()):
             event.happen(stage)
             operator.timeline.rows.append(Row(site.clock.now(), "event", f"event: {event}"))
-        report = operator.reconcile()
-        if report is not None:
-            _see(seen, second, report, cluster.snapshot().leaders())
-        site.clock.advance(1)
+        operator.reconcile()
     spans = {broker: _spans(moments, script.seconds) for broker, moments in sorted(seen.items())}
     return Simulation(script.seconds, tuple(operator.timeline.rows), tuple(operator.changes), spans)
 
@@ -60,16 +69,6 @@ def _all_pass(stage: Stage, policy: Policy) -> None:
         if policy.detection.storage.enabled:
             source = f"disk-{broker}"
             stage.site.signals.say(broker, Reading.PASSING, type=SignalType.STORAGE_LATENCY, sources=[source])
-
-
-def _see(
-    seen: dict[int, list[tuple[int, str, bool, int]]], second: int, report: Report, leaders: dict[int, int]
-) -> None:
-    for broker in report.brokers:
-        now = str(broker.verdict.state), broker.demoted is not None, leaders.get(broker.broker, 0)
-        moments = seen.setdefault(broker.broker, [])
-        if not moments or moments[-1][1:] != now:
-            moments.append((second, *now))
 
 
 def _spans(moments: list[tuple[int, str, bool, int]], end: int) -> tuple[Span, ...]:

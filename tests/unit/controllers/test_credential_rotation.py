@@ -16,9 +16,9 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers import cluster_connection
 from bellwether.controllers.cluster_connection import Connector, LeaseTimes
 from bellwether.controllers.credential_rotation import CHECK_SECONDS, CredentialWatcher
-from bellwether.controllers.requeue import Requeue
 from bellwether.core.condition import Condition
 from bellwether.core.reasons import Reason
+from bellwether.core.reporting.requeue import Requeue
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal, Transient, Unauthenticated, Unauthorized
 from bellwether.simulation.memory_cluster import MemoryCluster

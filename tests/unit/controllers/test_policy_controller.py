@@ -12,10 +12,10 @@ from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRe
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.cluster_connection import PolicyRefused
 from bellwether.controllers.deletion.finalizer import FINALIZER
-from bellwether.controllers.requeue import Requeue
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.undo_record import EntryState
 from bellwether.core.reasons import Reason
+from bellwether.core.reporting.requeue import Requeue
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.ports.errors import BellwetherError, Terminal, Transient
 from bellwether.ports.kafka import ClusterReader
@@ -244,7 +244,7 @@ def test_another_cluster_behind_the_bootstrap_is_refused_with_both_ids(operator:
 
 def test_retries_are_spread_so_that_many_policies_do_not_come_back_together(operator: MemoryOperator):
     loop = operator.make()
-    loop._failures._requeue = Requeue(spread=lambda seconds: seconds / 4)
+    loop._failures._requeue = Requeue(jitter=lambda seconds: seconds / 4)
     operator.connector.trouble = Transient("no answer from kafka:9092")
     assert operator.step(loop) == PACE.retry_seconds / 4
     assert loop._failures.defect() == PACE.retry_seconds / 4

@@ -15,12 +15,12 @@ from bellwether.api.v1alpha1.base_model import InvalidObject
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.policy_controller import PolicyController
 from bellwether.controllers.reporting.events import news
-from bellwether.controllers.requeue import Requeue
 from bellwether.core.model.quarantine_order import RENEW_SECONDS, QuarantineOrder
 from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.quarantine.hold_decision import QuarantineDecisions
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
+from bellwether.core.reporting.requeue import Requeue
 from bellwether.core.settings.detection import QUARANTINE_AGENT, Detection
 from bellwether.core.settings.policy import Mode, Policy, QuarantineMode
 from bellwether.core.signals import Reading, SignalType

@@ -12,8 +12,8 @@ import pytest
 from bellwether.controllers.cluster_connection import with_heartbeat
 from bellwether.controllers.policy_controller import PolicyController
 from bellwether.controllers.policy_manager import PolicyManager
-from bellwether.controllers.requeue import Requeue
 from bellwether.core.model.cluster import Cluster
+from bellwether.core.reporting.requeue import Requeue
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import Transient
 from bellwether.ports.kafka import ClusterReader

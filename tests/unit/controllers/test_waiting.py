@@ -9,7 +9,7 @@ import pytest
 from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.policy_controller import PolicyController
-from bellwether.controllers.requeue import Requeue
+from bellwether.core.reporting.requeue import Requeue
 from bellwether.simulation.memory_world import ManualClock
 from testkit.kubernetes import api_objects
 from testkit.simulation.operator_fixture import MemoryOperator

@@ -8,13 +8,13 @@ from datetime import timedelta
 import pytest
 
 from bellwether.core.settings.placement import Placement, Preference
-from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, PromotionWaves
+from bellwether.core.settings.policy import Demotion, Election, Mode, Policy, Promotion, PromotionWaves
 from bellwether.core.signals import OverrideState, Reading, SignalType
 from bellwether.simulation.forecast import Situation, forecast
 from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.memory_kafka import MemoryConfigs
 from bellwether.simulation.memory_world import MemorySite
-from bellwether.simulation.simulated_operator import PartitionChange, changes_between
+from bellwether.simulation.simulated_operator import PartitionChange, SimulatedOperator
 from testkit.simulation.operators import Operator, carried_verdicts
 
 SECONDS = 200
@@ -102,13 +102,11 @@ def moves(changes: list[PartitionChange] | tuple[PartitionChange, ...], start: f
 
 def made(site: MemorySite, operator: Operator) -> list[PartitionChange]:
     """What the operator then does."""
-    found: list[PartitionChange] = []
-    for _ in range(SECONDS):
-        before, now = site.cluster.snapshot(), site.clock.now()
-        operator.reconcile()
-        found += changes_between(before, site.cluster.snapshot(), now)
-        site.clock.advance(1)
-    return found
+    assert operator.memory is not None
+    going_on = SimulatedOperator(site.cluster, operator.world, operator.policy, operator.memory)
+    going_on.run(site.clock.monotonic() + SECONDS)
+    operator.memory = going_on.memory
+    return going_on.changes
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -122,3 +120,17 @@ def test_a_forecast_foretells_exactly_the_moves_that_the_operator_then_makes(see
     assert told.cluster.leaders() == site.cluster.snapshot().leaders()
     assert operator.memory is not None
     assert told.demoted == frozenset(operator.memory.record.demoted)
+
+
+def test_a_forecast_reaches_a_periodic_election():
+    site = MemorySite(MemoryCluster(3))
+    site.cluster.create_topic("orders", assignment=[(2, 1, 3)] * 4)
+    for partition in site.cluster.partitions():
+        site.cluster.foreign_reorder(partition.name, (1, 2, 3))
+    for broker in site.cluster.brokers:
+        site.signals.say(broker, Reading.PASSING)
+    policy = Policy(name="main", mode=Mode.ENFORCE, election=Election(interval_seconds=60))
+    operator = Operator(site, policy)
+    operator.reconciles(1)
+    assert forecast(situation(site, operator), policy, SECONDS).moved == 4
+    assert len(made(site, operator)) == 4

@@ -16,9 +16,9 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import POLICIES, connect
 from bellwether.cli.process_options import LOG_FORMAT, LOG_LEVEL, METADATA_LIMIT
 from bellwether.controllers.policy_quota import PER_NAMESPACE, PolicyQuota
-from bellwether.controllers.requeue import Requeue
 from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.lifecycle import RebalanceRun
+from bellwether.core.reporting.requeue import Requeue
 from bellwether.gc_tuning import collect_seldom
 from bellwether.jitter import jittered
 from bellwether.ports.errors import BellwetherError
@@ -173,7 +173,7 @@ def operator(
     def make(body: dict[str, Any]) -> PolicyController:
         metrics.known(body["metadata"]["namespace"], body["metadata"]["name"])
         return PolicyController(
-            body, connector, reporter, finalizer, clock, Requeue(spread=jittered), rebalance_controller
+            body, connector, reporter, finalizer, clock, Requeue(jitter=jittered), rebalance_controller
         )
 
     def read(key: tuple[str, str]) -> dict[str, Any] | None:

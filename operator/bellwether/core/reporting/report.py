@@ -12,14 +12,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from bellwether.core.condition import Condition, of_type
-from bellwether.core.demotion.dwell import SOONEST_SECONDS, requeue_after
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.doctor.risks import RiskSummary, partitions_at_risk
 from bellwether.core.execution.recovery import RecoveryNote
 from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.harm_history import HarmHistory
-from bellwether.core.model.known_good import MOST_BETWEEN_READS
 from bellwether.core.model.refusals import Hold
 from bellwether.core.model.strimzi import Strimzi
 from bellwether.core.planning.plan import Plan
@@ -30,7 +28,7 @@ from bellwether.core.reporting.broker_report import BrokerReport, broker_reports
 from bellwether.core.reporting.placement_counts import PlacementCounts, count_placements
 from bellwether.core.reporting.policy_conditions import policy_conditions
 from bellwether.core.reporting.topic_impact import TopicImpact, topic_impacts
-from bellwether.core.settings.policy import Mode, Policy
+from bellwether.core.settings.policy import Mode
 from bellwether.core.waves.rebalance_waves import WaveResult
 
 SAMPLE_SIZE = 20
@@ -146,19 +144,3 @@ def report(
         risk_summary=risks,
         affected_topics=topic_impacts(context, risks),
     )
-
-
-def timer_delays(report: Report, policy: Policy) -> list[float]:
-    """Seconds until each running timer expires: dwell, stabilization (of brokers, log directories and links), and the
-    pause between two waves.
-    """
-    found = (requeue_after(b.verdict, dwell_left=b.dwell_left, flaps=b.flaps, policy=policy) for b in report.brokers)
-    waves = (
-        b.restoration.wait.again_seconds
-        for b in report.brokers
-        if b.restoration is not None and b.restoration.wait is not None
-    )
-    decided = report.plan.decisions
-    known = (*decided.log_dirs.known_good.values(), *decided.links.known_good.values())
-    parts = (min(max(one.missing, SOONEST_SECONDS), MOST_BETWEEN_READS) for one in known if one.missing)
-    return [seconds for seconds in (*found, *waves, *parts) if seconds is not None]

@@ -13,8 +13,8 @@ from bellwether.controllers.cluster_connection import PolicyRefused
 from bellwether.controllers.deletion.finalizer import ABANDON, FINALIZER
 from bellwether.controllers.deletion.policy_deletion import DONE, RETRY_SECONDS
 from bellwether.controllers.policy_controller import PolicyController
-from bellwether.controllers.requeue import Requeue
 from bellwether.core.reasons import Reason
+from bellwether.core.reporting.requeue import Requeue
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import Terminal, Transient
 from testkit.simulation.operator_fixture import MemoryOperator
@@ -234,7 +234,7 @@ def test_a_new_process_finishes_what_a_killed_one_had_begun(operator: MemoryOper
 def test_retries_of_a_deletion_are_spread_too(operator: MemoryOperator):
     loop = operator.make()
     operator.step(loop, 3)
-    loop._requeue = Requeue(spread=lambda seconds: seconds / 4)
+    loop._requeue = Requeue(jitter=lambda seconds: seconds / 4)
     operator.connector.trouble = Transient("no broker answers")
     loop.release()
     delete(operator)

@@ -1,15 +1,20 @@
-"""Requeue delay: seconds until the next reconcile when nothing changes. Pure: report in, seconds out."""
+"""Requeue delay: seconds until the next reconcile when nothing changes. Pure: report in, seconds out.
+
+The one rule for the operator, for forecasts, simulations and replays, and for offline runs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from bellwether.core.demotion.dwell import SOONEST_SECONDS, requeue_after
 from bellwether.core.detection.health_states import HealthState
+from bellwether.core.model.known_good import MOST_BETWEEN_READS
 from bellwether.core.model.quarantine_order import RENEW_SECONDS
 from bellwether.core.model.undo_record import EntryState, UndoRecord
 from bellwether.core.reasons import Reason
-from bellwether.core.reporting.report import Report, timer_delays
+from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Policy
 
 _AILING = (HealthState.SICK, HealthState.SUSPECT, HealthState.DOWN)
@@ -27,7 +32,7 @@ class Requeue:
     retry_seconds: float = 5.0
     lease_retry_seconds: float = 1.0
     longest_retry_seconds: float = 30.0
-    spread: Callable[[float], float] = float
+    jitter: Callable[[float], float] = float
     """Applied to the wait after a failed reconcile, so that many policies do not come back together."""
     busy_share: float = 0.25
     """Maximum share of time spent reading metadata: after a long reconcile the next one starts later."""
@@ -48,7 +53,7 @@ class Requeue:
         if report.result.changed:
             return 0.0
         if report.result.stopped is not None:
-            return self.spread(self.retry_seconds)
+            return self.jitter(self.retry_seconds)
         wave = report.progress.again_seconds if report.progress is not None else None
         waves = [wave] if wave is not None else []
         if report.election is not None:
@@ -82,3 +87,19 @@ def at_rest(report: Report, record: UndoRecord) -> bool:
         and not report.leaders_out_of_place
         and all(e.state is EntryState.DISPLACED and not e.outstanding for e in record.entries.values())
     )
+
+
+def timer_delays(report: Report, policy: Policy) -> list[float]:
+    """Seconds until each running timer expires: dwell, stabilization (of brokers, log directories and links), and the
+    pause between two waves.
+    """
+    found = (requeue_after(b.verdict, dwell_left=b.dwell_left, flaps=b.flaps, policy=policy) for b in report.brokers)
+    waves = (
+        b.restoration.wait.again_seconds
+        for b in report.brokers
+        if b.restoration is not None and b.restoration.wait is not None
+    )
+    decided = report.plan.decisions
+    known = (*decided.log_dirs.known_good.values(), *decided.links.known_good.values())
+    parts = (min(max(one.missing, SOONEST_SECONDS), MOST_BETWEEN_READS) for one in known if one.missing)
+    return [seconds for seconds in (*found, *waves, *parts) if seconds is not None]

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.controllers.requeue import Requeue
 from bellwether.core.demotion.restoration import WaveBlocker
 from bellwether.core.model.known_good import MOST_BETWEEN_READS, NOT_YET_GOOD, KnownGood
 from bellwether.core.model.log_dirs import LogDir
@@ -15,6 +14,7 @@ from bellwether.core.planning.plan import Plan
 from bellwether.core.planning.preferred_election import PreferredElectionStatus
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
+from bellwether.core.reporting.requeue import Requeue
 from bellwether.core.signals import Reading
 from bellwether.simulation.memory_world import MemorySite
 from testkit.simulation.operators import POLICY, Operator
