@@ -80,7 +80,7 @@ def decide_log_dirs(kept: Mapping[int, DemotedBroker], context: Context) -> LogD
                 refused.append(BrokerHold(verdict.broker, Reason.NO_EVIDENCE, problem))
                 continue
             demoted[log_dir] = DemotedLogDir(
-                log_dir, verdict.reason, verdict.message, snapshot.now, verdict.signal or SignalType.STORAGE_LATENCY
+                *log_dir, verdict.reason, verdict.message, snapshot.now, verdict.signal or SignalType.STORAGE_LATENCY
             )
     demoted = dict(sorted(demoted.items()))
     held += [*refused, *cures.held]

@@ -33,11 +33,17 @@ class LogDir(NamedTuple):
 class DemotedLogDir:
     """A log directory whose replicas are kept from leading, and why. ``signal`` is the type that has to pass again."""
 
-    log_dir: LogDir
+    broker: int
+    path: str
     reason: str
     message: str
     since: datetime
     signal: str
+
+    @property
+    def log_dir(self) -> LogDir:
+        """The directory."""
+        return LogDir(self.broker, self.path)
 
 
 def partitions_in(path: str, placement: Placement) -> frozenset[TopicPartition] | None:

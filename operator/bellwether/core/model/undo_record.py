@@ -190,8 +190,7 @@ class ApplicationEnd(StrEnum):
     SUPERSEDED = "Superseded"
 
 
-@dataclass(frozen=True, slots=True)
-class SkippedPartition:
+class SkippedPartition(NamedTuple):
     """A partition that a rebalance plan did not move, and why."""
 
     topic: str

@@ -65,6 +65,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     ),
     "integration/apiserver/test_records.py": (
         "adapters/kubernetes/objects/undo_record_store*",
+        "adapters/documents*",
         "adapters/undo_record_codec*",
     ),
     "integration/chart/test_installing.py": ("/helm/bellwether/*",),
@@ -191,7 +192,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "integration/rights/test_strimzi_rights.py": (*_RIGHTS, *_STRIMZI),
     "integration/rights/test_two_tenants.py": (
         *_RIGHTS,
-        "adapters/bounded_json*",
+        "adapters/documents*",
         "adapters/kafka/connection/*",
         "adapters/kubernetes/leases*",
         "adapters/pem*",

@@ -104,7 +104,7 @@ def records(draw: st.DrawFn) -> UndoRecord:
             for b in draw(st.sets(st.integers(1, 5), max_size=2)) - brokers
         },
         log_dirs={
-            (one := LogDir(b, path)): DemotedLogDir(one, "Reason", draw(st.text(max_size=20)), START, "StorageLatency")
+            (one := LogDir(b, path)): DemotedLogDir(*one, "Reason", draw(st.text(max_size=20)), START, "StorageLatency")
             for b, path in draw(st.sets(st.tuples(st.integers(1, 5), st.sampled_from(["/a", "/b"])), max_size=2))
             if b not in brokers
         },

@@ -12,7 +12,6 @@ has an owner reference: foreground deletion would delete the record before the p
 from __future__ import annotations
 
 import base64
-import json
 import threading
 import uuid
 import zlib
@@ -29,12 +28,6 @@ from bellwether.ports.errors import Fenced, Terminal, Transient
 
 FINALIZER = "bellwether.dev/undo-record"
 PART_LABEL = "bellwether.dev/undo-record"
-REBALANCE = "rebalance"
-"""Key of the header for the progress of a load plan; absent if none was ever applied."""
-RETURNING = "returning"
-"""Key of the header for brokers whose leaders are being restored; absent if there are none, as are the next two."""
-LOG_DIRS = "logDirs"
-LINKS = "links"
 SHARDS = 8
 # A topic's partitions are spread in blocks, so that a very large topic does not overflow its shard.
 BLOCK = 512
@@ -285,21 +278,12 @@ class ConfigMapRecords:
         return {"format": str(FORMAT_VERSION), "epoch": str(epoch), "writer": self._writer}
 
     def _header_data(self, record: UndoRecord) -> dict[str, str]:
-        data = {
+        return {
             **self._stamp(record.epoch),
             "clusterId": record.cluster_id,
-            "demoted": undo_record_codec.pack_demoted(record.demoted),
+            **undo_record_codec.pack_header(record),
             "sequence": str(self._sequence),
         }
-        if record.application is not None:
-            data[REBALANCE] = undo_record_codec.pack_application(record.application)
-        if record.returning:
-            data[RETURNING] = undo_record_codec.pack_returning(record.returning)
-        if record.log_dirs:
-            data[LOG_DIRS] = undo_record_codec.pack_log_dirs(record.log_dirs)
-        if record.links:
-            data[LINKS] = undo_record_codec.pack_links(record.links)
-        return data
 
     def _body(self, name: str, data: Mapping[str, str], packed: bytes | None) -> Object:
         part = "header" if packed is None else "shard"
@@ -408,13 +392,4 @@ def _assemble(found: Mapping[str, Object]) -> UndoRecord | None:
             " deleted: import an exported copy, or delete the record by force after comparing the replica"
             " orders"
         )
-    try:
-        data = header["data"]
-        demoted = undo_record_codec.unpack_demoted(data["demoted"], _where(header))
-        applied = undo_record_codec.unpack_application(data[REBALANCE], _where(header)) if REBALANCE in data else None
-        returning = undo_record_codec.unpack_returning(data[RETURNING], _where(header)) if RETURNING in data else {}
-        log_dirs = undo_record_codec.unpack_log_dirs(data[LOG_DIRS], _where(header)) if LOG_DIRS in data else {}
-        links = undo_record_codec.unpack_links(data[LINKS], _where(header)) if LINKS in data else {}
-        return UndoRecord(data["clusterId"], epoch, demoted, entries, applied, returning, log_dirs, links)
-    except (KeyError, json.JSONDecodeError) as error:
-        raise Terminal(f"{_where(header)}: the undo record is damaged ({error}): import an exported copy") from error
+    return undo_record_codec.unpack_header(header["data"], epoch, entries, _where(header))
