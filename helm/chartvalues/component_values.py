@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from bellwether.core.model.quarantine_order import MAX_HOLD_SECONDS, RETURN_SECONDS
+from bellwether.probes.prober_kinds import PROBERS
 from chartvalues.shared_values import (
     KubernetesObject,
     Labels,
@@ -27,6 +28,8 @@ from chartvalues.shared_values import (
 BrokerId = Annotated[int, Field(ge=0, le=2**31 - 1)]
 UserId = Annotated[int, Field(ge=1)]
 VolumeName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
+_PROBERS = {name.capitalize(): one for name, one in PROBERS.items() if not one.sidecar}
+_PLACED = [name for name, one in _PROBERS.items() if not one.default]
 Url = Annotated[str, Field(pattern=r"^(https?://\S+)?$")]
 
 
@@ -113,14 +116,12 @@ Shards = Annotated[
 class Prober(Scheduling):
     """One prober of every policy, with its own Deployment and ServiceAccount."""
 
-    kind: Literal["Reachability", "Canary", "Replication", "Prometheus", "Plugin"] = Field(
-        description="Type of the prober: Reachability, Canary, Replication, Prometheus or Plugin."
-    )
+    kind: Literal[*_PROBERS] = Field(description=f"Type of the prober: {', '.join(_PROBERS)}.")  # type: ignore[valid-type]
     namespaces: Served = Field(default_factory=list)
     vantage: Vantage = Field(
         default="",
-        description="Stable name of the place that it probes from, such as eu-west-1a. Required for Reachability,"
-        " Canary and Plugin.",
+        description="Stable name of the place that it probes from, such as eu-west-1a. Required for"
+        f" {', '.join(_PLACED)}.",
     )
     plugin: str = Field(default="", max_length=63, description="Signal type of the plug-in; required for Plugin.")
     internal: bool = Field(

@@ -6,12 +6,14 @@ the differences and exits 1 if there are any. ``make generate`` and ``make verif
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from bellwether import __version__
 from bellwether.api.generated_files import Generated
 from bellwether.api.v1alpha1.schema.crd_manifests import KINDS, manifest
 from bellwether.core.model.quarantine_order import RETURN_SECONDS
+from bellwether.probes.prober_kinds import PROBERS
 from chartvalues import chart_documents
 
 CHART = Path("helm/bellwether")
@@ -46,6 +48,17 @@ the items of a list, `name{{{{}}}}` the entries of a map.
 """
 
 
+def _probers() -> str:
+    """What templates need of the table of probers: by kind signal, option and source, and the sidecars' signals."""
+    found: dict[str, object] = {
+        name.capitalize(): {"signal": "".join(one.types[:1]), "option": one.source_option, "source": one.default}
+        for name, one in PROBERS.items()
+        if not one.sidecar
+    }
+    found["sidecars"] = [type_ for one in PROBERS.values() if one.sidecar for type_ in one.types]
+    return json.dumps(found, indent=2) + "\n"
+
+
 def files() -> dict[Path, str]:
     """Every generated file by its path below the root of the repository."""
     generated = {
@@ -54,6 +67,7 @@ def files() -> dict[Path, str]:
         CHART / "values.schema.json": chart_documents.schema_json(),
         CHART / "README.md": README.format(table=chart_documents.table()),
         CHART / "files" / "return-seconds": f"{RETURN_SECONDS}\n",
+        CHART / "files" / "probers.json": _probers(),
     }
     return generated | {
         CHART / "files" / "crds" / f"{kind.plural}.yaml": f"# {chart_documents.NOTICE}\n{manifest(kind)}"

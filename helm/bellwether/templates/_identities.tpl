@@ -3,47 +3,37 @@ Prober identities: each prober has its own ServiceAccount, so that an admission 
 its own entries.
 */}}
 
-{{/* The signal type that a prober writes. In: an item of values.probers. */}}
-{{- define "bellwether.signal" -}}
-{{- if eq .kind "Plugin" }}
-{{- .plugin }}
-{{- else }}
-{{- get (dict "Reachability" "ExternalReachability" "Canary" "Canary" "Replication" "ReplicationLag" "Prometheus" "Prometheus") .kind }}
-{{- end }}
-{{- end }}
-
 {{/*
 JSON {"items": [...]} with, for each prober: name (of its account), component, namespaces (of its policies;
-empty: all), signal, source, secrets (rules), annotations, item (of values.probers) and deployments, one for each shard with name,
+empty: all), signal, option (that takes the source), source, secrets (rules), annotations, item (of values.probers) and deployments, one for each shard with name,
 component and shard. Fails on errors that the schema cannot detect. In: the root.
 */}}
 {{- define "bellwether.identities" -}}
 {{- $root := . }}
 {{- $full := include "bellwether.fullname" . }}
 {{- $items := list }}
+{{- $probers := .Files.Get "files/probers.json" | fromJson }}
 {{- range $index, $one := .Values.probers }}
 {{- $where := printf "probers[%d]" $index }}
 {{- $kind := lower $one.kind }}
-{{- if and (has $one.kind (list "Reachability" "Canary")) (not $one.vantage) }}
-{{- fail (printf "%s.vantage is required: a stable name of the place, such as eu-west-1a" $where) }}
-{{- end }}
+{{- $prober := get $probers $one.kind }}
 {{- if eq $one.kind "Plugin" }}
 {{- if not $one.plugin }}
 {{- fail (printf "%s.plugin is required: the signal type of the plug-in" $where) }}
-{{- end }}
-{{- if not $one.vantage }}
-{{- fail (printf "%s.vantage is required: a stable name of the place, such as eu-west-1a" $where) }}
 {{- end }}
 {{- $kind = printf "%s-%s" $kind (lower $one.plugin) }}
 {{- else if $one.plugin }}
 {{- fail (printf "%s.plugin is not allowed for kind %s: remove it, or set kind: Plugin" $where $one.kind) }}
 {{- end }}
-{{- if and $one.vantage (eq $one.kind "Prometheus") }}
-{{- fail (printf "%s.vantage is not allowed for kind Prometheus: remove it" $where) }}
+{{- if and $one.vantage (not $prober.option) }}
+{{- fail (printf "%s.vantage is not allowed for kind %s: remove it" $where $one.kind) }}
+{{- end }}
+{{- $source := $one.vantage | default $prober.source }}
+{{- if not $source }}
+{{- fail (printf "%s.vantage is required: a stable name of the place, such as eu-west-1a" $where) }}
 {{- end }}
 {{- $component := printf "prober-%s%s%s" $kind (empty $one.vantage | ternary "" (printf "-%s" $one.vantage)) (empty $one.namespaces | ternary "" (printf "-%s" (join "-" $one.namespaces))) }}
-{{- $source := $one.vantage | default (eq $one.kind "Prometheus" | ternary "*" "replication") }}
-{{- $items = append $items (dict "component" $component "signal" (include "bellwether.signal" $one) "source" $source "secrets" (include "bellwether.rules.credentials" (dict "root" $root "names" $one.secretNames)) "values" $one "item" $one "where" $where) }}
+{{- $items = append $items (dict "component" $component "signal" ($one.plugin | default $prober.signal) "option" $prober.option "source" $source "secrets" (include "bellwether.rules.credentials" (dict "root" $root "names" $one.secretNames)) "values" $one "item" $one "where" $where) }}
 {{- end }}
 {{- $seen := dict }}
 {{- range $items }}
@@ -106,13 +96,14 @@ policy or source, within what RBAC permits, and @pod the broker of its pod (bell
 {{- range (include "bellwether.identities" . | fromJson).items }}
 {{- $_ := set $grants (printf "system:serviceaccount:%s:%s" $.Release.Namespace .name) (list (printf "*/%s/%s" .signal .source)) }}
 {{- end }}
-{{- range (include "bellwether.sidecars.accounts" . | fromJson).items }}
+{{- $sidecars := (.Files.Get "files/probers.json" | fromJson).sidecars }}
+{{- range $one := (include "bellwether.sidecars.accounts" . | fromJson).items }}
 {{- $account := printf "system:serviceaccount:%s:%s" .namespace .name }}
 {{- $before := get $grants $account | default list }}
-{{- $_ := set $grants $account (concat $before (list (printf "%s/StorageLatency/@pod" .policy) (printf "%s/ReadLatency/@pod" .policy) (printf "%s/SelfReachability/@pod" .policy)) | uniq) }}
-{{- if $.Values.sidecars.quarantineAgent.enabled }}
-{{- $_ := set $grants $account (append (get $grants $account) (printf "%s/Quarantine/@pod" .policy) | uniq) }}
+{{- range $signal := concat $sidecars ($.Values.sidecars.quarantineAgent.enabled | ternary (list "Quarantine") list) }}
+{{- $before = append $before (printf "%s/%s/@pod" $one.policy $signal) }}
 {{- end }}
+{{- $_ := set $grants $account ($before | uniq) }}
 {{- end }}
 {{- toYaml $grants }}
 {{- end }}

@@ -1,0 +1,40 @@
+"""The table of probers: what each command of ``bellwether probe`` writes, and what it needs to be started with.
+
+The command line, the chart's values, accounts and arguments, and the checks of CONTRIBUTING.md come from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from bellwether.core.signals import SignalType
+
+
+class ProberKind(NamedTuple):
+    """One command of ``bellwether probe``.
+
+    ``types`` are the signal types that it writes, of which the first names its Lease; none for a plug-in's own.
+    ``source_option`` names it among its kind: ``vantage`` must be given, as it says where the prober is; ``source`` has
+    a ``default``. ``sidecar``: it runs in a broker's pod and writes for that broker alone.
+    """
+
+    types: tuple[SignalType, ...]
+    source_option: str = "vantage"
+    default: str = ""
+    sidecar: bool = False
+
+
+PROBERS: Mapping[str, ProberKind] = {
+    "reachability": ProberKind((SignalType.EXTERNAL_REACHABILITY,)),
+    "canary": ProberKind((SignalType.CANARY,)),
+    "replication": ProberKind((SignalType.REPLICATION_LAG,), "source", "replication"),
+    "prometheus": ProberKind((SignalType.PROMETHEUS,), "", "*"),
+    "plugin": ProberKind((), "source"),
+    "storage": ProberKind((SignalType.STORAGE_LATENCY, SignalType.READ_LATENCY), "source", sidecar=True),
+    "self": ProberKind((SignalType.SELF_REACHABILITY,), "source", sidecar=True),
+}
+"""By the name of the command, which with a capital is the prober's kind in the chart's values.
+
+A prober of several sources, such as Prometheus rules, has the default ``*`` and no option.
+"""
