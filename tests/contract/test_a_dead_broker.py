@@ -54,7 +54,7 @@ def test_the_next_in_the_order_leads_for_a_dead_leader(subject: Subject, dead_fo
     assert set(partition(subject, topic).isr) == {2, 3}
 
 
-def test_without_any_replica_alive_nobody_leads(subject: Subject, dead_four: dict[str, str]):
+def test_without_a_live_replica_there_is_no_leader(subject: Subject, dead_four: dict[str, str]):
     topic = dead_four["only on 4"]
     subject.eventually(lambda: partition(subject, topic).leader is None)
     lost = partition(subject, topic)
@@ -70,7 +70,7 @@ def test_not_even_an_unclean_election_finds_a_leader_where_no_replica_lives(
     assert partition(subject, topic).leader is None
 
 
-def test_an_unclean_election_leaves_whoever_leads(subject: Subject, dead_four: dict[str, str]):
+def test_an_unclean_election_keeps_an_existing_leader(subject: Subject, dead_four: dict[str, str]):
     topic = dead_four["below min.insync.replicas"]
     subject.eventually(lambda: partition(subject, topic).leader == 3)
     before = partition(subject, topic)

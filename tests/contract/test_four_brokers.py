@@ -85,7 +85,7 @@ def test_an_election_that_is_not_needed_says_so_and_counts_as_success(subject: S
     assert outcome.ok
 
 
-def test_asking_for_the_order_that_stands_is_success_and_changes_nothing(subject: Subject):
+def test_a_request_for_the_present_order_succeeds_and_changes_nothing(subject: Subject):
     topic = subject.create((1, 2, 3))
     before = partition(subject, topic)
     assert subject.mover.reorder([Reorder(first(topic), (1, 2, 3))])[first(topic)].ok
@@ -126,7 +126,7 @@ def test_a_recreated_topic_is_hit_by_its_name(subject: Subject):
 
 
 @pytest.mark.parametrize("index", [0, 7])
-def test_unknown_partitions_are_named_and_hold_nobody_up(subject: Subject, index: int):
+def test_unknown_partitions_are_named_and_block_no_others(subject: Subject, index: int):
     topic = subject.create((1, 2, 3))
     unknown = TopicPartition("never-made" if index == 0 else topic, index)
     orders = [Reorder(unknown, (2, 3, 1)), Reorder(first(topic), (2, 3, 1))]
@@ -155,7 +155,7 @@ def test_an_order_that_is_none_is_refused(subject: Subject, order: tuple[int, ..
     assert partition(subject, topic).replicas == (1, 2, 3)
 
 
-def test_an_empty_request_is_answered_with_nothing_and_elects_nobody(subject: Subject):
+def test_an_empty_request_gets_an_empty_answer_and_no_election(subject: Subject):
     topic = subject.create((1, 2, 3))
     subject.mover.reorder([Reorder(first(topic), (2, 3, 1))])
     assert subject.mover.reorder([]) == subject.mover.elect([]) == subject.mover.cancel([]) == {}

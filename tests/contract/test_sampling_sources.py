@@ -111,12 +111,12 @@ def test_another_epoch_than_the_present_one_says_that_the_partition_moved(sample
     assert (told.ends, told.moved, told.problem) == ({}, 1, "")
 
 
-def test_a_copy_tells_its_size_whoever_leads(sampled: Sampled) -> None:
+def test_a_copy_has_its_size_under_any_leader(sampled: Sampled) -> None:
     sampled.write(30)
     until(lambda: size(sampled, 2) >= 30 * RECORD)
 
 
-def test_a_partition_that_was_never_made_is_told_by_nobody(sampled: Sampled) -> None:
+def test_a_partition_that_was_never_created_is_in_no_answer(sampled: Sampled) -> None:
     unknown = TopicPartition("never-made", 3)
     told = sampled.sources.ends.ask(sampled.address(1), {unknown: 0}, 5, 10)
     assert (dict(told.ends), told.problem) == ({}, "")

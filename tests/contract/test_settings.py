@@ -11,7 +11,7 @@ MIN_ISR, UNCLEAN, BALANCING = (
 )
 
 
-def test_settings_of_topics_are_told_whether_set_or_not(subject: Subject):
+def test_topic_settings_are_returned_whether_set_or_not(subject: Subject):
     strict, plain = subject.create((1, 2, 3), min_isr=2), subject.create((1, 2, 3))
     assert subject.configs.topic_configs([strict, plain], [MIN_ISR, UNCLEAN]) == {
         strict: {MIN_ISR: "2", UNCLEAN: "false"},
@@ -19,7 +19,7 @@ def test_settings_of_topics_are_told_whether_set_or_not(subject: Subject):
     }
 
 
-def test_only_the_settings_that_were_asked_for_are_told(subject: Subject):
+def test_only_the_requested_settings_are_returned(subject: Subject):
     topic = subject.create((1, 2, 3))
     assert subject.configs.topic_configs([topic], [MIN_ISR]) == {topic: {MIN_ISR: "1"}}
     assert subject.configs.topic_configs([topic], ["no.such.setting"]) == {topic: {}}

@@ -49,7 +49,7 @@ def test_a_true_plan_passes(drawn: Posed) -> None:
 
 
 @given(st.data(), load_problems())
-def test_a_true_plan_passes_whoever_leads_and_whatever_the_weights(data: st.DataObject, drawn: Posed) -> None:
+def test_a_valid_plan_passes_for_any_leaders_and_weights(data: st.DataObject, drawn: Posed) -> None:
     posed, known = drawn
     weighed = weigh(posed, known)
     leaders = [data.draw(st.sampled_from(w.eligible)) if w.free else w.slot.leader for w in weighed]
@@ -273,7 +273,7 @@ def test_good_weights_come_within_one_item_of_the_best_plan() -> None:
     assert plan.certificate.gap == pytest.approx(plan.after.max / 4500 - 1)
 
 
-def test_weights_on_the_brokers_that_nobody_can_relieve_beat_equal_ones() -> None:
+def test_weights_on_relievable_brokers_alone_give_a_higher_bound() -> None:
     alone = [slot(i, (1, 2)) for i in range(2)]
     posed = problem(*alone, slot(2, (3,), topic="logs"), brokers=3)
     known = loads(posed, 5.0, 100.0, 100.0)

@@ -112,7 +112,7 @@ def test_invariants_1_2_6_and_10_hold_at_the_ports(
 
 
 @given(memory_clusters(), placements(), LIMITS, MIXED)
-def test_invariant_8_it_settles_and_then_asks_nothing_of_anybody(
+def test_invariant_8_a_settled_cluster_gets_no_further_requests(
     cluster: MemoryCluster, wish: Placement, limit: int | None, script: list[Step]
 ):
     play = Mixture(cluster, wish, limit)

@@ -78,7 +78,7 @@ def test_only_a_person_promotes_whom_the_cluster_still_has(
 
 
 @given(scenes(), BUSY)
-def test_nobody_new_is_demoted_but_for_hard_faults_or_at_a_persons_word(
+def test_during_external_operations_only_hard_faults_or_people_demote(
     scene: tuple[Snapshot, dict[int, Verdict], Policy], busy: Strimzi
 ):
     facts, judged, _ = scene
@@ -98,7 +98,7 @@ def test_every_word_of_a_person_has_the_effect_that_it_has_otherwise(
 
 
 @given(scenes(), BUSY)
-def test_whoever_waits_for_it_is_named_with_the_reason(
+def test_broker_that_waits_for_it_has_a_hold_with_its_reason(
     scene: tuple[Snapshot, dict[int, Verdict], Policy], busy: Strimzi
 ):
     at_rest, giving_way = both(scene, busy)

@@ -74,7 +74,7 @@ def entries(draw: st.DrawFn) -> Any:
 
 
 @given(st.lists(st.lists(entries(), max_size=2 * SIGNAL_LIMIT), min_size=3, max_size=3), st.booleans())
-def test_no_hostile_entry_demotes_anybody(said: list[list[Any]], renewed: bool):
+def test_hostile_entries_demote_no_broker(said: list[list[Any]], renewed: bool):
     book = SignalCache(ManualClock())
     for broker, found in enumerate(said, 1):
         book.on_broker_health({**api_objects.health(broker), "status": {"signals": found}})
@@ -89,7 +89,7 @@ def test_no_hostile_entry_demotes_anybody(said: list[list[Any]], renewed: bool):
 
 
 @given(st.lists(entries(), min_size=1, max_size=20))
-def test_what_cannot_be_read_is_named_and_takes_nobody_down_with_it(said: list[Any]):
+def test_unreadable_entries_are_named_and_valid_ones_still_count(said: list[Any]):
     book = SignalCache(ManualClock())
     good = api_objects.entry("b")
     book.on_broker_health({**api_objects.health(1), "status": {"signals": [*said, good]}})

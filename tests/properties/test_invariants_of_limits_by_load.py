@@ -140,7 +140,7 @@ def test_no_broker_is_put_over_its_limit(drawn: tuple[Scene, list[Loads]]):
 
 
 @given(scenes(racks=False))
-def test_what_stays_with_a_demoted_broker_would_be_too_much_for_everybody_else(drawn: tuple[Scene, list[Loads]]):
+def test_leaders_stay_on_a_demoted_broker_only_without_room_elsewhere(drawn: tuple[Scene, list[Loads]]):
     """Invariant 3: where a demoted broker leads on, a named reason holds it, and that reason is so."""
     scene, (loads,) = drawn
     scene.settle(loads)
@@ -211,7 +211,7 @@ def test_loads_that_change_to_and_fro_move_nothing_to_and_fro(drawn: tuple[Scene
 
 
 @given(scenes(racks=False), st.integers(2, 9))
-def test_heavier_loads_move_nothing_that_stands(drawn: tuple[Scene, list[Loads]], times: int):
+def test_heavier_loads_move_no_leader_that_was_placed(drawn: tuple[Scene, list[Loads]], times: int):
     scene, (loads,) = drawn
     scene.settle(loads)
     heavier = replace(loads, partitions={k: load * times for k, load in loads.partitions.items()})

@@ -115,7 +115,7 @@ def told(history: list[Sample]) -> list[Sample]:
 
 
 @given(TRAFFIC.flatmap(lambda t: st.tuples(st.just(t), mishaps(t.minutes))), st.integers(0, 59), st.randoms())
-def test_a_steady_rate_is_found_whatever_befalls_log_and_sampler(
+def test_a_steady_rate_is_found_despite_gaps_and_resets(
     traffic_and_mishaps: tuple[Traffic, list[Mishap]], second: int, random: object
 ):
     traffic, befalling = traffic_and_mishaps

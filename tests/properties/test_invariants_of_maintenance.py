@@ -26,7 +26,7 @@ SAID = st.sampled_from([Reading.PASSING, Reading.FAILING, Reading.UNKNOWN])
 
 
 @given(memory_clusters(), scripts(maintaining(), maintaining(), befalling(), trouble()))
-def test_invariants_1_2_6_and_10_hold_whoever_is_drained_and_handed_back(cluster: MemoryCluster, script: list[Step]):
+def test_invariants_1_2_6_and_10_hold_under_drains(cluster: MemoryCluster, script: list[Step]):
     play = Play(cluster)
     perform(play, script)
     assert play.watcher.violations == []
@@ -55,7 +55,7 @@ def test_invariant_3_a_drained_broker_leads_only_where_a_named_reason_holds_the_
 
 
 @given(st.integers(3, 7), st.data(), st.integers(1, 3))
-def test_invariant_4_whoever_is_in_maintenance_takes_no_room_under_the_cap(count: int, data: st.DataObject, cap: int):
+def test_invariant_4_brokers_in_maintenance_do_not_count_against_the_cap(count: int, data: st.DataObject, cap: int):
     made = site(count, {"orders": 2 * count})
     ids = st.integers(1, count)
     maintained = data.draw(st.sets(ids, max_size=count))
@@ -81,9 +81,7 @@ def test_invariant_4_whoever_is_in_maintenance_takes_no_room_under_the_cap(count
 
 @FEWER
 @given(st.data(), st.integers(1, 60))
-def test_signals_of_a_broker_in_maintenance_demote_nobody_neither_then_nor_when_it_ends(
-    data: st.DataObject, lasts: int
-):
+def test_signals_during_maintenance_never_demote_the_broker(data: st.DataObject, lasts: int):
     """Two clusters that differ in nothing but what is said of the broker in maintenance, until that has ended."""
     ends = []
     others = {b: data.draw(st.lists(SAID, min_size=8, max_size=8)) for b in (2, 3, 4, 5)}
@@ -121,7 +119,7 @@ def test_signals_of_a_broker_in_maintenance_demote_nobody_neither_then_nor_when_
     st.sets(st.integers(1, 5), max_size=1),
     st.lists(st.tuples(st.sampled_from(["drain", "lift", "pod", "ready"]), st.integers(1, 5)), max_size=8),
 )
-def test_what_is_called_safe_to_stop_stays_so_whoever_is_drained_next(sick: set[int], acts: list[tuple[str, int]]):
+def test_broker_that_is_safe_to_stop_stays_so_during_drains(sick: set[int], acts: list[tuple[str, int]]):
     made = MemoryCluster(5)
     made.create_topic("orders", 10, 3, min_isr=2)
     play = Play(made)
@@ -205,7 +203,7 @@ def test_invariant_17_a_drain_hides_no_fault_whatever_holds_it(
 
 
 @given(memory_clusters(), scripts(befalling(harmful=False), maintaining()), st.integers(0, 4))
-def test_a_broker_that_may_be_stopped_leaves_nobody_without_a_leader(
+def test_stopping_a_drained_broker_leaves_every_partition_with_a_leader(
     cluster: MemoryCluster, script: list[Step], which: int
 ):
     play = Play(cluster)

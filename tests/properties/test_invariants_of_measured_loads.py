@@ -22,7 +22,7 @@ Posed = tuple[Problem, dict[PartitionKey, tuple[float, float | None]]]
 
 
 @given(load_problems())
-def test_a_broker_carries_here_what_a_plan_that_stands_its_recheck_says_it_carries(drawn: Posed) -> None:
+def test_the_operator_counts_the_same_loads_as_a_rechecked_plan(drawn: Posed) -> None:
     """Less than a byte/s more for each load, which are rounded up: none is taken for unmeasured."""
     posed, known = drawn
     with TemporaryDirectory() as folder:

@@ -91,7 +91,7 @@ def test_invariant_9_another_topic_id_drops_the_baseline_and_names_it(what: str,
 
 
 @pytest.mark.parametrize("every", [1, 2, 5])
-def test_invariant_9_whoever_fights_over_an_order_meets_ever_rarer_re_assertion(every: int):
+def test_invariant_9_contested_orders_are_written_again_ever_more_rarely(every: int):
     made = site(3, {"orders": 1})
     for broker in made.cluster.brokers:
         made.signals.say(broker, Reading.PASSING)

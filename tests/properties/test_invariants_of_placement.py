@@ -141,7 +141,7 @@ def test_once_all_are_well_every_leader_is_in_the_best_rack_that_holds_a_replica
 
 
 @given(memory_clusters(), placements(), placements(), LIMITS, scripts(trouble(), measuring()))
-def test_without_the_wish_every_order_is_as_it_was_at_first(
+def test_without_preferred_racks_every_order_is_the_original_one(
     cluster: MemoryCluster, wish: Placement, other: Placement, limit: Capacity, script: list[Step]
 ):
     at_first = {p.key: p.replicas for p in cluster.partitions()}

@@ -81,7 +81,7 @@ def befall(risk_summary: QuarantineSite, event: Event) -> None:
 
 
 @given(clusters(), scripts(), st.integers(0, 1), st.sampled_from([(), (1, 2, 3), (1, 2, 3, 4, 5)]))
-def test_whatever_happens_nobody_is_held_two_at_once_or_against_the_arithmetic_or_for_good(
+def test_holds_are_one_at_a_time_within_margins_and_end(
     cluster: MemoryCluster, script: list[Event], spare: int, voters: tuple[int, ...]
 ):
     risk_summary = QuarantineSite(cluster, strict(spare), [v for v in voters if v in cluster.brokers])

@@ -87,7 +87,7 @@ def standing(play: Play) -> dict[PartitionKey, tuple[tuple[int, ...], int | None
 
 
 @given(rebalancings(), scripts(trouble()))
-def test_whoever_falls_ill_or_dies_on_the_way_the_plan_is_applied_exactly(play: Rebalancing, script: list[Step]):
+def test_the_plan_is_applied_exactly_despite_sick_and_dead_brokers(play: Rebalancing, script: list[Step]):
     perform(play, script)
     ended = play.end_well()
     assert play.watcher.violations == []
@@ -99,9 +99,7 @@ def test_whoever_falls_ill_or_dies_on_the_way_the_plan_is_applied_exactly(play: 
 
 
 @given(rebalancings(), scripts(befalling(), racing(), trouble()))
-def test_whatever_others_do_every_partition_stands_in_the_plans_order_or_is_named(
-    play: Rebalancing, script: list[Step]
-):
+def test_each_partition_ends_in_the_plans_order_or_is_named(play: Rebalancing, script: list[Step]):
     perform(play, script)
     ended = play.end_well()
     assert [

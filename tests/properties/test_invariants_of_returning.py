@@ -39,7 +39,7 @@ def share_of(report: Report, broker: int) -> int | None:
 
 
 @given(memory_clusters(), scripts(befalling(), trouble()))
-def test_a_share_only_grows_or_is_rolled_back_whoever_writes_it(cluster: MemoryCluster, script: list[Step]):
+def test_a_share_grows_or_is_rolled_back_under_any_writer(cluster: MemoryCluster, script: list[Step]):
     play = Play(cluster)
     perform(play, script)
     play.reconciles(10)
@@ -69,7 +69,7 @@ def test_only_a_broker_that_is_well_gets_more(cluster: MemoryCluster, script: li
 
 
 @given(memory_clusters(min_brokers=4), st.lists(st.one_of(passing_time(), sickness()), max_size=10))
-def test_what_a_wave_withholds_somebody_else_leads_where_somebody_can(cluster: MemoryCluster, script: list[Step]):
+def test_what_a_wave_withholds_is_led_by_another_able_broker(cluster: MemoryCluster, script: list[Step]):
     play = Play(cluster)
     perform(play, script)
     for report in said(play):
@@ -97,7 +97,7 @@ def test_invariant_3_and_6_in_the_end_every_leader_is_back_at_home(cluster: Memo
 
 
 @given(memory_clusters(), st.integers(0, 4))
-def test_invariant_8_whoever_waits_between_two_waves_asks_nothing_of_anybody(cluster: MemoryCluster, broker: int):
+def test_invariant_8_between_two_waves_nothing_is_written(cluster: MemoryCluster, broker: int):
     play = Play(cluster)
     play.reconciles(2)
     play.say(broker, Reading.FAILING)

@@ -61,7 +61,7 @@ def test_every_partition_at_risk_has_one_cause_and_every_cause_has_advice(
 
 
 @given(clusters(), st.booleans())
-def test_an_unclean_election_is_never_offered_where_somebody_may_lead_without_loss(seen: Cluster, elr: bool):
+def test_unclean_election_is_offered_only_without_a_safe_leader(seen: Cluster, elr: bool):
     for found in diagnose_cluster(seen, RiskInputs()).diagnoses:
         p = found.partition
         offered = any(
@@ -85,7 +85,7 @@ def test_fewer_live_brokers_and_higher_settings_never_make_a_partition_look_bett
 
 
 @given(memory_clusters(), st.lists(deeds(), max_size=12))
-def test_whoever_is_awaited_leads_once_he_is_back(kafka: MemoryCluster, acts: list[tuple[str, Act]]):
+def test_the_awaited_replica_leads_once_it_is_back(kafka: MemoryCluster, acts: list[tuple[str, Act]]):
     for found in lose_one(kafka, acts):
         p = kafka.find(found.partition.name)
         if p is None or p.leader is not None:
@@ -96,7 +96,7 @@ def test_whoever_is_awaited_leads_once_he_is_back(kafka: MemoryCluster, acts: li
 
 
 @given(memory_clusters(), st.lists(deeds(), max_size=12))
-def test_nobody_else_who_comes_back_leads(kafka: MemoryCluster, acts: list[tuple[str, Act]]):
+def test_a_replica_that_is_not_awaited_never_leads(kafka: MemoryCluster, acts: list[tuple[str, Act]]):
     for found in lose_one(kafka, acts)[:1]:
         others = [r for r in found.partition.replicas if r not in found.awaited and not kafka.brokers[r].active]
         for broker in others:

@@ -156,7 +156,7 @@ def _bytes(verdicts: dict[int, Verdict]) -> str:
 
 
 @given(stories())
-def test_a_verdict_that_stands_is_the_one_that_judging_anew_gives(reconciles: list[tuple[Snapshot, Policy]]):
+def test_a_reused_verdict_equals_a_newly_judged_one(reconciles: list[tuple[Snapshot, Policy]]):
     short: dict[int, Verdict] = {}
     full: dict[int, Verdict] = {}
     for snapshot, policy in reconciles:

@@ -36,7 +36,7 @@ def test_invariant_1_and_2_a_plan_with_waves_asks_for_orders_of_the_same_replica
 
 
 @given(clusters(), returning(), st.sets(BROKERS, max_size=2))
-def test_invariant_3_a_wave_never_makes_a_demoted_broker_or_nobody_lead_where_somebody_well_can(
+def test_invariant_3_waves_choose_able_leaders_that_are_not_demoted(
     seen: Cluster, back: list[ReturningBroker], demoted: set[int]
 ):
     waves = [w for w in back if w.broker not in demoted]
@@ -49,9 +49,7 @@ def test_invariant_3_a_wave_never_makes_a_demoted_broker_or_nobody_lead_where_so
 
 
 @given(clusters(), returning())
-def test_what_waits_is_led_by_another_wherever_one_can_and_stands_otherwise_as_it_stood(
-    seen: Cluster, back: list[ReturningBroker]
-):
+def test_withheld_partitions_are_led_by_others_or_stay_in_place(seen: Cluster, back: list[ReturningBroker]):
     waves = {w.broker: w for w in back}
     plan = build_plan(context(snapshot(seen)), decisions(back=back))
     for partition in seen.partitions:
@@ -72,9 +70,7 @@ def test_what_waits_is_led_by_another_wherever_one_can_and_stands_otherwise_as_i
 
 
 @given(clusters(), returning())
-def test_without_anybody_on_the_way_back_and_with_everybody_at_the_end_of_it_the_plan_is_the_same(
-    seen: Cluster, back: list[ReturningBroker]
-):
+def test_finished_waves_and_no_waves_give_the_same_plan(seen: Cluster, back: list[ReturningBroker]):
     done = [ReturningBroker(w.broker, 100, w.since, w.waved_at) for w in back]
     plain = build_plan(context(snapshot(seen)), decisions())
     assert build_plan(context(snapshot(seen)), decisions(back=done)).moves == plain.moves

@@ -78,7 +78,7 @@ def test_there_are_side_effects_of_every_kind_to_die_at():
 
 
 @pytest.mark.parametrize(("number", "before"), DYING)
-def test_a_return_killed_anywhere_goes_on_where_it_stood(number: int, before: bool):
+def test_a_return_killed_at_any_step_continues_from_that_step(number: int, before: bool):
     made = ailing()
     with pytest.raises(Killed):
         Operator(made, WAVED, identity="operator-b", life=Interruptions(number, before=before)).reconciles(ENOUGH)

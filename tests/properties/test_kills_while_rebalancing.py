@@ -106,9 +106,7 @@ def test_one_killed_after_every_third_side_effect_still_arrives():
 
 
 @pytest.mark.parametrize(("number", "before"), dying())
-def test_a_broker_that_falls_ill_as_the_operator_is_killed_gets_its_new_leaders_once_it_is_well(
-    number: int, before: bool
-):
+def test_a_broker_sick_during_the_kill_gets_its_leaders_later(number: int, before: bool):
     made, plan = fresh()
     with pytest.raises(Killed):
         process(made, plan, Interruptions(number, before=before)).reconciles(ENOUGH)

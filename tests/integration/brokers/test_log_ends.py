@@ -73,7 +73,7 @@ def test_a_broker_that_does_not_lead_in_that_epoch_or_does_not_hold_the_partitio
     assert (answer.ends, answer.moved, answer.problem) == ({}, 2, "")
 
 
-def test_ends_are_told_over_tls_and_sasl(brokers: KafkaCluster, reader: KafkaReader, topic: str) -> None:
+def test_log_ends_are_read_over_tls_and_sasl(brokers: KafkaCluster, reader: KafkaReader, topic: str) -> None:
     known = brokers.security
     assert known is not None
     secure = Connection(

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.kafka
 PATIENT = Limits(opening_seconds=10, finding_seconds=20, request_seconds=20, read_seconds=60)
 
 
-def test_a_cluster_that_is_well_has_margins_and_nobody_trails(kafka: KafkaCluster) -> None:
+def test_a_healthy_cluster_has_margins_and_no_trailing_replica(kafka: KafkaCluster) -> None:
     topic = f"margins-{uuid.uuid4().hex[:8]}"
     create_topics(kafka.bootstrap, {topic: 3}, configs={"min.insync.replicas": "2"})
     # Each broker learns of the topic in its own time, and any of them may be asked.

@@ -15,7 +15,7 @@ from waiting import until
 pytestmark = pytest.mark.kafka
 
 
-def test_reads_go_to_every_broker_and_a_change_is_seen_whoever_is_asked(
+def test_reads_use_every_broker_and_any_of_them_shows_changes(
     brokers: KafkaCluster, nodes: BrokerPool, reader: KafkaReader, mover: KafkaMover, topic: str
 ) -> None:
     last, answered = reader.read(), set[str]()

@@ -222,7 +222,7 @@ def test_replicas_are_kept_apart_and_one_may_be_evicted(helm: Helm, chart: Path)
     assert of(helm.template(chart, {"operator": {"replicas": 1}}), "PodDisruptionBudget") == []
 
 
-def test_a_prober_runs_in_its_zone_whatever_affinity_it_has_besides(helm: Helm, chart: Path):
+def test_a_prober_keeps_its_zone_next_to_any_other_affinity(helm: Helm, chart: Path):
     terms = [{"matchExpressions": [{"key": "a", "operator": "Exists"}]}, {"matchFields": []}]
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
     prober = {"kind": "Reachability", "vantage": "z1", "zones": ["z1", "z2"], "affinity": affinity}

@@ -63,7 +63,7 @@ def test_node_pools_of_one_policy_have_their_own_containers_to_paste(helm: Helm,
     assert users == {"small": [10001, 10001, 1001], "large": [10001, 10001, 1000]}
 
 
-def test_admission_adds_them_to_brokers_and_to_nobody_else(
+def test_admission_adds_sidecars_to_brokers_only(
     installing: Helm, chart: Path, chartserver: ApiServer, restricted: str
 ):
     values: dict[str, Any] = {"sidecars": TWO_KINDS, "crds": {"install": False}, "admission": {"enabled": False}}

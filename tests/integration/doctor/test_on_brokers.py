@@ -32,7 +32,7 @@ def walk(four: Any, tmp_path: Any) -> Iterator[Walk]:
 
 
 @pytest.mark.slow
-def test_case_1_and_case_2_are_told_and_whoever_is_awaited_leads(walk: Walk) -> None:
+def test_cases_1_and_2_are_diagnosed_and_the_awaited_replica_leads(walk: Walk) -> None:
     walk.lose(3)
     walk.lose(1)
     first = walk.step("3 and 1 lost (case 1)", "AMAMAMMM")

@@ -85,7 +85,7 @@ def test_an_executor_starts_with_what_spark_on_kubernetes_tells_it(spark: Unpack
     assert "KubernetesExecutorBackend" in container.said()
 
 
-def test_an_executor_that_is_told_nothing_says_what_is_missing(spark: Unpacked, start: Any) -> None:
+def test_an_executor_without_settings_names_what_is_missing(spark: Unpacked, start: Any) -> None:
     container = start(spark, "executor")
     assert container.wait(60) == 1
     assert "SPARK_EXECUTOR_MEMORY" in container.said()

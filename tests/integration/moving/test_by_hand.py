@@ -136,7 +136,7 @@ def test_killed_midway_the_same_command_goes_on_and_promote_restores(
     site.eventually(lambda c: all(p.leader == p.replicas[0] for p in c.partitions))
 
 
-def test_what_cannot_move_is_named_and_told_by_the_exit_status(
+def test_immovable_partitions_are_named_and_set_the_exit_status(
     site: KafkaSite, others: KafkaSubject, bellwether: Bellwether
 ) -> None:
     alone = others.create((2,))

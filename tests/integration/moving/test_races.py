@@ -109,7 +109,7 @@ def test_a_topic_that_is_recreated_in_place_is_named_and_its_replicas_stay(
     assert sorted(partition(others, topic).replicas) == [1, 2, 3]
 
 
-def test_a_raised_replication_factor_stands_and_the_reorder_is_refused(
+def test_a_raised_replication_factor_stays_and_the_reorder_is_refused(
     site: KafkaSite, others: KafkaSubject, operator: Operator, topic: str, raced: Callable[..., Report]
 ) -> None:
     said = raced(lambda: others.reassign(topic, (1, 2, 3, 4)))

@@ -52,7 +52,7 @@ def said(environment: dict[str, str], program: str, *arguments: object) -> str:
 
 
 @pytest.mark.parametrize("hours", [1, -1])
-def test_a_wrong_clock_is_off_by_as_much_as_it_is_told_and_time_passes_as_ever(tmp_path: Path, hours: int) -> None:
+def test_a_wrong_clock_is_shifted_and_time_passes_as_usual(tmp_path: Path, hours: int) -> None:
     clock = WrongClock(tmp_path / "control")
     assert abs(float(said(clock.environment(), CLOCKS).split()[0]) - time.time()) < 60
     clock.set(3600 * hours)
@@ -98,7 +98,7 @@ def test_a_blackhole_answers_nothing_and_frees_its_port(ports: HeldPorts) -> Non
         assert accepts(port)
 
 
-def test_a_stalled_disk_holds_a_write_until_it_is_mended(tmp_path: Path) -> None:
+def test_a_stalled_disk_blocks_a_write_until_it_is_repaired(tmp_path: Path) -> None:
     disk = SlowDisk(tmp_path / "slow", tmp_path / "control")
     disk.set(SlowDisk.STALLED)
     command = [sys.executable, "-I", "-c", STALLING, str(disk.directory / "file")]

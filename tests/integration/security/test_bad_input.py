@@ -60,7 +60,7 @@ def stranger() -> Iterator[Callable[[str], Forwarder]]:
 
 
 @pytest.mark.slow
-def test_every_bad_credential_is_named_and_mended_without_a_restart(
+def test_each_bad_credential_is_named_and_corrected_without_a_restart(
     site: Site,
     secured: SecuredKafka,
     user: str,

@@ -177,7 +177,7 @@ def test_a_slow_token_endpoint_is_no_evidence_about_a_broker(
     assert probe.ask(endpoint.bootstrap[0], 1, 20).ok, "what came late serves the next"
 
 
-def test_a_certificate_that_has_expired_or_is_a_stranger_s_is_told_apart(
+def test_an_expired_certificate_and_a_foreign_one_differ_in_message(
     secured: SecuredKafka, ways: dict[str, Connection]
 ) -> None:
     connection = ways["mutual TLS"]

@@ -46,7 +46,7 @@ def test_a_cluster_is_waited_for_from_nothing_to_ready_and_each_lack_is_named(ba
         assert 1 <= told.count(reason) <= 2, f"{reason} is told when it is news: {told}"
 
 
-def test_a_wrong_name_is_told_with_the_right_ones(strimzi: StrimziSite) -> None:
+def test_a_wrong_name_is_refused_with_the_existing_ones(strimzi: StrimziSite) -> None:
     site = strimzi.site
     strimzi.policy(strimzi={"listener": "tsl"})
     strimzi.until_said("StrimziReferenceInvalid", "no listener tsl", "plain (internal", "external (loadbalancer")
@@ -76,7 +76,7 @@ def test_a_cluster_of_another_namespace_has_to_agree(bare: StrimziSite) -> None:
     bare.until_said("StrimziReferenceInvalid")
 
 
-def test_what_is_taken_away_under_a_demotion_is_said_and_the_demotion_stands(strimzi: StrimziSite) -> None:
+def test_objects_removed_under_a_demotion_are_named_and_it_stays(strimzi: StrimziSite) -> None:
     site = strimzi.site
     before = site.orders()
     site.demote(3)
@@ -96,7 +96,7 @@ def test_what_is_taken_away_under_a_demotion_is_said_and_the_demotion_stands(str
     site.until_restored(before)
 
 
-def test_a_policy_whose_cluster_is_gone_for_good_can_be_deleted(strimzi: StrimziSite) -> None:
+def test_a_policy_whose_cluster_is_gone_can_be_deleted(strimzi: StrimziSite) -> None:
     site = strimzi.site
     before = site.orders()
     site.demote(3)
@@ -132,7 +132,7 @@ def test_renewed_passwords_and_authorities_are_followed_without_a_restart(strimz
     assert "renewed-by" not in log.read_text()
 
 
-def test_a_listener_that_asks_nobody_needs_no_user(bare: StrimziSite) -> None:
+def test_a_listener_without_authentication_needs_no_user(bare: StrimziSite) -> None:
     site = bare.site
     plain = [listener("plain", 9092, tls=False)]
     bare.cluster(bootstrap={"plain": bare.kafka.bootstrap}, listeners=plain)

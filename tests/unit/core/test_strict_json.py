@@ -44,7 +44,7 @@ def test_what_is_missing_is_named_with_where_it_belongs() -> None:
         StrictObject({}, "outer").text("name")
 
 
-def test_what_nobody_knows_is_named() -> None:
+def test_unknown_fields_are_named() -> None:
     with pytest.raises(InvalidDocument, match=r"unknown: outer\.colour, outer\.shape: "):
         StrictObject({"shape": 1, "colour": 2}, "outer").finish()
 

@@ -32,7 +32,7 @@ def test_a_failed_record_counts_with_the_time_that_was_waited() -> None:
     assert (latency.count, latency.failed, latency.p99_ms) == (1, 1, 30_000.0)
 
 
-def test_kinds_are_told_apart() -> None:
+def test_kinds_are_counted_apart() -> None:
     samples = [sample(kind=Kind.ACKS_1, seconds=0.001), sample(kind=Kind.ACKS_ALL, seconds=4.0)]
 
     assert summarise(samples, Kind.ACKS_1, 0, 1).p50_ms == 1.0

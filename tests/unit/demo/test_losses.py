@@ -18,7 +18,7 @@ def test_a_record_whose_delivery_failed_was_never_promised() -> None:
     assert (found.sent, found.acknowledged, found.failed, found.lost) == (1, 0, 1, ())
 
 
-def test_a_record_of_the_other_producer_does_not_stand_in() -> None:
+def test_a_record_of_the_other_producer_does_not_count() -> None:
     found = losses([sample(kind=Kind.ACKS_ALL, sequence=1)], {key_of(Kind.ACKS_1, 1)}, Kind.ACKS_ALL)
 
     assert len(found.lost) == 1

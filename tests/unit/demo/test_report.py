@@ -69,7 +69,7 @@ def test_a_fault_that_never_began_has_no_unavailability() -> None:
     assert fault_figures(found, [], Observations())["led_by_the_broken_broker"] is None
 
 
-def test_lost_records_are_told_apart_by_when_they_were_due() -> None:
+def test_lost_records_are_counted_by_the_window_of_their_due_time() -> None:
     lost = tuple(sample(due=due) for due in (11.0, 12.0, 30.0))
 
     found = loss_figures(Loss(9, 9, 0, lost), [fault()])

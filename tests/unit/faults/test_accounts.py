@@ -64,7 +64,7 @@ def test_a_broker_that_is_not_last_in_some_order_is_not_displaced() -> None:
     assert displaced(observed({0: (1, 2, 3), 1: (3, 1, 2)}, {0: (2, 3, 1), 1: (3, 1, 2)})) == ()
 
 
-def test_a_broker_that_stood_last_all_along_is_not_displaced() -> None:
+def test_a_broker_that_was_always_last_is_not_displaced() -> None:
     assert displaced(observed({0: (1, 2, 3)}, {0: (1, 2, 3)})) == ()
 
 

@@ -75,7 +75,7 @@ def test_a_sick_broker_that_still_leads_is_wrong() -> None:
     assert SICK.seconds_to_zero_leaders(seen) is None
 
 
-def test_a_sick_broker_that_nobody_demoted_is_wrong() -> None:
+def test_a_sick_broker_that_was_not_demoted_is_wrong() -> None:
     seen = told(b1=[HEALTHY, CUT])
     seen.see(3.0, {1: 0}, [])
     assert not SICK.reached(seen)
@@ -103,7 +103,7 @@ def test_a_bad_word_on_another_broker_is_found_though_it_passed(word: Word) -> N
     assert wrong(SICK, seen) == [f"broker 2 was called {word}"]
 
 
-def test_where_nobody_may_be_demoted_a_passing_sick_is_found() -> None:
+def test_a_passing_sick_is_wrong_where_no_demotion_is_allowed() -> None:
     seen = told(b1=[HEALTHY, SLOW, HEALTHY], b2=[HEALTHY])
     assert NOBODY.reached(seen)
     assert wrong(NOBODY, seen) == ["broker 1 was called Sick (StorageSlow)"]
@@ -123,16 +123,16 @@ def test_before_metadata_was_seen_nothing_counts_as_leaderless() -> None:
     assert wrong(SICK, seen) == ["broker 1 still leads ?"]
 
 
-def test_where_nobody_may_be_demoted_a_broker_may_be_down_for_a_while() -> None:
+def test_a_broker_may_be_down_where_no_demotion_is_allowed() -> None:
     assert wrong(NOBODY, told(b1=[HEALTHY, Word("Down", "Unreachable"), HEALTHY], b2=[HEALTHY])) == []
 
 
-def test_a_demotion_where_nobody_may_be_demoted_is_found() -> None:
+def test_a_demotion_is_wrong_where_none_is_allowed() -> None:
     seen = told(b1=[HEALTHY], b2=[HEALTHY], demoted=True)
     assert wrong(NOBODY, seen) == ["demoted without need: 1"]
 
 
-def test_a_verdict_that_stood_all_the_time_took_no_seconds() -> None:
+def test_a_verdict_that_was_there_all_along_took_no_seconds() -> None:
     assert NOBODY.seconds_to_verdict(told(b1=[HEALTHY], b2=[HEALTHY])) is None
 
 

@@ -11,7 +11,7 @@ from sourcetree import ROOT
 ROW = re.compile(r"^\| `([a-z0-9-]+)` \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
 
 
-def test_names_are_told_apart_and_there_are_at_least_sixteen() -> None:
+def test_names_are_unique_and_at_least_sixteen() -> None:
     assert len({one.name for one in SCENARIOS}) == len(SCENARIOS) >= 16
 
 

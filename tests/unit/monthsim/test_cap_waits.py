@@ -40,7 +40,7 @@ def test_a_fault_that_ends_while_it_waits_is_left_out_whole_and_takes_no_slot() 
         pytest.param({0: LONG, 1: [Stretch(5100.0, 9000.0, 1.0)]}, id="the first one has been well for a minute"),
     ],
 )
-def test_nobody_waits(faults: Mapping[int, list[Stretch]]) -> None:
+def test_no_broker_waits(faults: Mapping[int, list[Stretch]]) -> None:
     assert [w for waits in cap_waits(six(faults)).values() for w in waits] == []
 
 

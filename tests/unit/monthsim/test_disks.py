@@ -54,12 +54,12 @@ def test_a_disk_that_is_slow_one_second_in_ten_loses_less_than_a_move_costs() ->
     assert lost(news(volume(Disk.BURSTY, 3600.0, 0.1))) < 2.3
 
 
-def test_a_wave_that_leaves_writes_fast_is_passed_over() -> None:
+def test_a_wave_with_fast_writes_is_skipped() -> None:
     assert volume(Disk.WAVE, 900.0, 2.0).quiet()
     assert not volume(Disk.WAVE, 900.0, 30.0).quiet()
 
 
-def test_what_is_passed_over_would_have_been_no_news() -> None:
+def test_a_skipped_wave_would_have_changed_no_reading() -> None:
     one = volume(Disk.WAVE, 900.0, 3.0)
     assert one.quiet()
     quieter = Volume(one.usual_seconds, one.sigma, (*one.effects, *volume(Disk.STALLED, 0.0).effects), 0)

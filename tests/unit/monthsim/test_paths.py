@@ -94,7 +94,7 @@ def test_losses_fail_as_often_as_they_should() -> None:
     assert not question.loses(999.0, 0.0)
 
 
-def test_a_light_burst_of_loss_is_passed_over() -> None:
+def test_a_light_burst_of_loss_changes_no_reading() -> None:
     assert news(effect(Path.LOSSY, 30.0, level=0.05)) == []
 
 

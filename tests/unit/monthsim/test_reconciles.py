@@ -89,7 +89,7 @@ def test_a_broker_that_pauses_at_random_is_demoted_within_half_a_minute(seed: in
     assert found.demotions[0].time < 1030.0
 
 
-def test_a_rolling_restart_demotes_nobody() -> None:
+def test_a_rolling_restart_demotes_no_broker() -> None:
     rng = np.random.default_rng(3)
     assert demoted(lived(*rolling_restart(1000.0, 6, Assumptions(), rng), brokers=6)) == []
 
@@ -101,7 +101,7 @@ def test_a_dead_broker_is_down_and_not_demoted() -> None:
     assert 1001.5 < found.downs[0].time < 1010.0
 
 
-def test_a_broker_that_is_well_again_is_demoted_anew_at_its_next_fault() -> None:
+def test_a_recovered_broker_is_demoted_again_at_its_next_fault() -> None:
     found = lived(
         cut(Kind.EXTERNAL_CUT, 1000.0, 300.0, (0,), Path.REFUSED),
         cut(Kind.EXTERNAL_CUT, 9000.0, 300.0, (0,), Path.REFUSED),
@@ -119,7 +119,7 @@ def outcome(one: Month, *, screened: bool) -> tuple[Sequence[object], Sequence[o
 
 
 @pytest.mark.slow
-def test_reconciles_that_are_passed_over_would_have_decided_nothing() -> None:
+def test_skipped_reconciles_would_have_decided_nothing() -> None:
     world = Assumptions(path_outages=10.0, loss_bursts=30.0, shared_loss_bursts=4.0, hiccups=8.0)
     one, _ = drawn(6, (9, 6, 0), world, FaultRates(external_cut=0.5, disk_slow=0.3, broker_down=0.3))
     screened, whole = outcome(one, screened=True), outcome(one, screened=False)

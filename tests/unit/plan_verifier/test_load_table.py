@@ -41,11 +41,11 @@ def test_what_is_no_load_is_refused_by_column(produce: float | None, consume: fl
         LoadTable([("a", 0, produce, consume)]).of("a", 0)
 
 
-def test_what_nobody_asks_for_is_not_judged() -> None:
+def test_a_bad_row_that_is_not_used_is_not_judged() -> None:
     assert LoadTable([("a", 0, math.nan, 0.0), ("a", 1, 2.0, 0.0)]).of("a", 1) == (2, 0)
 
 
-def test_two_rows_for_one_partition_are_refused_wherever_they_stand() -> None:
+def test_two_rows_for_one_partition_are_refused_at_any_position() -> None:
     for numbers in ([0, 0], [0, 1, 1], [5, 9, 9], [3, 3, 4]):
         twice = next(n for n in numbers if numbers.count(n) > 1)
         with pytest.raises(Unusable, match="more than one row"):

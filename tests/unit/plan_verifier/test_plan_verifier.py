@@ -250,7 +250,7 @@ def test_a_broker_that_is_listed_twice_is_named() -> None:
     assert "brokers of the problem: broker 1 is listed twice" in said
 
 
-def test_where_nobody_is_open_there_is_no_plan() -> None:
+def test_without_an_open_broker_there_is_no_plan() -> None:
     posed, known = usual()
     plan, moves = planned(posed, known)
     terms = replace(posed.header, brokers=tuple(replace(b, open=False) for b in BROKERS))
@@ -375,14 +375,14 @@ def test_a_gap_that_is_none_is_refused() -> None:
     assert "gap: the plan says none, the files give 0.0" in refusal(*usual(), replace(plan, certificate=none), moves)
 
 
-def test_many_faults_of_a_kind_are_counted_and_few_are_told() -> None:
+def test_many_faults_of_a_kind_are_counted_and_few_listed() -> None:
     posed, known = posed_with(*(slot(i, (4, 1)) for i in range(40)))
     said = refusal(posed, known, again(planned(posed, known)[0], ()), ()).splitlines()
     told = [line for line in said if line.startswith("what must move moves")]
     assert (len(told), told[-1]) == (6, "what must move moves: and 35 more of this kind")
 
 
-def test_progress_is_told_at_the_end() -> None:
+def test_progress_is_reported_at_the_end() -> None:
     posed, known = usual()
     plan, moves = planned(posed, known)
     told: list[int] = []

@@ -40,7 +40,7 @@ def test_moves_are_read_when_their_partition_comes() -> None:
     assert max(ahead) <= 0
 
 
-def test_progress_is_told_on_the_way() -> None:
+def test_progress_is_reported_during_verification() -> None:
     posed = problem(slot(0))
     plan, moves = planned(posed, loads(posed, 1.0))
     told: list[int] = []

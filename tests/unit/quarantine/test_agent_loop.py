@@ -88,7 +88,7 @@ def test_it_releases_when_it_loses_its_orders(away: bool) -> None:
     assert not post.process.stopped
 
 
-def test_a_agent_that_is_started_anew_releases_whom_its_forerunner_held() -> None:
+def test_a_restarted_agent_releases_the_broker_held_before() -> None:
     post = Post().held()
     post.process.keeper = False
     post.process.die()
@@ -127,7 +127,7 @@ def test_it_releases_when_its_keeper_is_gone() -> None:
     assert not post.process.stopped
 
 
-def test_a_hold_that_fails_is_told_and_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_hold_is_reported_and_not_retried(monkeypatch: pytest.MonkeyPatch) -> None:
     post = Post()
     tried = []
 
@@ -144,7 +144,7 @@ def test_a_hold_that_fails_is_told_and_not_tried_again(monkeypatch: pytest.Monke
     assert "Operation not permitted" in post.said[-1].message
 
 
-def test_its_word_is_told_on_news_and_again_when_asked() -> None:
+def test_its_signal_is_posted_on_news_and_on_request() -> None:
     post = Post()
     post.run(30)
     assert len(post.said) == 1
@@ -165,7 +165,7 @@ def test_a_thread_of_its_own_keeps_watch_and_releases_in_the_end() -> None:
     assert not post.agent.alive()
 
 
-def test_a_defect_leaves_nobody_held(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_defect_leaves_no_broker_held(monkeypatch: pytest.MonkeyPatch) -> None:
     post = Post().held()
 
     def broken() -> None:
@@ -177,7 +177,7 @@ def test_a_defect_leaves_nobody_held(monkeypatch: pytest.MonkeyPatch) -> None:
     post.agent.stop()
 
 
-def test_its_word_is_told_for_metrics_with_each_news():
+def test_its_signal_is_exported_as_a_metric_on_each_change():
     post, metrics = Post(), ProbeMetrics()
     post.agent = QuarantineAgent(1, "broker-1", post.process, post.orders, post.said.append, post.clock, metrics)
 
@@ -216,7 +216,7 @@ def test_a_release_that_fails_in_a_way_that_it_should_not_is_tried_again(monkeyp
     post.agent.stop()
 
 
-def test_a_agent_that_stands_by_holds_nobody() -> None:
+def test_an_agent_on_standby_holds_no_broker() -> None:
     post = Post(leads=False)
     post.run(2)
     post.order()
@@ -230,7 +230,7 @@ def test_a_agent_that_stands_by_holds_nobody() -> None:
     assert post.process.stopped
 
 
-def test_a_agent_whose_word_is_not_heard_any_more_releases_as_without_orders() -> None:
+def test_an_agent_whose_signals_are_lost_releases_its_broker() -> None:
     post = Post().held()
     post.leads = False
     post.run(EXPIRES_AFTER_SECONDS - 6)

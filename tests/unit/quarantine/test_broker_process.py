@@ -162,7 +162,7 @@ def test_an_order_for_broker_1_never_stops_the_process_of_broker_3(tmp_path: Pat
         assert not stopped(made)
 
 
-def test_another_process_in_place_of_the_broker_is_identified_anew(tmp_path: Path) -> None:
+def test_another_process_in_its_place_is_identified_again(tmp_path: Path) -> None:
     directory = formatted(tmp_path / "data", 3)
     pattern = rf".*\0{re.escape(str(directory))}\0"
     found = BrokerProcess(pattern=pattern)
@@ -201,7 +201,7 @@ def test_a_restarted_broker_is_another_process(broker: subprocess.Popen[bytes], 
     assert hold_watchdog.start_of(tmp_path, broker.pid) != hold_watchdog.start_of(PROC, broker.pid)
 
 
-def test_a_number_that_was_given_means_who_has_it_now_and_nobody_who_gets_it_later(
+def test_a_given_pid_means_its_present_process_and_no_later(
     broker: subprocess.Popen[bytes], process: BrokerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert process.state() is ProcessState.RUNNING
@@ -363,7 +363,7 @@ def may_copy_descriptors(of: int) -> bool:
         os.close(handle)
 
 
-def test_one_that_does_not_react_is_stopped_and_its_clients_are_told(
+def test_a_broker_that_ignores_closing_is_stopped_with_its_clients(
     server: Callable[[str], Server], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(broker_process, "CLOSING_SECONDS", 0.5)
@@ -380,7 +380,7 @@ def test_one_that_does_not_react_is_stopped_and_its_clients_are_told(
     assert not stopped(broker.process)
 
 
-def test_one_that_ends_before_it_can_be_held_is_told(server: Callable[[str], Server]) -> None:
+def test_a_broker_that_ends_before_the_hold_is_reported(server: Callable[[str], Server]) -> None:
     broker = server("hasty")
     with pytest.raises(Transient, match="it has ended"):
         BrokerProcess(broker.process.pid).hold()

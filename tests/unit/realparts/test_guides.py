@@ -69,7 +69,7 @@ def test_every_command_of_the_examples_that_are_followed_is_one_that_a_guide_off
         assert {step.command.split()[0] for step in found} <= offered
 
 
-def test_each_heading_that_a_slow_test_follows_stands_in_an_example() -> None:
+def test_every_heading_that_a_slow_test_follows_exists() -> None:
     """Found out here within a second; by the tests themselves only when their turn among the slow ones comes."""
     root = Path(__file__).parents[3]
     followed = {

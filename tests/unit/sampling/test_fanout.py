@@ -46,13 +46,13 @@ def test_while_nothing_is_known_of_the_round_before_nothing_is_said() -> None:
     assert spread({"t": 5.0}, partitions("t", 2), [1, 1], {}) == [None, None]
 
 
-def test_a_partition_that_was_not_told_leaves_its_topic_unknown_and_no_other() -> None:
+def test_a_missing_partition_leaves_only_its_topic_unknown() -> None:
     both = partitions("t", 2) + partitions("u", 1)
     found = spread({"t": 8.0, "u": 2.0}, both, [None, 5, 7], before("t", 0, 0) | before("u", 0))
     assert found == [None, None, 2.0]
 
 
-def test_a_log_that_was_cut_or_a_topic_made_anew_is_unknown() -> None:
+def test_a_truncated_log_or_recreated_topic_is_unknown() -> None:
     assert spread({"t": 8.0}, partitions("t", 1), [3], before("t", 5)) == [None]
     assert spread({"t": 8.0}, partitions("t", 1, topic_id="new"), [3], before("t", 1)) == [None]
 

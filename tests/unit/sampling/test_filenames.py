@@ -47,6 +47,6 @@ def test_a_foreign_name_is_neither_a_round_nor_compacted(path: str) -> None:
     assert not filenames.is_compacted(path)
 
 
-def test_the_days_of_many_paths_are_told_in_order_and_once() -> None:
+def test_the_days_of_many_paths_are_sorted_and_unique() -> None:
     paths = ["samples/date=2026-11-22/x", "samples/date=2026-11-21/a", "samples/date=2026-11-21/b", "samples/other/c"]
     assert filenames.days(paths) == (date(2026, 11, 21), date(2026, 11, 22))

@@ -40,7 +40,7 @@ def written(found: SamplingRound) -> list[tuple[object, ...]]:
     )
 
 
-def test_every_partition_is_written_down_with_what_its_leader_told(rounds: Rounds) -> None:
+def test_every_partition_is_written_with_its_leaders_answer(rounds: Rounds) -> None:
     found = rounds.take(NOON)
     assert written(found) == [
         ("a", 0, 1, 10, 100, None),
@@ -69,7 +69,7 @@ def test_the_same_questions_are_the_same_object_so_that_they_are_not_encoded_aga
     assert {id(one) for one in first} == {id(one) for one in second}
 
 
-def test_a_silent_broker_leaves_its_own_partitions_unknown_and_nobody_elses(site: Site, rounds: Rounds) -> None:
+def test_a_silent_broker_leaves_only_its_own_partitions_unknown(site: Site, rounds: Rounds) -> None:
     site.silent = {2}
     found = rounds.take(NOON)
     assert written(found)[1] == ("a", 1, 2, None, None, None)
@@ -124,7 +124,7 @@ def test_trouble_of_our_own_with_one_broker_does_not_end_the_round(
     assert found.troubles == {"broker 3": str(error)}
 
 
-def test_whoever_is_not_reached_before_the_rounds_time_is_over_is_not_asked(site: Site) -> None:
+def test_brokers_after_the_rounds_time_are_not_asked(site: Site) -> None:
     site.answer_takes = 30.0
     rounds = Rounds(site.sources(), site.clock, timeout_seconds=5, period_seconds=20)
     found = rounds.take(NOON)

@@ -182,7 +182,7 @@ def test_rounds_begin_on_the_grid(life: Life, stop: threading.Event) -> None:
     assert [one.at for one in life.shelf.taken] == [NOON + timedelta(seconds=s) for s in (60, 120)]
 
 
-def test_late_rounds_are_counted_and_told(life: Life, stop: threading.Event) -> None:
+def test_late_rounds_are_counted_and_logged(life: Life, stop: threading.Event) -> None:
     said = run(life, stop, [60, 250, 300])
     assert minutes(life.shelf.taken) == [1, 5]
     assert life.figure("late_rounds_total") == 3
@@ -195,7 +195,7 @@ def test_a_clock_that_jumps_back_by_an_hour_does_not_stop_the_sampler(life: Life
     assert said[0]["event"] == "clock_set_back"
 
 
-def test_a_preparation_that_fails_is_told_once_and_holds_no_round_up(life: Life, stop: threading.Event) -> None:
+def test_a_failed_preparation_is_logged_once_and_delays_no_round(life: Life, stop: threading.Event) -> None:
     def prepare() -> None:
         raise Transient("the API server does not answer")
 
@@ -213,7 +213,7 @@ def test_what_is_kept_is_tried_once_more_at_the_end(life: Life, stop: threading.
     assert minutes(life.shelf.taken) == [0]
 
 
-def test_a_round_that_hangs_is_told_and_one_that_is_merely_slow_is_not(life: Life) -> None:
+def test_hanging_round_is_reported_and_a_slow_one_is_not(life: Life) -> None:
     go, met, stop = threading.Event(), threading.Event(), threading.Event()
 
     def hang() -> None:

@@ -80,7 +80,7 @@ def test_a_clock_that_was_set_back_a_little_is_waited_for() -> None:
     assert schedule.next_step(at(60)).begin == at(60)
 
 
-def test_a_clock_that_was_set_back_far_is_followed_and_told() -> None:
+def test_a_clock_set_far_back_is_followed_and_reported() -> None:
     schedule = Schedule(60)
     begun(schedule, 0)
     step = schedule.next_step(at(-3600))

@@ -41,17 +41,17 @@ def ask(server: HealthServer, path: str, method: str = "GET") -> tuple[int, str]
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/healthz/", "/readyz?verbose"])
-def test_with_nothing_amiss_all_is_well(server: HealthServer, path: str) -> None:
+def test_without_problems_both_paths_answer_ok(server: HealthServer, path: str) -> None:
     assert ask(server, path) == (200, "ok\n")
 
 
-def test_what_only_a_restart_cures_is_told_by_both(health: Health, server: HealthServer) -> None:
+def test_a_problem_that_needs_a_restart_fails_both_paths(health: Health, server: HealthServer) -> None:
     health.watch(lambda: ["the loop is stuck"])
     assert ask(server, "/healthz") == (503, "the loop is stuck\n")
     assert ask(server, "/readyz") == (503, "the loop is stuck\n")
 
 
-def test_what_a_restart_does_not_cure_is_told_by_readiness_alone(health: Health, server: HealthServer) -> None:
+def test_a_problem_without_a_restart_fails_readiness_only(health: Health, server: HealthServer) -> None:
     health.require(lambda: ["the API is away"])
     assert ask(server, "/healthz") == (200, "ok\n")
     assert ask(server, "/readyz") == (503, "the API is away\n")
@@ -89,13 +89,13 @@ def test_anything_else_is_not_there(server: HealthServer) -> None:
     assert ask(server, "/")[0] == 404
 
 
-def test_a_silent_client_keeps_nobody_waiting(server: HealthServer) -> None:
+def test_a_silent_client_does_not_delay_others(server: HealthServer) -> None:
     with socket.create_connection(("127.0.0.1", server.port)):
         assert ask(server, "/healthz")[0] == 200
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /healthz HTTP/1.1\r\nHost: x\r\n"], ids=["silent", "half a request"])
-def test_idle_clients_give_way_and_do_not_add_up_to_threads(server: HealthServer, sent: bytes) -> None:
+def test_idle_clients_are_closed_and_add_no_threads(server: HealthServer, sent: bytes) -> None:
     idle = [socket.create_connection(("127.0.0.1", server.port), timeout=limit(20)) for _ in range(4 * MOST_CLIENTS)]
     for one in idle:
         one.sendall(sent)
@@ -140,7 +140,7 @@ def test_a_check_that_hangs_keeps_the_other_answers(health: Health, server: Heal
         waiting.join(limit(5))
 
 
-def test_metrics_stand_beside_it_where_a_process_has_one_port(health: Health) -> None:
+def test_metrics_share_the_port_of_a_process_with_one(health: Health) -> None:
     registry = CollectorRegistry()
     Gauge("bellwether_something", "Something.", registry=registry).set(3)
     server = HealthServer(health, 0, registry)

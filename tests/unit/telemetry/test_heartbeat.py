@@ -10,7 +10,7 @@ from bellwether.simulation.memory_world import ManualClock
 from bellwether.telemetry.heartbeat import Heartbeat, WithHeartbeat
 
 
-def test_silence_is_told_once_it_is_longer_than_the_bound(clock: ManualClock) -> None:
+def test_silence_is_reported_once_it_exceeds_the_bound(clock: ManualClock) -> None:
     pulse = Heartbeat("the loop", clock.monotonic)
     clock.advance(10)
     assert pulse.unhealthy_reason(10) is None

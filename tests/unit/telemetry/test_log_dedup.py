@@ -30,9 +30,7 @@ def told(stream: io.StringIO) -> list[dict[str, object]]:
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
-def test_a_standing_trouble_is_told_once_and_again_after_a_while_with_its_count(
-    stream: io.StringIO, clock: ManualClock
-) -> None:
+def test_a_repeated_warning_is_logged_again_later_with_its_count(stream: io.StringIO, clock: ManualClock) -> None:
     for _ in range(int(AGAIN_SECONDS)):
         structlog.get_logger("x").warning("reconcile_failed", why="no answer")
         clock.advance(1)
@@ -44,26 +42,26 @@ def test_a_standing_trouble_is_told_once_and_again_after_a_while_with_its_count(
 
 
 @pytest.mark.parametrize("change", [{"why": "refused"}, {"broker": 2}])
-def test_what_has_changed_is_told_at_once(stream: io.StringIO, change: dict[str, object]) -> None:
+def test_a_changed_warning_is_logged_at_once(stream: io.StringIO, change: dict[str, object]) -> None:
     structlog.get_logger("x").warning("reconcile_failed", why="no answer", broker=1)
     structlog.get_logger("x").warning("reconcile_failed", **{"why": "no answer", "broker": 1, **change})
     assert len(told(stream)) == 2
 
 
-def test_two_policies_troubles_are_told_apart(stream: io.StringIO) -> None:
+def test_warnings_of_two_policies_are_logged_apart(stream: io.StringIO) -> None:
     for policy in ("a", "b"):
         with structlog.contextvars.bound_contextvars(policy=policy):
             structlog.get_logger("x").warning("reconcile_failed")
     assert [line["policy"] for line in told(stream)] == ["a", "b"]
 
 
-def test_what_is_no_trouble_is_always_told(stream: io.StringIO) -> None:
+def test_informational_events_are_always_logged(stream: io.StringIO) -> None:
     for _ in range(3):
         structlog.get_logger("x").info("leaders_moved", reordered=4)
     assert len(told(stream)) == 3
 
 
-def test_other_libraries_numbers_are_passed_over(stream: io.StringIO, clock: ManualClock) -> None:
+def test_numbers_in_lines_of_other_libraries_are_ignored(stream: io.StringIO, clock: ManualClock) -> None:
     for port in range(50000, 50010):
         logging.getLogger("kopf").warning("connection from port %d at 0x%x failed", port, port * 7)
     assert len(told(stream)) == 1

@@ -68,7 +68,7 @@ def test_a_line_has_its_time_level_logger_and_event() -> None:
     assert str(event["time"]).endswith("Z")
 
 
-def test_what_the_thread_has_bound_stands_in_each_line_the_libraries_included() -> None:
+def test_bound_context_is_in_every_line_including_libraries() -> None:
     stream = io.StringIO()
     configure("json", stream=stream)
     with structlog.contextvars.bound_contextvars(policy="default/main", epoch=7, broker=2):
@@ -94,7 +94,7 @@ def test_a_traceback_is_one_field_of_one_line(whose: str) -> None:
     assert "in fail" in str(event["exception"])
 
 
-def test_what_nobody_caught_is_one_line_too() -> None:
+def test_an_uncaught_error_is_one_line() -> None:
     stream = io.StringIO()
     configure("json", stream=stream)
     error = ValueError("a defect")
@@ -114,7 +114,7 @@ def test_an_interrupt_is_no_defect(capsys: pytest.CaptureFixture[str]) -> None:
     assert "KeyboardInterrupt" in capsys.readouterr().err
 
 
-def test_the_hooks_of_whoever_has_some_are_left_in_place() -> None:
+def test_foreign_exception_hooks_are_kept() -> None:
     before = sys.excepthook, threading.excepthook
     configure("json", stream=io.StringIO())
     sys.excepthook = before[0]

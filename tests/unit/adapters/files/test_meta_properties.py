@@ -81,7 +81,7 @@ def test_a_directory_that_is_not_formatted_yet_is_waited_for(tmp_path: Path) -> 
         read_log_dir(tmp_path / "none")
 
 
-def test_a_pipe_in_place_of_the_file_blocks_nobody(tmp_path: Path) -> None:
+def test_a_pipe_in_place_of_the_file_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "meta.properties")
     with pytest.raises(Transient, match="neither"):
         read_log_dir(tmp_path)

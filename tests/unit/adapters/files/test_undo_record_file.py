@@ -85,7 +85,7 @@ def test_a_file_that_came_into_being_after_the_take_over_is_not_written_over(pat
     assert path.read_bytes() == foreign
 
 
-def test_a_second_process_is_kept_out_and_told_by_whom(path: Path) -> None:
+def test_second_process_is_refused_with_the_pid_of_the_first(path: Path) -> None:
     leadership = held(path)
     assert leadership.seconds_left() == math.inf
 
@@ -108,7 +108,7 @@ def test_nothing_is_written_without_the_lock(path: Path) -> None:
         records.save(record.with_entries(ENTRY))
 
 
-def test_a_file_that_somebody_else_changed_is_not_written_over(path: Path) -> None:
+def test_a_file_changed_by_another_process_is_not_overwritten(path: Path) -> None:
     records = FileRecords(path, held(path))
     record = records.take_over("c")
     records.save(record.with_entries(ENTRY))

@@ -62,7 +62,7 @@ def by_librdkafka(broker: ScriptedBroker) -> list[bool]:
     return [request.resources[0].configuration_keys is None for request in broker.asked(DescribeConfigsRequest)]
 
 
-def test_what_was_asked_for_is_told_and_a_secret_is_absent() -> None:
+def test_requested_settings_are_returned_without_secrets() -> None:
     with asking() as (broker, configs):
         assert configs.topic_configs(["a", "b"], [MIN_ISR, "secret", "no.such"]) == {n: {MIN_ISR: "2"} for n in "ab"}
         assert by_librdkafka(broker) == [True]

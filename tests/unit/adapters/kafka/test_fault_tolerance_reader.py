@@ -107,7 +107,7 @@ def test_voters_keep_up_while_they_were_caught_up_lately(answer: Any, quorum: Qu
         assert margins.margins([], [], {}).quorum == quorum
 
 
-def test_min_isr_is_told_of_each_topic_and_remembered_for_a_moment(monkeypatch: pytest.MonkeyPatch):
+def test_min_isr_is_read_for_each_topic_and_cached_briefly(monkeypatch: pytest.MonkeyPatch):
     with asking(voters((1, 0))) as (broker, margins):
         for _ in range(3):
             assert margins.margins(["orders", "users"], [], {}).minimum_isr == {"orders": 2, "users": 2}
@@ -118,7 +118,7 @@ def test_min_isr_is_told_of_each_topic_and_remembered_for_a_moment(monkeypatch: 
         assert len(broker.asked(DescribeConfigsRequest)) == 2
 
 
-def test_peers_that_do_not_answer_are_silent_those_whom_nobody_knows_as_well():
+def test_peers_without_answer_or_address_are_silent():
     with asking(voters((1, 0))) as (_, margins):
         assert margins.margins([], [2, 3, 4], {}).silent == {3, 4}
 

@@ -210,7 +210,7 @@ def test_a_connection_lost_after_sending_is_transient_and_not_sent_again() -> No
 
 
 @pytest.mark.parametrize("peer", [silent, hanging_up])
-def test_a_broker_that_cannot_be_spoken_to_is_passed_over_before_anything_is_sent(peer: Any) -> None:
+def test_an_unreachable_broker_is_skipped_before_anything_is_sent(peer: Any) -> None:
     with (
         ScriptedBroker(raw=peer) as first,
         ScriptedBroker({ElectLeadersRequest: elected({A0: (0, None)})}) as second,

@@ -205,7 +205,7 @@ def test_a_cluster_without_topic_ids_is_terminal() -> None:
         reader(broker).read()
 
 
-def test_a_controllers_address_is_named_and_a_brokers_beside_it_is_used() -> None:
+def test_a_controllers_address_is_refused_unless_a_broker_is_given() -> None:
     with ScriptedBroker({ApiVersionsRequest: versions(controller=True)}) as controller:
         with pytest.raises(Terminal, match="is a KRaft controller's listener: use that of a broker"):
             reader(controller).read()

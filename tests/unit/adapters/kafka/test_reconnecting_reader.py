@@ -80,7 +80,7 @@ def test_secrets_that_cannot_be_read_stop_nothing_that_works(bench: Bench, probl
     assert bench.reader.read().cluster_id == "cluster-a"
 
 
-def test_of_two_troubles_the_secret_s_is_told(bench: Bench):
+def test_of_two_problems_the_missing_secret_is_reported(bench: Bench):
     bench.said, bench.taken = Unauthenticated("secret default/ca is gone"), set()
     bench.clock.advance(LOOK_SECONDS)
     with pytest.raises(Terminal, match="secret default/ca is gone"):

@@ -92,7 +92,7 @@ def test_a_broker_that_may_be_behind_does_not_bring_back_what_was(peers: Peers, 
     assert asked == [0, 1], "the broker that was believed is asked again"
 
 
-def test_a_broker_whose_metadata_stands_still_does_not_hide_a_change(peers: Peers) -> None:
+def test_a_broker_with_old_metadata_does_not_hide_a_change(peers: Peers) -> None:
     peers.settle()
     peers.offsets[0] = peers.offsets[2] = 20
     peers.topics[0] = peers.topics[2] = topic("a", partition(0, leader=2))

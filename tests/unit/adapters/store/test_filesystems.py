@@ -147,7 +147,7 @@ def test_a_directory_without_permission_names_the_remedy(tmp_path):
     tmp_path.chmod(stat.S_IRWXU)
 
 
-def test_a_place_where_nobody_may_write_names_the_remedy():
+def test_an_unwritable_place_is_refused_with_the_remedy():
     with pytest.raises(StoreUnusable, match=r"^/sys/kernel/x/x: cannot be written: .*\. Grant this user permission"):
         Store.open("/sys/kernel/x").write_bytes("x", b"")
 

@@ -49,7 +49,7 @@ def test_a_gap_as_long_as_is_allowed_counts():
     assert intervals([Sample(0, 0), Sample(600, 9)]).seconds.tolist() == [600]
 
 
-def test_where_the_end_goes_back_neither_that_step_nor_those_beside_it_count():
+def test_an_end_that_goes_back_excludes_that_and_neighbouring_intervals():
     history = [Sample(60 * m, end) for m, end in enumerate([100, 110, 120, 50, 60, 70, 80])]
     assert spans(intervals(history)) == [(0, 1), (4, 5), (5, 6)]
 

@@ -87,7 +87,7 @@ def test_consumption_is_measured_like_production():
 
 
 @pytest.mark.parametrize("nonsense", [math.nan, math.inf, -1.0, None])
-def test_consumption_that_is_no_number_is_passed_over(nonsense: float | None):
+def test_consumption_that_is_no_number_is_ignored(nonsense: float | None):
     history = [replace(s, consume=7.0 if s.at % 120 else nonsense) for s in steady(60)]
     assert levels(measured(history).consume) == (7.0, 7.0, 7.0)
 

@@ -45,7 +45,7 @@ def test_the_same_sample_twice_counts_once():
     assert kept([Sample(0, 1), Sample(0, 1), Sample(60, 2), Sample(60, 2)]) == [[(0, 1), (60, 2)]]
 
 
-def test_of_two_samplers_whose_rounds_are_close_one_is_passed_over():
+def test_of_two_close_rounds_by_two_samplers_one_is_skipped():
     one, other = steady(4), [replace(s, at=s.at + 20) for s in steady(4)]
     assert kept([*one, *other]) == [[(0, 0), (60, 100), (120, 200), (180, 300)]]
 
@@ -59,7 +59,7 @@ def test_steps_are_counted_from_the_last_sample_that_was_kept():
     assert [at for at, _ in kept([Sample(at, at) for at in (0, 20, 40, 50, 70, 75, 200)])[0]] == [0, 40, 70, 200]
 
 
-def test_partitions_beside_a_crowded_one_are_left_alone():
+def test_partitions_next_to_a_crowded_one_keep_all_samples():
     crowded = [Sample(at, at) for at in (0, 10, 20, 30)]
     assert kept(steady(2), crowded, steady(2)) == [[(0, 0), (60, 100)], [(0, 0), (30, 30)], [(0, 0), (60, 100)]]
 
@@ -92,7 +92,7 @@ def test_the_latest_moment_and_the_last_partition_are_not_mixed_up():
     ]
 
 
-def test_what_is_not_told_of_ties_does_not_break_the_order():
+def test_missing_values_in_ties_keep_the_order_deterministic():
     rows = [Sample(0, 5, consume=None), Sample(0, 5, consume=2.0), Sample(0, 5, consume=1.0)]
     found = [usable(samples(list(p)), 30).consume.tolist() for p in itertools.permutations(rows)]
     assert found == [[np.float32(2.0)]] * 6

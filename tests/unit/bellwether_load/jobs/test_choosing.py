@@ -58,7 +58,7 @@ def test_a_store_without_samples_gives_no_files_and_no_complaint(store: Store):
     assert (choice.sources, choice.days, choice.missing, choice.skipped) == ((), (), (), ())
 
 
-def test_rounds_and_compacted_files_are_told_apart_with_their_rows(store: Store):
+def test_rounds_and_compacted_files_are_listed_with_their_rows(store: Store):
     path = write_compacted(store, HISTORIES)
     single = write_rounds(store, {("apples", 0): steady(1, first=700)})
     found = {source.path: source for source in chosen(store, Period()).sources}

@@ -48,7 +48,7 @@ def test_a_runtime_that_knows_no_modules_is_too_old(tmp_path: Path):
         find_java({"JAVA_HOME": str(tmp_path)})
 
 
-def test_a_runtime_cut_down_is_told_from_a_whole_one_by_the_missing_module(tmp_path: Path):
+def test_a_runtime_without_the_vector_module_is_refused(tmp_path: Path):
     runtime(tmp_path, "java.base@25.0.1\njava.logging@25.0.1")
     with pytest.raises(NoJava, match=r"has no module jdk\.incubator\.vector, which Spark needs"):
         find_java({"JAVA_HOME": str(tmp_path)})

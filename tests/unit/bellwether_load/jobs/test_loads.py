@@ -94,7 +94,7 @@ def test_wrong_arguments_have_a_status_of_their_own(arguments: tuple[str, ...]):
     assert run(*arguments).exit_code == 2
 
 
-def test_a_day_that_is_none_is_told_how_to_write_one():
+def test_an_invalid_day_is_refused_with_the_right_form():
     result = run("--store", "x", "--name", "x", "--from", "21.11.2026")
     assert "'21.11.2026' is not a day or time: use 2026-11-21, or 2026-11-21T12:00:00 (UTC)" in result.stderr
 

@@ -14,7 +14,7 @@ def started_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(SUBMITTED, raising=False)
 
 
-def test_on_this_machine_nobody_else_is_listened_to():
+def test_a_local_session_listens_on_the_loopback_address_only():
     found = defaults("local[*]", None)
     assert found["spark.driver.bindAddress"] == "127.0.0.1"
     assert found["spark.ui.enabled"] == "false"

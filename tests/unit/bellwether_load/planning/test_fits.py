@@ -30,7 +30,7 @@ def test_what_has_no_room_or_no_excess_or_no_load_does_not_fit():
     assert fitting(block(2, []), ints(5, 0), ints(0, 9)) == []
 
 
-def test_a_few_are_told_of_each_broker():
+def test_few_fits_are_returned_for_each_broker():
     whole = block(3, [(1, [0, 2])] * 9 + [(1, [1, 2])] * 9)
     found = fitting(whole, ints(5, 5, 0), ints(0, 0, 9))
     assert [fit.leader for fit in found] == [0] * MOST_PER_BROKER + [1] * MOST_PER_BROKER

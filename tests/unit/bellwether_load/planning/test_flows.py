@@ -27,7 +27,7 @@ def test_no_more_than_is_offered_goes_along_a_pair():
     assert flow({(0, 1): 20}, [50, 0], [0, 100]) == {(0, 1): 20}
 
 
-def test_load_passes_over_a_third_broker_where_it_must():
+def test_load_flows_through_a_third_broker_where_it_must():
     assert flow({(0, 1): 100, (1, 2): 100}, [40, 0, 0], [0, 0, 100]) == {(0, 1): 40, (1, 2): 40}
 
 

@@ -54,7 +54,7 @@ def test_a_partition_offers_itself_once_however_many_may_lead_it():
     assert 250 < found["a_b"] < 350
 
 
-def test_nothing_is_offered_where_nobody_draws():
+def test_without_need_there_is_no_offer():
     assert told(offers(block(BROKERS, [(10, [0, 1])]), terms(1, 0, 1))) == {}
 
 
@@ -81,7 +81,7 @@ def test_at_most_half_a_partition_too_much_moves():
     assert settle(whole, draw(whole, terms(0, 1, 0)), pairs(a_b=5)).changed == 1
 
 
-def test_what_nobody_offered_is_not_taken():
+def test_what_was_not_offered_is_not_taken():
     whole = block(BROKERS, [(10, [0, 1])])
     assert settle(whole, draw(whole, terms(0, 1, 0)), pairs(a_c=100, b_a=100)).changed == 0
 
@@ -105,7 +105,7 @@ def test_at_first_only_load_that_goes_from_excess_to_room_is_offered():
     assert told(offers(whole, terms(1, 2, 3, need=(-1, 0, 1), direct=True))) == {"a_c": 5}
 
 
-def test_of_too_many_pairs_those_are_told_that_help_most():
+def test_of_too_many_pairs_the_most_useful_are_kept():
     whole = block(BROKERS, [(4, [0, 1]), (3, [0, 2]), (5, [1, 2]), (3, [0, 1])])
     of_one_need = terms(1, 2, 3, most=2)
     assert told(offers(whole, of_one_need)) == {"a_b": 7, "b_c": 5}

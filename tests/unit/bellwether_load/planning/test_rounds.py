@@ -99,7 +99,7 @@ def test_a_cap_brings_the_busiest_as_low_as_so_many_moves_can():
     assert of.busiest(found.carried) < before
 
 
-def test_what_is_told_says_how_far_it_is():
+def test_progress_lines_give_the_distance_to_the_goal():
     lines: list[str] = []
     balance(pool(block(2, [(10, [0, 1])] * 4)), brokers(2), tell=lines.append)
     assert lines[0] == "round 0: the busiest broker is 100.000% over the goal"

@@ -68,7 +68,7 @@ def test_what_was_packed_is_unpacked_as_it_was():
     assert packed_and_unpacked(ROWS) == ROWS
 
 
-def test_a_partition_whose_rows_stand_together_is_one_stretch():
+def test_adjacent_rows_of_a_partition_form_one_stretch():
     batch = pack(table(ROWS), sort=False)
     assert batch.column("topic").to_pylist() == ["a", "a", "b"]
     assert batch.column("topic_id").to_pylist() == ["ida", "ida", "idb"]
@@ -92,7 +92,7 @@ def test_a_topic_that_was_made_again_is_another_one():
     assert [row[:2] for row in found] == [("a", "ida"), ("a", "ida"), ("a", "new"), ("a", "new")]
 
 
-def test_what_never_changes_is_told_once():
+def test_a_constant_column_is_stored_once():
     batch = pack(table(ROWS), sort=False)
     assert [len(value) // 4 for value in batch.column("leader").to_pylist()] == [3, 1, 1]
     assert [len(value) // 4 for value in batch.column("epoch").to_pylist()] == [3, 1, 1]
@@ -113,7 +113,7 @@ def test_a_number_that_no_broker_gives_is_unknown_and_counted(nonsense: dict[str
     assert rows_of(keys, samples)[1][columns.index(name)] is None
 
 
-def test_what_was_not_told_is_not_counted_as_wrong():
+def test_missing_values_do_not_count_as_refused():
     keys, _ = unpack([pack(table(ROWS), sort=False)])
     assert keys.column("refused").to_pylist() == [0, 0, 0]
 

@@ -240,7 +240,7 @@ class TestTheCap:
             "spec.demotion.maxBrokers is 25% (2 of 10 brokers), and brokers 1, 2 count against it (demoted by signals):"
         )
 
-    def test_promotes_nobody_who_is_demoted_above_it(self):
+    def test_promotes_no_broker_that_is_demoted_above_it(self):
         seen = ring(10)
         undo = [demoted(b) for b in (1, 2, 3)]
         made = decided(seen, verdicts(seen, sick=[1, 2, 3, 4]), policy(1), undo=undo)
@@ -248,7 +248,7 @@ class TestTheCap:
 
 
 class TestASharedCause:
-    def test_promotes_nobody_who_is_demoted(self):
+    def test_promotes_no_demoted_broker(self):
         seen = ring(10)
         undo = [demoted(b) for b in (1, 2, 3)]
         made = decided(seen, verdicts(seen, sick=[1, 2, 3, 4, 5, 6]), policy(9), undo=undo)

@@ -105,7 +105,7 @@ class TestOverrides:
         made = self.decide(override(1), undo=[demoted(1, since=after(3))])
         assert (made.demoted[1].cause, made.demoted[1].since) == (Cause.OVERRIDE, after(3))
 
-    def test_one_for_a_broker_that_nobody_knows_does_nothing(self):
+    def test_one_for_an_unknown_broker_does_nothing(self):
         assert dict(self.decide(override(99)).demoted) == {}
 
 
@@ -138,7 +138,7 @@ class TestARelease:
         return decide(Context(found, {**verdicts(seen), 1: judged}, policy())).demoted.get(1)
 
     @pytest.mark.parametrize("state", [HealthState.HEALTHY, HealthState.SUSPECT])
-    def test_a_broker_that_nobody_would_demote_leads_again(self, cause: Cause, state: HealthState):
+    def test_a_broker_without_cause_for_demotion_leads_again(self, cause: Cause, state: HealthState):
         assert self.left(cause, verdict(1, state)) is None
 
     def test_only_a_sick_broker_stays_demoted_by_signals(self, cause: Cause):
@@ -221,7 +221,7 @@ class TestParting:
         made = decide_on_deletion(Context(found, {**verdicts(seen), 1: verdict(1, state)}, policy()))
         assert (1 in made.demoted, made.promoted) == (stays, () if stays else (1,))
 
-    def test_nobody_new_is_demoted(self):
+    def test_no_new_broker_is_demoted(self):
         seen = big()
         assert dict(decide_on_deletion(Context(snapshot(seen), verdicts(seen, sick=[1]), policy())).demoted) == {}
 
@@ -238,7 +238,7 @@ class TestCommands:
         made = manual_decision(demote=[2], message="rack moves")(Context(snapshot(seen, now=after(9)), {}, policy(1)))
         assert dict(made.demoted) == {2: DemotedBroker(2, Cause.COMMAND, Reason.MANUAL_COMMAND, "rack moves", after(9))}
 
-    def test_it_leaves_everybody_else_as_they_are(self):
+    def test_it_leaves_other_demotions_unchanged(self):
         found = snapshot(undo=record(None, demoted(1, since=after(-9)), demoted(2)))
         assert list(manual_decision(demote=[3])(Context(found, {}, policy())).demoted) == [1, 2, 3]
         promoted = manual_decision(promote=[1])(Context(found, {}, policy()))
@@ -255,7 +255,7 @@ class TestCommands:
         assert (again.since, again.cause, bool(again.message)) == (after(-9), Cause.COMMAND, True)
 
 
-def test_an_override_on_a_broker_that_nobody_knows_is_named_and_demotes_nobody():
+def test_override_on_an_unknown_broker_is_named_and_demotes_none():
     three = cluster(partition(replicas=[1, 2, 3]))
     decisions = decide(
         Context(snapshot(three, overrides=[override(99, OverrideState.DEMOTED)]), verdicts(three), Policy(name="main"))
@@ -280,7 +280,7 @@ class TestDwell:
         found = self.decided(6)
         assert (list(found.demoted), found.dwelling, found.held) == ([], {1: 1.0}, ())
 
-    def test_those_that_dwell_count_when_it_is_told_whether_the_cause_is_elsewhere(self):
+    def test_dwelling_brokers_count_towards_a_shared_cause(self):
         seen = big(4)
         judged = {**verdicts(seen), 1: verdict(1, since=after(0)), 2: verdict(2, since=after(9))}
         found = decide(Context(snapshot(seen, now=after(10)), judged, policy(dwell_seconds=5)))

@@ -102,13 +102,13 @@ class TestBeginning:
         made = decided(ring(), drain(1), undo=[demoted(1, Cause.OVERRIDE, after(3))])
         assert (made.demoted[1].cause, made.demoted[1].since) == (Cause.MAINTENANCE, after(3))
 
-    def test_a_new_end_is_told_and_nothing_else_changes(self):
+    def test_a_new_end_changes_the_message_alone(self):
         made = decided(ring(), drain(1, "new disk", after(900)), undo=[DRAINED])
         assert made.demoted[1] == replace(
             DRAINED, reason=Reason.IN_MAINTENANCE, message="new disk (until 2026-01-01T00:15:00Z)"
         )
 
-    def test_a_broker_that_nobody_knows_is_named(self):
+    def test_an_unknown_broker_is_named(self):
         assert held(decided(ring(), drain(99))) == {99: "BrokerDown"}
 
 
@@ -142,7 +142,7 @@ class TestHolding:
             sickness = decided(seen, drain(1), drain(2), undo=undo).sickness
             assert LESS_SICK < sickness[second] < sickness[first] < LESS_SICK + 1
 
-    def test_a_drain_that_stands_is_not_given_up_for_what_happens_later(self):
+    def test_a_drain_in_progress_survives_later_findings(self):
         seen = ring(5, partition("logs", replicas=[1, 2], isr=[1]))
         assert list(decided(seen, drain(1), undo=[DRAINED]).demoted) == [1]
 
@@ -333,7 +333,7 @@ class TestEnding:
         )
         assert made.demoted[1].cause is Cause.MAINTENANCE
 
-    def test_where_nobody_reports_on_it_its_end_is_enough(self):
+    def test_without_signals_the_end_of_the_drain_promotes(self):
         seen = ring()
         assert decided(seen, undo=[DRAINED], judged=verdicts(seen, unknown=[1])).promoted == (1,)
 

@@ -196,7 +196,7 @@ class TestTheThird:
         stage.turn(4)
         assert stage.leaders() == led
 
-    def test_one_that_turns_sick_and_may_not_be_demoted_keeps_them(self):
+    def test_one_that_becomes_sick_but_stays_undemoted_keeps_them(self):
         stage = Stage(policy=replace(POLICY, demotion=Demotion(dwell_seconds=0, max_brokers=1)))
         stage.cut()
         led, orders = stage.leaders(), stage.orders()

@@ -159,7 +159,7 @@ class TestGoingOn:
         assert (wave.since, wave.waved_at, wave.share) == (after(0), after(NOW), 50)
 
     @pytest.mark.parametrize("state", ["sick", "suspect", "unknown", "recovering"])
-    def test_whoever_is_not_well_waits_and_keeps_what_it_has(self, state: str):
+    def test_a_broker_that_is_not_healthy_waits_at_its_share(self, state: str):
         seen = away()
         made = decide(seen, returning(1, 10), judged=verdicts(seen, **{state: [1]}))
         assert share(made) == 10
@@ -295,11 +295,11 @@ class TestCold:
         assert PromotionWaves().min_downtime_seconds == 0
         assert self.decide(self.seen(), settings=SOME) == Restorations()
 
-    def test_it_stands_from_then_on_as_it_is(self):
+    def test_a_started_cold_return_keeps_its_state(self):
         began = replace(returning(1, 0, after(10)), trigger=RestorationTrigger.RESTARTED)
         assert self.decide(self.seen(), began).returning == {1: began}
 
-    def test_one_that_goes_down_on_its_way_back_begins_anew(self):
+    def test_one_that_goes_down_while_returning_starts_again_at_zero(self):
         assert self.decide(self.seen(), returning(1, 50)).returning[1] == ReturningBroker(
             1, 0, after(NOW), after(NOW), RestorationTrigger.RESTARTED
         )

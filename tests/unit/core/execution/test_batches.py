@@ -248,11 +248,11 @@ def test_the_first_is_elected_only_where_it_is_in_sync(fact: Partition, ready: b
         pytest.param(DONE, True, "our reorder overrode a reassignment that another tool had started", id="overridden"),
     ],
 )
-def test_a_touched_replica_set_is_told_of_with_what_it_was_and_is(now: Partition | None, cancelled: bool, said: str):
+def test_a_changed_replica_set_is_reported_with_before_and_after(now: Partition | None, cancelled: bool, said: str):
     assert said in replica_set_changed_message(MOVE, partition(), now, cancelled=cancelled)
 
 
-def test_an_overtaken_reassignment_is_told_of_with_its_epochs():
+def test_an_overtaken_reassignment_is_reported_with_its_epochs():
     assert "rose from 0 to 2" in overtaken_message(partition(), replace(DONE, leader_epoch=2))
 
 

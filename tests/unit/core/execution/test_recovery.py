@@ -92,7 +92,7 @@ def test_a_settled_record_is_left_as_it_is():
     assert recover(known, cluster(partition(replicas=AWAY)), NOW, GRACE).record is known
 
 
-def test_a_foreign_order_where_nobody_is_demoted_any_more_is_simply_theirs():
+def test_a_foreign_order_without_demotions_becomes_the_baseline():
     found = recovered(entry(), partition(replicas=FOREIGN))
     assert entry_of(found) is None
     assert "becomes the baseline" in found.notes[0].message
@@ -197,7 +197,7 @@ class TestContests:
     def test_the_next_adds_up(self):
         assert self.contested(replace(entry(), contests=3, contested_at=after(50))).contests == 4
 
-    def test_after_a_long_peace_counting_starts_anew(self):
+    def test_after_a_long_pause_contests_count_from_one(self):
         old = after(100 - CONTEST_LONGEST_SECONDS)
         assert self.contested(replace(entry(), contests=9, contested_at=old)).contests == 1
 
@@ -317,7 +317,7 @@ class TestPreferredRacks:
     def found(self, known: UndoEntry, seen: Partition, wish: Placement | None) -> RecoveredRecord:
         return recover(record({KEY: known}), cluster(seen, brokers=4), NOW, GRACE, wish)
 
-    def test_somebody_elses_order_becomes_the_baseline_and_counts_as_a_contest(self):
+    def test_foreign_order_becomes_the_baseline_and_counts_as_a_contest(self):
         after_it = entry_of(self.found(entry(), partition(replicas=FOREIGN), self.WISH))
         assert after_it is not None
         assert (after_it.baseline, after_it.contests, after_it.state) == (FOREIGN, 1, DISPLACED)
@@ -326,7 +326,7 @@ class TestPreferredRacks:
         other = Placement(rules=(TopicRule("payments", Preference(("a",))),))
         assert entry_of(self.found(entry(), partition(replicas=FOREIGN), other)) is None
 
-    def test_an_old_order_that_somebody_put_back_counts_as_a_contest(self):
+    def test_a_restored_old_order_counts_as_a_contest(self):
         found = self.found(entry(), partition(replicas=HOME), self.WISH)
         assert [n.reason for n in found.notes] == [Reason.ORDER_OVERWRITTEN]
 

@@ -49,7 +49,7 @@ class TestProof:
         assert found(BITNAMI, pods[1]) == [101], "one series alone proves as much"
 
     @pytest.mark.parametrize("namespace", ["namespace", "kubernetes_namespace"])
-    def test_equal_pods_of_two_regions_are_told_apart_by_their_namespace(self, namespace: str) -> None:
+    def test_equal_pods_of_two_regions_differ_by_namespace(self, namespace: str) -> None:
         assert found(REGIONS, {"pod": "kafka-1", namespace: "east"}, {"pod": "kafka-1", namespace: "west"}) == [101, 1]
 
     def test_equal_pods_of_two_regions_without_a_namespace_are_no_brokers(self) -> None:

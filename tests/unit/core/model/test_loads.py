@@ -73,11 +73,11 @@ def test_those_with_one_candidate_are_placed_before_those_with_two():
     assert count_unplaceable(account, [(KEYS[0], (2, 3)), (KEYS[1], (2,))]) == 0
 
 
-def test_whoever_nobody_else_could_lead_finds_no_room():
+def test_a_partition_without_other_candidates_counts_as_unplaceable():
     assert count_unplaceable(LeaderLoads({}, Capacity(max_leaders=9)), [(KEYS[0], ())]) == 1
 
 
-def test_what_a_broker_follows_takes_room_whoever_leads():
+def test_followed_bytes_take_room_under_any_leader():
     account = LeaderLoads({1: 0}, Capacity(max_load=100), Loads({KEYS[0]: 30, KEYS[1]: 31}, following={1: 70}))
     assert account.fits(1, KEYS[0])
     assert not account.fits(1, KEYS[1])
@@ -89,7 +89,7 @@ def test_an_account_uses_up_its_own_figures_and_not_the_loads():
     assert loads.following == {1: 70}
 
 
-def test_while_loads_are_awaited_a_limit_by_load_lets_nobody_take_on_anything():
+def test_while_loads_are_pending_a_limit_by_load_admits_nothing():
     assert not LeaderLoads({1: 0}, Capacity(max_load=100), LOADS_PENDING).fits(1, KEYS[0])
 
 

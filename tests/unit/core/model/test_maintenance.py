@@ -53,7 +53,7 @@ def test_a_pod_that_is_terminating_or_not_ready_puts_its_broker_in_maintenance(p
     assert [(one.message, one.asked) for one in found.values()] == ([(told, False)] if told else [])
 
 
-def test_a_broker_whose_pod_is_being_made_anew_stays_in_maintenance():
+def test_a_broker_whose_pod_is_recreated_stays_in_maintenance():
     assert set(under_maintenance([], {1: Pod("kafka-1")}, {2: RESTARTED}, START)) == {2}
 
 
@@ -68,7 +68,7 @@ def test_a_broker_whose_pod_is_being_made_anew_stays_in_maintenance():
         pytest.param(None, RESTARTED, id="nobody watches pods any more"),
     ],
 )
-def test_nobody_else_without_a_pod_is(pods: dict[int, Pod] | None, standing: DemotedBroker):
+def test_no_other_broker_without_a_pod_is(pods: dict[int, Pod] | None, standing: DemotedBroker):
     assert under_maintenance([], pods, {2: standing}, START) == {}
 
 

@@ -60,7 +60,7 @@ def test_fenced_brokers_keep_their_rank():
         pytest.param((1, 9, 3), True, id="nor in between"),
     ],
 )
-def test_an_order_is_orderly_when_nobody_stands_before_one_of_a_better_rack(replicas: tuple[int, ...], orderly: bool):
+def test_an_order_is_sorted_when_better_racks_come_first(replicas: tuple[int, ...], orderly: bool):
     assert ordered("a", "b").orderly(replicas) is orderly
 
 
@@ -78,15 +78,15 @@ def test_the_best_are_those_of_the_most_preferred_rack(brokers: tuple[int, ...],
     assert ordered("a", "b").best(brokers) == best
 
 
-def test_tiers_hold_everybody_the_most_preferred_first():
+def test_tiers_hold_all_replicas_by_rack_preference():
     assert ordered("a", "b").tiers((9, 5, 4, 2, 3)) == ((2,), (4, 3), (5,), (9,))
 
 
-def test_those_behind_are_arranged_by_rack_and_else_as_they_stand():
+def test_demoted_replicas_are_arranged_by_rack_and_baseline_order():
     assert ordered("b", "a").arrange((6, 1, 4, 3)) == [4, 3, 1, 6]
 
 
-def test_nobody_is_arranged_while_one_rack_is_unknown():
+def test_with_an_unknown_rack_nothing_is_arranged():
     assert ordered("b").arrange((6, 9, 4)) == [6, 9, 4]
 
 
@@ -111,13 +111,13 @@ class TestResting:
 
     BASELINE = (3, 1, 5)
 
-    def test_what_stands_where_the_racks_want_it_rests(self):
+    def test_an_order_that_the_racks_want_rests(self):
         assert ordered("a", "b").rests(partition(replicas=(1, 3, 5)), self.BASELINE)
 
     def test_what_is_led_by_another_does_not(self):
         assert not ordered("a", "b").rests(partition(replicas=(1, 3, 5), leader=3), self.BASELINE)
 
-    def test_what_could_stand_in_a_better_rack_does_not(self):
+    def test_an_order_with_a_better_rack_behind_does_not_rest(self):
         assert not ordered("a", "b").rests(partition(replicas=(3, 1, 5)), self.BASELINE)
 
     def test_what_could_go_home_does_not(self):
@@ -175,7 +175,7 @@ def test_leaders_outside_preferred_racks_are_counted_and_the_first_is_named():
         ),
     ],
 )
-def test_what_of_a_wish_has_no_effect_is_told_with_its_reason(wish: Placement, reasons: list[Reason]):
+def test_preferences_without_effect_are_reported_with_reasons(wish: Placement, reasons: list[Reason]):
     seen = stretched(partition("orders"), partition("payments"))
     found = placement_warnings(wish, seen)
     assert [m.reason for m in found] == reasons

@@ -61,7 +61,7 @@ def test_without_a_mark_there_is_no_throttle(settings: Mapping[str, Mapping[str,
     assert told(settings=settings) is None
 
 
-def test_our_own_reorder_gone_astray_is_nobody_elses():
+def test_an_interrupted_reorder_of_ours_is_not_foreign():
     key = MOVING.key
     undo = record({key: entry(baseline=[1, 2, 3], written=[2, 3, 4], state=EntryState.INTENDED)})
     assert foreign_reassignments(cluster(MOVING, brokers=4), undo) == ()

@@ -97,7 +97,7 @@ def test_the_listener_of_clients_outside(wanted: str, found: Listener):
     assert external_listeners(ALL, [wanted]) == (found,)
 
 
-def test_a_cluster_may_have_nobody_outside():
+def test_a_cluster_may_have_no_external_listener():
     assert external_listeners((PLAIN, QUIET), ["EXTERNAL"]) == ("EXTERNAL",)
 
 
@@ -125,7 +125,7 @@ def test_brokers_advertise_a_listener_under_its_name_and_port():
         ),
     ],
 )
-def test_who_is_at_work_is_told(strimzi: Strimzi, reason: Reason, words: Sequence[str]):
+def test_the_external_operation_is_named(strimzi: Strimzi, reason: Reason, words: Sequence[str]):
     busy = strimzi.external_operation
     assert busy is not None
     assert busy.reason is reason
@@ -160,7 +160,7 @@ def decided(
 
 
 @pytest.mark.parametrize("busy", [PAUSED, MOVING])
-def test_nobody_is_promoted_while_others_work_on_the_cluster(busy: Strimzi):
+def test_no_broker_is_promoted_during_an_external_operation(busy: Strimzi):
     assert decided(None, 1).promoted == (1,)
     made = decided(busy, 1)
     assert (made.promoted, list(made.demoted)) == ((), [1])

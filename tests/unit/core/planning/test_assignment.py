@@ -56,7 +56,7 @@ def test_a_partition_whose_preferred_leader_may_lead_goes_home_however_full_it_i
     assert assign_leaders([follows], {2: 1000, 3: 0}) == {follows.partition.key: 2}
 
 
-def test_new_leaders_are_spread_over_everybody_who_may():
+def test_new_leaders_are_spread_over_all_candidates():
     led = [displaced(partition(index=i, replicas=[1, 2 + i % 3, 2 + (i + 1) % 3]), demoted=[1]) for i in range(30)]
     counts = Counter(assign_leaders(led, {2: 0, 3: 0, 4: 0}).values())
     assert set(counts.values()) == {10}
@@ -67,7 +67,7 @@ def test_leaders_are_never_piled_on_one_neighbour():
     assert set(Counter(assign_leaders(led, {2: 0, 3: 0}).values()).values()) == {150}
 
 
-def test_whoever_leads_much_already_gets_fewer():
+def test_a_broker_that_leads_much_already_gets_fewer():
     led = [displaced(partition(index=i, replicas=[1, 2, 3]), demoted=[1]) for i in range(10)]
     assert Counter(assign_leaders(led, {2: 10, 3: 4}).values()) == {3: 8, 2: 2}
 
@@ -83,7 +83,7 @@ def test_a_partition_without_candidates_gets_no_leader():
     assert assign_leaders([nobody], {2: 0, 3: 0}) == {}
 
 
-def test_who_is_unwell_is_not_chosen_while_another_may_lead():
+def test_an_unhealthy_broker_is_chosen_only_without_another_candidate():
     led = [displaced(partition(index=i), demoted=[1], preferred=[3]) for i in range(4)]
     assert set(assign_leaders(led, {2: 0, 3: 100}).values()) == {3}
 
@@ -94,7 +94,7 @@ def moved(index: int, to: int, *, isr: Sequence[int] = (1, 2, 3, 4)) -> LeaderCh
     return displaced(partition(index=index, replicas=order, isr=isr), demoted=[1], baseline=(1, 2, 3, 4))
 
 
-def test_a_choice_once_made_stands_while_the_spread_is_even_enough():
+def test_a_choice_stays_while_the_spread_is_even_enough():
     standing = [moved(i, to=2 + i % 3) for i in range(30)]
     chosen = assign_leaders(standing, {2: 100, 3: 101, 4: 99})
     assert chosen == {d.partition.key: d.partition.replicas[0] for d in standing}
@@ -140,7 +140,7 @@ def test_an_improvement_is_settled_at_once():
     assert assign_leaders(again(first), {2: 5, 3: 1, 4: 0}) == first
 
 
-def test_what_stands_where_it_may_no_longer_lead_is_chosen_anew():
+def test_a_choice_that_may_no_longer_lead_is_replaced():
     gone = moved(0, to=2, isr=[1, 3, 4])
     assert assign_leaders([gone], {3: 7, 4: 2}) == {gone.partition.key: 4}
 
@@ -170,7 +170,7 @@ def test_the_heaviest_is_placed_first_so_that_the_light_ones_fill_up():
     assert sorted(Counter(chosen.values()).values()) == [1, 4]
 
 
-def test_what_was_chosen_by_load_stands_whatever_the_loads_become_and_while_none_are_known():
+def test_a_choice_by_load_stays_when_loads_change_or_vanish():
     standing = [moved(i, to=2) for i in range(30)]
     other = Loads({item.key: 10 ** (i % 5) for i, item in enumerate(standing)})
     for loads in (other, Loads()):

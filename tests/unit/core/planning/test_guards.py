@@ -138,7 +138,7 @@ def test_a_partition_in_reassignment_is_left_alone(seen: Partition, refused: boo
         pytest.param(50, 600, False, id="than ten minutes"),
     ],
 )
-def test_whoever_overwrites_our_order_gets_time(contests: int, seconds: float, refused: bool):
+def test_a_contested_order_is_written_again_only_after_a_pause(contests: int, seconds: float, refused: bool):
     asked = proposal(now=after(seconds))._replace(entry=replace(FOUGHT, contests=contests))
     assert (contested(asked) is not None) is refused
 
@@ -164,7 +164,7 @@ def test_what_others_have_overwritten_is_theirs_while_they_work(
     assert (found is not None and found.reason is Reason.EXTERNAL_OPERATION) is refused
 
 
-def test_preferred_racks_wait_for_whoever_works_on_the_cluster():
+def test_preferred_racks_wait_for_an_external_operation():
     asked = proposal()._replace(external_operation=BUSY, for_racks=True)
     found = refuse_reorder(asked)
     assert found is not None

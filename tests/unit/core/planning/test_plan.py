@@ -112,11 +112,11 @@ def test_all_replicas_demoted_is_named_and_left_as_it_is():
         pytest.param(cluster(partition(), fenced=[2]), 3, id="a fenced one"),
     ],
 )
-def test_nobody_who_cannot_lead_is_put_first(seen: Cluster, leader: int):
+def test_only_a_broker_that_can_lead_is_put_first(seen: Cluster, leader: int):
     assert plan(seen, 1).moves[0].leads_next == leader
 
 
-def test_a_sick_broker_that_is_not_demoted_leads_only_where_nobody_else_can():
+def test_a_sick_undemoted_broker_leads_only_without_another_candidate():
     seen = cluster(*(partition(index=i) for i in range(4)), partition("tight", isr=[1, 2]))
     leads = {m.topic: m.leads_next for m in plan(seen, 1, sick=[2]).moves}
     assert leads == {"orders": 3, "tight": 2}
@@ -177,7 +177,7 @@ class TestRestoring:
         assert [(m.order, m.elect) for m in made.moves] == [(self.HOME, False)]
         assert made.holds[0].reason is Reason.PREFERRED_NOT_IN_ISR
 
-    def test_what_stands_as_it_stood_becomes_a_tombstone(self):
+    def test_order_that_is_back_at_its_baseline_becomes_a_tombstone(self):
         seen = partition(replicas=self.HOME)
         made = self.plan(seen)
         finished = made.entries[seen.key]
@@ -202,7 +202,7 @@ class TestRestoring:
         made = self.plan(partition(replicas=(3, 1, 2)), EntryState.DISPLACED, 2)
         assert [(m.order, m.kind) for m in made.moves] == [((1, 3, 2), MoveKind.DISPLACE)]
 
-    def test_a_baseline_of_another_replica_set_is_not_forced_on_anybody(self):
+    def test_a_baseline_of_another_replica_set_is_not_applied(self):
         seen = partition(replicas=[2, 3, 4])
         made = plan(cluster(seen, brokers=4), undo=record({seen.key: entry()}))
         assert made.empty
@@ -228,7 +228,7 @@ class TestReturningInWaves:
         assert [(m.order, m.elect, m.kind) for m in made.moves] == [((2, 1, 3), False, MoveKind.DISPLACE)]
         assert self.plan(partition(index=self.LATE, replicas=[2, 1, 3])).empty
 
-    def test_what_is_withheld_and_stands_behind_returns_with_a_later_wave(self):
+    def test_a_withheld_partition_returns_with_a_later_wave(self):
         late = partition(index=self.LATE, replicas=[2, 1, 3])
         assert self.plan(late, share=50).empty
         assert [m.order for m in self.plan(late, share=66).moves] == [(1, 2, 3)]
@@ -253,7 +253,7 @@ class TestReturningInWaves:
             pytest.param([1, 2, 3], [2, 3], id="the others are sick and not demoted"),
         ],
     )
-    def test_a_wave_gives_way_where_it_leaves_nobody_well(self, isr: list[int], sick: list[int]):
+    def test_a_wave_yields_where_it_would_leave_no_healthy_leader(self, isr: list[int], sick: list[int]):
         seen = partition(index=self.LATE, replicas=[2, 1, 3], isr=isr, leader=isr[0])
         undo = record({seen.key: entry(written=seen.replicas)})
         found = snapshot(cluster(seen), now=after(100), undo=undo)
@@ -282,7 +282,7 @@ class TestReturningInWaves:
         assert set(made.targets) == {late.key}
 
 
-def test_whom_somebody_contests_is_given_time():
+def test_a_contested_partition_waits():
     seen = partition(replicas=[1, 2, 3])
     fought = replace(entry(written=(1, 2, 3)), contests=3, contested_at=after(90))
     undo = record({seen.key: fought}, demoted(1))
@@ -309,7 +309,7 @@ def test_an_empty_cluster_needs_no_plan():
     assert plan(cluster(), 1) == replace(Plan(), decisions=decisions(1))
 
 
-def test_a_target_stands_for_every_partition_that_is_ours():
+def test_every_partition_of_ours_has_a_target():
     mine, other = partition(replicas=[1, 2]), partition("other", replicas=[2, 3])
     assert plan(cluster(mine, other), 1).targets == {mine.key: (2, 1)}
 

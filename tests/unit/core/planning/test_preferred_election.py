@@ -120,7 +120,7 @@ def test_what_is_led_by_its_first_is_left_alone():
         pytest.param(replace(ASTRAY, replicas=(9, 2), isr=(9, 2)), decisions(), [], id="not registered"),
     ],
 )
-def test_it_is_not_elected_though_it_stands_first(seen: Partition, decided: Decisions, judged: Sequence[str]):
+def test_an_unfit_first_replica_is_not_elected(seen: Partition, decided: Decisions, judged: Sequence[str]):
     standings = {word: [1] for word in judged}
     said = found(seen, decided=decided, judged=verdicts(cluster(seen, brokers=4), **standings))
     assert (said.imbalance, said.moves) == (1, ())
@@ -143,7 +143,7 @@ def test_what_the_plan_has_in_hand_is_left_to_it():
 @pytest.mark.parametrize(
     ("heard", "leads"), [(False, [1]), (True, [])], ids=["no prober ever spoke", "probers have fallen silent"]
 )
-def test_where_nobody_is_judged_it_is_elected_and_where_probers_fall_silent_it_is_not(heard: bool, leads: list[int]):
+def test_unjudged_brokers_are_elected_but_silent_ones_are_not(heard: bool, leads: list[int]):
     judged = verdicts(cluster(ASTRAY, brokers=4), unknown=[1, 2, 3, 4])
     signals = (signal(2, age_seconds=900.0),) if heard else ()
     assert elected(found(judged=judged, signals=signals)) == leads
@@ -163,10 +163,10 @@ class TestTime:
         said = found(seconds=299)
         assert (said.imbalance, said.moves, said.again_seconds) == (1, (), 1)
 
-    def test_an_election_starts_the_interval_anew(self):
+    def test_an_election_restarts_the_interval(self):
         assert found(seconds=310).rounds.since == after(310)
 
-    def test_a_balanced_cluster_starts_the_interval_anew_without_a_word(self):
+    def test_a_balanced_cluster_restarts_the_interval_silently(self):
         said = found(partition(), seconds=310)
         assert (said.rounds, said.moves) == (PreferredElectionState(after(310)), ())
         assert said.done(0, after(310)) == PreferredElectionState(after(310))
@@ -192,7 +192,7 @@ class TestTime:
             pytest.param({"plan": Plan(moves=(move(),))}, id="the plan moves"),
         ],
     )
-    def test_what_is_due_and_does_not_come_hurries_nobody(self, given: dict[str, Any]):
+    def test_an_overdue_election_does_not_shorten_the_requeue(self, given: dict[str, Any]):
         """A pause of Strimzi, or an Observe policy, lasts for days: metadata is not read every second meanwhile."""
         assert found(seconds=5000, **given).again_seconds == 300
 
@@ -211,7 +211,7 @@ class TestBeforeAndAfter:
         assert too_soon.again_seconds == 1
         assert found(rounds=ran, seconds=302).rounds.last == LastRun(after(300), 7, 6, after=1)
 
-    def test_what_was_read_once_stands(self):
+    def test_a_finished_run_stays_in_the_report(self):
         ran = PreferredElectionState(after(300), last=LastRun(after(300), 7, 6, after=0))
         assert found(rounds=ran, seconds=400).rounds == ran
 

@@ -135,7 +135,7 @@ class TestOrderedRacks:
         made = plan(stretched(*led))
         assert Counter(m.leads_next for m in made.moves) == {1: 20, 2: 20}
 
-    def test_the_same_facts_give_nothing_to_do_once_it_stands(self):
+    def test_the_same_facts_give_no_work_once_orders_are_done(self):
         led = [partition(index=i, replicas=(3 + i % 3, 1, 2)) for i in range(30)]
         seen, undo = stretched(*led), record()
         made = plan(seen, undo=undo)
@@ -193,20 +193,20 @@ class TestOrderedRacks:
         well = plan(seen, undo=undo, decided=decided, wish=None, sick=[1])
         assert (well.withheld[3], well.early) == (sick.early[3], {})
 
-    def test_without_the_wish_every_order_goes_home(self):
+    def test_without_preferred_racks_every_order_returns_to_its_baseline(self):
         led = [partition(index=i, replicas=(3, 1, 5)) for i in range(5)]
         seen, undo = stretched(*led), record()
         seen, undo = done(plan(seen, undo=undo), seen, undo)
         made = plan(seen, undo=undo, wish=None)
         assert {(m.order, m.kind) for m in made.moves} == {((3, 1, 5), MoveKind.RESTORE)}
 
-    def test_at_the_policys_end_every_order_goes_home_whatever_it_wishes(self):
+    def test_on_deletion_every_order_returns_despite_preferred_racks(self):
         seen = stretched(partition(replicas=(1, 3, 5)))
         undo = record({seen.partitions[0].key: entry(baseline=(3, 1, 5), written=(1, 3, 5))})
         made = plan(seen, undo=undo, decided=Decisions({}, policy_deleted=True))
         assert orders_of(made) == [((3, 1, 5), True)]
 
-    def test_another_wish_moves_on_from_the_same_baseline(self):
+    def test_changed_preferred_racks_keep_the_same_baseline(self):
         seen = stretched(partition(replicas=(3, 1, 5)))
         undo = record()
         seen, undo = done(plan(seen, undo=undo), seen, undo)
@@ -287,7 +287,7 @@ class TestCapacity:
         assert held
         assert {made.targets[k] for k in held} == {(1, 2, 3)}
 
-    def test_a_demoted_follower_goes_last_though_nobody_has_room(self):
+    def test_a_demoted_follower_goes_last_even_without_room_elsewhere(self):
         seen = stretched(*(partition(index=i, replicas=(2, 1, 3)) for i in range(5)))
         made = plan(seen, 1, wish=None, capacity=Capacity(max_leaders=1))
         assert {m.order for m in made.moves} == {(2, 3, 1)}
@@ -333,7 +333,7 @@ class TestCapacity:
         made = plan(stretched(*self.led_by_1(10)), 1, wish=None, capacity=Capacity(max_leaders=3, max_load=1))
         assert (len(made.moves), len(made.holds)) == (6, 4)
 
-    def test_what_stands_does_not_move_because_loads_have_grown(self):
+    def test_grown_loads_do_not_move_placed_leaders(self):
         seen, undo = stretched(*self.led_by_1(6)), record(None, demoted(1))
         light, heavy = (Loads({p.key: load for p in seen.partitions}) for load in (10, 100))
         limit = Capacity(max_load=30)
@@ -380,11 +380,11 @@ class TestSeveralDemoted:
     def order(self, seen: Partition, decided: Decisions) -> tuple[int, ...]:
         return plan(stretched(seen), wish=None, decided=decided).targets[seen.key]
 
-    def test_the_least_sick_stand_first_among_the_last(self):
+    def test_the_least_sick_come_first_among_the_demoted(self):
         three = self.decided(b1=self.CUT_OFF, b2=self.SLOW, b3=self.ASKED)
         assert self.order(partition(replicas=(1, 2, 3, 4)), three) == (4, 3, 2, 1)
 
-    def test_those_alike_stand_as_in_the_baseline(self):
+    def test_equally_sick_brokers_keep_their_baseline_order(self):
         two = self.decided(b1=self.SLOW, b2=self.SLOW)
         assert self.order(partition(replicas=(2, 1, 3)), two) == (3, 2, 1)
 

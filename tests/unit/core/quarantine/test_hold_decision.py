@@ -96,7 +96,7 @@ def test_an_order_has_a_number_that_no_order_and_no_agent_has_used():
         pytest.param(replace(opted_in(), suspend=True), id="suspended"),
     ],
 )
-def test_where_the_policy_does_not_ask_for_it_nobody_is_held_and_nothing_is_said_or_read(policy: Policy):
+def test_a_policy_without_quarantine_holds_and_reports_nothing(policy: Policy):
     found = weighed(policy=policy)
     assert not found.orders
     assert not found.not_held
@@ -144,7 +144,7 @@ def test_a_broker_that_is_down_with_an_append_that_does_not_end_is_held_fenced_o
         ),
     ],
 )
-def test_nobody_is_held_on_words_that_are_missing(words: list[Signal], reason: Reason, case: str):
+def test_missing_signals_hold_no_broker(words: list[Signal], reason: Reason, case: str):
     assert refused(scene(None, *words)) is reason
     assert case in weighed(scene(None, *words)).not_held[1].message
 
@@ -157,7 +157,7 @@ def test_nobody_is_held_on_words_that_are_missing(words: list[Signal], reason: R
         pytest.param(FaultTolerance({"orders": 1}, CONTROLLERS, problem="grant the ACL"), id="refused"),
     ],
 )
-def test_what_is_not_known_holds_nobody_and_ends_a_hold(margins: FaultTolerance | None):
+def test_unknown_margins_hold_no_broker_and_end_a_hold(margins: FaultTolerance | None):
     assert refused(scene(margins=margins)) is Reason.NO_EVIDENCE
     assert ended(margins=margins) == Reason.NO_EVIDENCE
 
@@ -323,7 +323,7 @@ def test_a_limit_that_is_lowered_ends_a_quarantine_that_was_given_longer():
     assert ended(order=over, policy=opted_in(limit_seconds=60)) == Reason.QUARANTINE_LIMIT
 
 
-def test_a_quarantine_ends_with_an_override_and_with_the_policys_wish():
+def test_an_override_or_a_changed_policy_ends_quarantine():
     assert ended(demoted=()) is None, "it need not be demoted"
     leads = Override(1, OverrideState.PROMOTED, "let it lead")
     assert ended(overrides=(leads,)) == Reason.QUARANTINE_ENDED

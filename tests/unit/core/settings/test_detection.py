@@ -37,7 +37,7 @@ DETECTION = Detection(
         ("StarSign", "anybody", None),
     ],
 )
-def test_patience_is_that_of_the_kind_and_none_where_nobody_judges(type_: str, source: str, seconds: int | None):
+def test_staleness_follows_the_type_and_is_zero_for_unused_types(type_: str, source: str, seconds: int | None):
     assert DETECTION.stale_after(type_, source) == seconds
 
 

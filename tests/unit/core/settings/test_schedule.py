@@ -30,7 +30,7 @@ def test_the_next_time_of_a_schedule(expression: str, then: str):
     assert Schedule(expression).after(SATURDAY) == utc(then)
 
 
-def test_times_are_those_of_utc_wherever_the_clock_stands():
+def test_times_are_utc_in_every_time_zone():
     kiritimati = SATURDAY.astimezone(timezone(timedelta(hours=14)))
     assert Schedule("0 4 * * *").after(kiritimati) == utc("2026-11-22T04:00")
 
@@ -47,7 +47,7 @@ def test_without_a_note_the_next_time_is_due():
     assert Schedule("0 4 * * *").due(None, SATURDAY) == utc("2026-11-22T04:00")
 
 
-def test_a_noted_time_that_passed_while_nobody_looked_is_still_due():
+def test_a_noted_time_that_was_missed_is_still_due():
     assert Schedule("0 4 * * *").due(utc("2026-11-19T04:00"), SATURDAY) == utc("2026-11-19T04:00")
 
 

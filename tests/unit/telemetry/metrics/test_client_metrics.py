@@ -39,7 +39,7 @@ def test_a_policy_that_is_gone_takes_its_requests_along() -> None:
     assert policies == {"other"}
 
 
-def test_when_certificates_end_is_told_by_whose_they_are() -> None:
+def test_the_end_of_certificates_is_exported_by_owner() -> None:
     registry = LabelledRegistry("operator")
     told = ClientMetrics(registry)
     name, own = "bellwether_kafka_certificate_expiry_timestamp_seconds", {"namespace": "kafka", "policy": "main"}

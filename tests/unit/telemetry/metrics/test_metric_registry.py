@@ -27,7 +27,7 @@ def test_a_label_without_a_value_is_left_out() -> None:
     )
 
 
-def test_what_runs_is_told_with_its_version() -> None:
+def test_build_information_has_component_and_version() -> None:
     text = generate_latest(LabelledRegistry("operator")).decode()
     assert 'bellwether_build_info{component="operator",python="3.' in text
     assert f'version="{__version__}"}} 1.0' in text
@@ -61,7 +61,7 @@ def values(registry: LabelledRegistry) -> dict[tuple[str, str], float]:
     }
 
 
-def test_a_gauge_that_is_told_whole_drops_what_is_not_told_again() -> None:
+def test_a_gauge_set_as_a_whole_drops_missing_series() -> None:
     registry = LabelledRegistry("operator")
     gauge = PolicyGauge("bellwether_leaders", "Leaders.", ["broker"], registry)
     gauge.set_series("kafka", "main", {("1",): 5, ("2",): 3})

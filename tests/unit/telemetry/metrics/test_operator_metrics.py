@@ -82,7 +82,7 @@ def test_every_broker_has_its_verdict_its_leaders_and_whether_it_is_demoted(metr
     assert (value(metrics, "broker_demoted", broker="1"), value(metrics, "broker_demoted", broker="2")) == (1, 0)
 
 
-def test_a_broker_that_is_gone_and_a_reason_that_no_longer_holds_are_not_told_any_more(metrics: OperatorMetrics):
+def test_series_of_gone_brokers_and_ended_reasons_are_dropped(metrics: OperatorMetrics):
     held = Plan(
         holds=(Hold(partition().key, "orders", Reason.ONLY_REPLICA, "x"),),
         decisions=decisions(held=[BrokerHold(1, Reason.CAP_REACHED, "x"), BrokerHold(2, Reason.CAP_REACHED, "x")]),
@@ -117,7 +117,7 @@ def by_source(*signals: Signal) -> list[SourceSignals]:
     return [SourceSignals(s.type, s.source, s.age_seconds, {s.reading: 1}) for s in signals]
 
 
-def test_the_age_of_every_source_is_told_and_never_heard_is_minus_one(metrics: OperatorMetrics):
+def test_signal_ages_cover_every_source_and_unseen_is_minus_one(metrics: OperatorMetrics):
     heard = [signal(1, age_seconds=2.5), signal(2, age_seconds=None), signal(3, source="vantage-b", age_seconds=None)]
     metrics.export_signal_ages("default", "main", by_source(*heard), lambda _type, _source: 15.0)
     kind = "ExternalReachability"
@@ -145,7 +145,7 @@ def test_what_the_policy_does_not_judge_by_is_not_missed(metrics: OperatorMetric
     assert value(metrics, "signals", type="ExternalReachability", state="stale") is None
 
 
-def test_whoever_does_not_lead_says_nothing_of_brokers(metrics: OperatorMetrics):
+def test_a_process_without_the_lease_exports_no_brokers(metrics: OperatorMetrics):
     ended(metrics)
     metrics.leading("default", "main", False)
     assert value(metrics, "operator_leading") == 0
@@ -163,7 +163,7 @@ def test_a_policy_that_is_gone_leaves_nothing(metrics: OperatorMetrics):
     assert left == {"bellwether_build_info"}
 
 
-def test_what_the_loop_of_a_deleted_policy_says_at_its_end_is_not_told(metrics: OperatorMetrics):
+def test_a_deleted_policys_loop_exports_nothing_at_its_end(metrics: OperatorMetrics):
     metrics.known("default", "main")
     metrics.forget("default", "main")
     metrics.leading("default", "main", False)
@@ -204,19 +204,19 @@ def test_a_process_that_lost_the_lease_says_nothing_of_a_rebalance(metrics: Oper
     assert value(metrics, "rebalance_state", state="Done") is None
 
 
-def test_a_policy_is_led_by_nobody_until_somebody_does(metrics: OperatorMetrics):
+def test_a_policy_counts_as_not_led_until_it_is(metrics: OperatorMetrics):
     metrics.known("default", "main")
     assert value(metrics, "operator_leading") == 0
     metrics.leading("default", "main", True)
     assert value(metrics, "operator_leading") == 1
 
 
-def test_counters_stand_at_zero_before_they_rise(metrics: OperatorMetrics):
+def test_counters_are_zero_before_they_rise(metrics: OperatorMetrics):
     metrics.leading("default", "main", True)
     assert value(metrics, "replica_set_conflicts_total") == 0
 
 
-def test_trouble_is_told_by_its_reason_until_a_reconcile_ends_well(metrics: OperatorMetrics):
+def test_an_error_is_exported_by_reason_until_a_good_reconcile(metrics: OperatorMetrics):
     metrics.troubled("default", "main", Reason.CLUSTER_CHANGED)
     metrics.troubled("default", "main", Reason.RECORD_UNAVAILABLE)
     assert value(metrics, "policy_error", reason="ClusterChanged") is None
@@ -225,13 +225,13 @@ def test_trouble_is_told_by_its_reason_until_a_reconcile_ends_well(metrics: Oper
     assert value(metrics, "policy_error", reason="RecordUnavailable") is None
 
 
-def test_trouble_is_over_for_whoever_stands_by(metrics: OperatorMetrics):
+def test_an_error_ends_for_a_standby_process(metrics: OperatorMetrics):
     metrics.troubled("default", "main", Reason.NO_ANSWER)
     metrics.leading("default", "main", False)
     assert value(metrics, "policy_error", reason="NoAnswer") is None
 
 
-def test_partitions_at_risk_are_counted_by_class_and_the_other_classes_stand_at_zero(metrics: OperatorMetrics):
+def test_partitions_at_risk_are_exported_by_class_including_zero(metrics: OperatorMetrics):
     short = cluster(partition(isr=(1, 2)), partition(index=1, isr=(1,)), partition(index=2))
     ended(metrics, said(replace(snapshot(short), floors={"orders": 2}), ENFORCE))
     counts = {risk: value(metrics, "partitions_at_risk", risk=str(risk)) for risk in Risk}
@@ -253,7 +253,7 @@ def test_a_broker_has_its_reason_and_what_holds_it(metrics: OperatorMetrics):
     assert value(metrics, "broker_action_blocked", broker="1", reason="CapReached") is None
 
 
-def test_how_far_a_way_back_has_come_is_told_while_it_lasts(metrics: OperatorMetrics):
+def test_restoration_progress_is_exported_while_it_lasts(metrics: OperatorMetrics):
     plan = Plan(decisions=decisions(back=[returning(1, 10)]), withheld={1: 27})
     ended(metrics, said(policy=ENFORCE, plan=plan))
     assert value(metrics, "broker_restoration_ratio", broker="1") == 0.1
@@ -264,7 +264,7 @@ def test_how_far_a_way_back_has_come_is_told_while_it_lasts(metrics: OperatorMet
     assert value(metrics, "broker_restoration_pending_partitions", broker="1") is None
 
 
-def test_the_imbalance_is_told_now_before_and_after_the_last_election(metrics: OperatorMetrics):
+def test_imbalance_is_exported_now_before_and_after_the_last_election(metrics: OperatorMetrics):
     ended(metrics)
     assert value(metrics, "preferred_leader_imbalance", when="now") is None
     found = PreferredElectionStatus(3, last=LastRun(after(0), before=7, elected=6))
@@ -279,7 +279,7 @@ def test_the_imbalance_is_told_now_before_and_after_the_last_election(metrics: O
     assert value(metrics, "preferred_leader_imbalance", when="now") is None
 
 
-def test_since_when_a_broker_is_demoted_is_told_while_it_is(metrics: OperatorMetrics):
+def test_the_time_of_demotion_is_exported_while_demoted(metrics: OperatorMetrics):
     demoted = decisions(1)
     ended(metrics, said(policy=ENFORCE, plan=Plan(decisions=demoted)))
     since = demoted.demoted[1].since.timestamp()
@@ -313,7 +313,7 @@ def test_a_process_that_lost_the_lease_says_nothing_of_partitions_either(metrics
     assert [value(metrics, name) for name in ("partitions_leaderless", "epoch", "policy_enforcing")] == [None] * 3
 
 
-def test_no_series_is_ever_missing_while_a_reconcile_is_told(metrics: OperatorMetrics):
+def test_no_series_is_missing_while_a_reconcile_is_exported(metrics: OperatorMetrics):
     """A scrape in the middle of a turn's news must find every broker: an absent series resets an alert."""
     ended(metrics)
     missing, done = [], threading.Event()

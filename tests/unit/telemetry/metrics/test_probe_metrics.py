@@ -14,7 +14,7 @@ def series(metrics: ProbeMetrics, broker: int) -> int:
     return sum(1 for sample in samples if sample.labels.get("broker") == str(broker))
 
 
-def test_a_broker_that_is_gone_takes_all_of_its_series_along_and_nobody_elses() -> None:
+def test_a_broker_that_is_gone_loses_its_own_series_only() -> None:
     metrics = ProbeMetrics()
     for broker in (1, 2):
         metrics.asked(broker, "external", "Connect", 2.0)
@@ -47,5 +47,5 @@ def test_buckets_reach_from_a_quick_disk_to_a_connection_that_hangs() -> None:
     assert all(below * 2 <= above <= below * 4 for below, above in pairwise(LATENCY_BUCKETS))
 
 
-def test_reports_stand_at_zero_before_they_rise() -> None:
+def test_reports_are_zero_before_they_rise() -> None:
     assert ProbeMetrics().registry.get_sample_value("bellwether_probe_reports_total", {"result": "failed"}) == 0

@@ -49,7 +49,7 @@ def told(metrics: OperatorMetrics) -> set[str]:
     return {name for name in names if "quarantine" in name}
 
 
-def test_an_order_is_told_with_its_times_before_its_agent_obeys(metrics: OperatorMetrics):
+def test_an_order_is_exported_with_its_times_before_the_hold(metrics: OperatorMetrics):
     turned(metrics, disk(), agent())
     assert of_broker(metrics) == (1, 0, NOW.timestamp(), NOW.timestamp() + 600)
     assert of_broker(metrics, "2") == (None, None, None, None)
@@ -60,18 +60,18 @@ def test_a_broker_is_held_once_its_agent_says_so(metrics: OperatorMetrics):
     assert of_broker(metrics)[:2] == (1, 1)
 
 
-def test_a_agent_that_holds_without_an_order_is_told_of(metrics: OperatorMetrics):
+def test_a_hold_without_an_order_is_exported(metrics: OperatorMetrics):
     turned(metrics, disk(), agent(1, BAD, 7))
     assert of_broker(metrics) == (0, 1, None, None)
 
 
-def test_what_a_silent_agent_said_last_is_not_told_for_its_word(metrics: OperatorMetrics):
+def test_the_last_signal_of_a_silent_agent_is_ignored(metrics: OperatorMetrics):
     turned(metrics, disk(), agent(1, BAD, 1, age=15.1), order=ordered(held_at=after(10)))
     assert of_broker(metrics)[1] == 0
     assert value(metrics, "broker_quarantine_ended", broker="1", reason="AgentUnavailable") == 1
 
 
-def test_a_quarantine_that_ended_is_told_with_its_reason_until_another_may_begin(metrics: OperatorMetrics):
+def test_an_ended_quarantine_is_exported_with_its_reason(metrics: OperatorMetrics):
     over = ordered(held_at=after(10), ended_at=after(100), reason=Reason.QUARANTINE_LIMIT)
     turned(metrics, disk(), agent(1, GOOD, 1), order=over, seconds=399)
     assert of_broker(metrics) == (0, 0, None, None)
@@ -101,13 +101,13 @@ def test_each_order_is_counted_when_it_begins_and_when_it_ends(metrics: Operator
     assert counts == dict.fromkeys(ENDINGS, 0.0) | {Reason.QUARANTINE_ENDED: 1}
 
 
-def test_a_policy_that_quarantines_nobody_tells_of_no_broker(metrics: OperatorMetrics):
+def test_a_policy_without_quarantine_exports_no_broker(metrics: OperatorMetrics):
     metrics.leading("default", "main", True)
     metrics.turn_ended("default", "main", 0.1, said(), 0)
     assert told(metrics) == {"bellwether_quarantines_started_total"}
 
 
-def test_whoever_does_not_lead_keeps_the_counts_and_says_nothing_of_brokers(metrics: OperatorMetrics):
+def test_a_process_without_the_lease_exports_counts_only(metrics: OperatorMetrics):
     turned(metrics, disk(), agent())
     metrics.leading("default", "main", False)
     assert told(metrics) == {"bellwether_quarantines_started_total", "bellwether_quarantines_ended_total"}

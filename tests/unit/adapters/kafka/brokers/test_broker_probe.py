@@ -66,7 +66,7 @@ def test_a_broker_that_advertises_nothing_of_its_own_advertises_its_listeners_bu
         assert PLAIN.ask(broker.address, 1, 20).advertised == {"A": "h:1"}
 
 
-def test_what_a_broker_says_anew_is_heard_although_equal_answers_are_read_once() -> None:
+def test_a_changed_answer_is_read_after_equal_ones_were_cached() -> None:
     said = {"advertised_listeners": "A://h:1"}
 
     def answer(request: Any) -> Any:
@@ -190,7 +190,7 @@ def resolves_with(code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", fail)
 
 
-def test_a_name_that_nobody_knows_counts_against_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unresolvable_name_counts_against_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     resolves_with(socket.EAI_NONAME, monkeypatch)
     assert PLAIN.ask("nowhere.test:9092", 1, 20).cause is UnreachableCause.NAME_UNKNOWN
 
@@ -227,7 +227,7 @@ def guarded(takes: Callable[[], bool]) -> ScriptedBroker:
 PLAIN_USER = Security(protocol="SASL_PLAINTEXT", mechanism="PLAIN", username="u", password="p")  # type: ignore[arg-type]
 
 
-def test_a_refusal_says_nothing_about_the_broker_while_nobody_takes_the_credentials() -> None:
+def test_a_refusal_is_inconclusive_while_every_broker_refuses_the_credentials() -> None:
     with guarded(lambda: False) as broker:
         probe = BrokerProbe(Connection((broker.address,), PLAIN_USER))
         for _ in range(3):

@@ -121,7 +121,7 @@ def test_a_missing_permission_is_named_with_its_remedy_whether_or_not_the_broker
     assert "grant the ACL Describe on Cluster" in answer.problem
 
 
-def test_another_refusal_is_told_by_its_name() -> None:
+def test_any_other_refusal_is_reported_by_its_name() -> None:
     with ScriptedBroker({DescribeLogDirsRequest: sizes({}, error=42)}) as broker:
         assert ask(broker.address, T0).problem.endswith("answered DescribeLogDirs with INVALID_REQUEST")
 
@@ -139,7 +139,7 @@ def test_a_peer_in_trouble_is_left_and_says_why(peer: Any) -> None:
     assert broker.address in answer.problem
 
 
-def test_a_broker_that_falls_silent_half_way_has_told_what_it_told(leap: Callable[[float], None]) -> None:
+def test_a_broker_silent_half_way_still_gives_its_first_answers(leap: Callable[[float], None]) -> None:
     known = {TopicPartition("t", n): n for n in range(MOST_PARTITIONS + 1)}
     answers = [leap, lambda _: None]
 

@@ -107,7 +107,7 @@ def test_a_missing_permission_is_named_with_its_remedy() -> None:
     assert "the log ends of 2 partitions: grant the ACL Describe on Topic *" in answer.problem
 
 
-def test_an_offline_log_directory_is_told_and_the_rest_counts() -> None:
+def test_an_offline_log_directory_is_reported_and_others_count() -> None:
     with ScriptedBroker({ListOffsetsRequest: ends({T0: 5}, {T1: 56})}) as broker:
         answer = ask(broker.address, {T0: 1, T1: 1})
     assert answer.ends == {T0: 5}
@@ -127,7 +127,7 @@ def test_a_peer_in_trouble_is_left_and_says_why(peer: Any) -> None:
     assert broker.address in answer.problem
 
 
-def test_a_broker_that_falls_silent_half_way_has_told_what_it_told(leap: Callable[[float], None]) -> None:
+def test_a_broker_silent_half_way_still_gives_its_first_answers(leap: Callable[[float], None]) -> None:
     known = {TopicPartition("t", n): n for n in range(MOST_PARTITIONS + 1)}
     answers = [leap, lambda _: None]
 

@@ -79,7 +79,7 @@ class TestOrder:
 
 class TestReads:
     @pytest.mark.parametrize("peer", [silent, dripping, hanging_up, web_server])
-    def test_a_peer_in_trouble_is_passed_over_and_not_tried_first_again(self, peer: Any) -> None:
+    def test_a_failing_peer_is_skipped_and_tried_last_afterwards(self, peer: Any) -> None:
         with ScriptedBroker(raw=peer) as first, ScriptedBroker() as second:
             nodes = BrokerPool(Connection((first.address, second.address)), PASSING)
             assert nodes.read(address) == second.address
@@ -185,7 +185,7 @@ def test_only_the_time_of_reads_grows_with_the_answer() -> None:
             assert change <= limits.request_seconds
 
 
-def test_a_mere_look_shuns_nobody() -> None:
+def test_a_failed_look_keeps_the_order_of_brokers() -> None:
     with ScriptedBroker(raw=silent) as one, ScriptedBroker() as other:
         nodes = BrokerPool(Connection((other.address,)), Limits(opening_seconds=0.1))
         nodes.learn([Broker(1, host="127.0.0.1", port=one.port), Broker(2, host="127.0.0.1", port=other.port)])
@@ -292,7 +292,7 @@ class TestNobodyAnswers:
 
 
 class TestTelling:
-    def test_opening_and_every_request_are_told_with_their_outcome(self) -> None:
+    def test_opening_and_every_request_are_observed_with_their_outcome(self) -> None:
         def ask_twice(dialogue: BrokerConnection, deadline: Deadline) -> None:
             request = SaslHandshakeRequest(version=1, mechanism="PLAIN")
             dialogue.ask(request, SaslHandshakeResponse, deadline)
@@ -313,7 +313,7 @@ class TestTelling:
                 nodes.read(ask_twice)
         assert told == [("Open", "ok"), ("SaslHandshake", "ok"), ("SaslHandshake", "Request")]
 
-    def test_a_connection_that_fails_is_told_by_the_stage_that_it_reached(self) -> None:
+    def test_a_failed_connection_is_observed_with_its_stage(self) -> None:
         told: list[tuple[str, str]] = []
         nodes = BrokerPool(
             Connection(("127.0.0.1:1",)), PATIENT, observe=lambda what, came, _: told.append((what, came))
@@ -322,7 +322,7 @@ class TestTelling:
             nodes.read(address)
         assert told == [("Open", "Connect")]
 
-    def test_when_the_brokers_certificates_end_is_told(self, tmp_path: Path) -> None:
+    def test_the_end_of_the_brokers_certificate_is_observed(self, tmp_path: Path) -> None:
         authority = Authority(tmp_path)
         chain, key = authority.issue("broker")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -9,7 +9,7 @@ from bellwether.adapters.kafka.connection.connection_errors import BrokerConnect
 
 
 @pytest.mark.parametrize("stage", [Stage.TLS, Stage.SASL])
-def test_whoever_says_nothing_has_refused_nothing(stage: Stage):
+def test_silence_is_a_timeout_and_not_a_refusal(stage: Stage):
     assert BrokerConnectionError(stage, "a:1", "no answer in time", silent=True).outcome == "Timeout"
     assert ProbeAnswer(False, 2.0, stage, "no answer in time", silent=True).result == "Timeout"
 

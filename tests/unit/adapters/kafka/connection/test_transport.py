@@ -177,7 +177,7 @@ def test_what_this_process_lacks_is_no_evidence_whatever_another_address_says(
         connects(monkeypatch, *failures)
 
 
-def test_names_that_were_looked_up_in_vain_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_whose_lookup_timed_out_leave_no_thread_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     over = threading.Event()
     monkeypatch.setattr(transport.socket, "getaddrinfo", lambda *_, **__: over.wait() and [])
     for number in range(100):

@@ -69,7 +69,7 @@ def test_one_token_serves_until_most_of_its_life_is_over(endpoint: Endpoint):
     assert endpoint.asked == 1
 
 
-def test_a_token_is_renewed_before_it_ends_and_nobody_waits_for_that(endpoint: Endpoint):
+def test_a_token_is_renewed_early_without_blocking_requests(endpoint: Endpoint):
     endpoint.token()
     endpoint.now = 80.0
     endpoint.go.clear()
@@ -100,7 +100,7 @@ def test_many_who_ask_at_once_share_one_fetch(endpoint: Endpoint):
     assert endpoint.asked == 1
 
 
-def test_whoever_cannot_wait_is_told_so_and_the_next_gets_what_came_late(endpoint: Endpoint):
+def test_a_request_that_cannot_wait_fails_and_the_next_succeeds(endpoint: Endpoint):
     endpoint.go.clear()
     with pytest.raises(Transient, match=r"spec\.kafka\.sasl\.oauth\.tokenEndpoint .* has given no token yet"):
         endpoint.token(wait_seconds=0.01)
@@ -110,7 +110,7 @@ def test_whoever_cannot_wait_is_told_so_and_the_next_gets_what_came_late(endpoin
     assert endpoint.asked == 1
 
 
-def test_a_failure_is_told_to_everybody_and_the_endpoint_is_left_alone_ever_longer(endpoint: Endpoint):
+def test_a_failure_reaches_every_caller_with_growing_pauses(endpoint: Endpoint):
     endpoint.failure = Unauthenticated("refuses client 'bellwether'")
     pauses = []
     for _ in range(7):

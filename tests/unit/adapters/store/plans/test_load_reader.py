@@ -88,7 +88,7 @@ def test_a_problem_whose_partitions_cannot_be_is_named(store: Store, shelf: File
 
 
 @pytest.mark.parametrize("folder", ["problems", "loads"])
-def test_a_folder_that_is_gone_is_told(store: Store, shelf: FilePlanStore, folder: str):
+def test_a_missing_folder_is_named(store: Store, shelf: FilePlanStore, folder: str):
     run(store)
     store.delete_directory(f"{folder}/{NAME}")
     with pytest.raises(StoreMissing, match=rf"{folder}/{NAME}"):

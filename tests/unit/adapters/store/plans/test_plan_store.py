@@ -71,7 +71,7 @@ def test_leaders_that_may_not_stay_are_counted(shelf: FilePlanStore, store: Stor
     assert shelf.plan_for(NAME, digest).forced == 6
 
 
-def test_a_job_that_brought_no_plan_is_told(shelf: FilePlanStore):
+def test_a_job_without_a_plan_is_named(shelf: FilePlanStore):
     shelf.put_problem(NAME, POSED)
     with pytest.raises(PlanUnfit, match=rf"has no plan for problem {NAME}"):
         shelf.plan_for(NAME, DIGEST)
@@ -189,7 +189,7 @@ def test_the_plan_of_another_policy_is_refused(store: Store):
         FilePlanStore(store, "memory-cluster", "kafka/other").accepted(plan.digest)
 
 
-def test_a_plan_that_is_gone_is_told(shelf: FilePlanStore):
+def test_a_missing_plan_is_named(shelf: FilePlanStore):
     with pytest.raises(PlanUnfit, match="plan 0123456789abcdef is not in the store any more"):
         shelf.accepted("0123456789abcdef")
 

@@ -120,7 +120,7 @@ def test_two_processes_that_compact_the_same_hour_at_once_count_nothing_twice(st
     assert held(store) == wanted
 
 
-def test_files_that_somebody_else_removes_meanwhile_are_no_trouble(store, tmp_path):
+def test_files_removed_by_another_process_are_no_error(store, tmp_path):
     wanted = sample(store, *range(4))
     compactor(store).run(NEXT_DAY)
     taken = read(store, sample_files.current_files(store, DAY)[0])

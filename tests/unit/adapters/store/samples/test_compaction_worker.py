@@ -27,7 +27,7 @@ def metrics():
     return SamplingMetrics()
 
 
-def test_a_store_is_kept_in_shape_beside_the_rounds(store, metrics):
+def test_a_store_is_compacted_while_rounds_are_written(store, metrics):
     one = Upkeep(store, 2, ManualClock(LATER), metrics)
     one.start(CLUSTER)
     until(lambda: len(sample_files.days(store)) == 2)

@@ -45,7 +45,7 @@ def test_an_earlier_day_is_looked_into_where_the_last_one_has_nothing(store: Sto
     }
 
 
-def test_a_round_in_which_nobody_told_the_end_says_nothing(store: Store) -> None:
+def test_a_round_without_log_ends_is_ignored(store: Store) -> None:
     write(store, at(9, 0), 10)
     write(store, at(9, 1), None)
     assert last_samples(store, CLUSTER, {ORDERS})[ORDERS].end == 10

@@ -51,7 +51,7 @@ def test_a_day_or_a_store_that_is_not_there_has_no_files(store, tmp_path):
     assert sample_files.days(Store.open(str(tmp_path / "nowhere"))) == ()
 
 
-def test_the_days_with_samples_are_told(store):
+def test_days_with_samples_are_listed(store):
     for minute in (0, 24 * 60, 1):
         sample_files.write_round(store, rows(minute), "0a1b2c3d")
     store.write_bytes("samples/notes.txt", b"")

@@ -6,7 +6,7 @@ from bellwether.adapters.store.store_errors import StoreUnusable
 from testkit.loads.sample_rounds import CLUSTER, DAY, held, rows, told
 
 
-def test_rounds_are_written_and_their_size_is_told(store):
+def test_rounds_are_written_and_their_size_is_returned(store):
     writer = SampleWriter(store)
     size = writer.write(rows(0)) + writer.write(rows(1))
     assert held(store) == told(rows(0)) + told(rows(1))
@@ -19,7 +19,7 @@ def test_two_writers_of_one_moment_take_nothing_from_each_other(store):
     assert held(store) == told(rows(0)) + told(rows(0))
 
 
-def test_who_waits_for_the_cluster_is_told_once(store):
+def test_waiting_for_the_cluster_is_reported_once(store):
     begun = []
     writer = SampleWriter(store, begun.append)
     for minute in range(3):
