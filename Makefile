@@ -8,7 +8,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-builtin-rules
-# Without cached bytecode every process of every test compiles all of our modules, and pytest rewrites every test anew.
+# Without cached bytecode every process of every test compiles all of our modules, and pytest rewrites every test again.
 unexport PYTHONDONTWRITEBYTECODE
 
 VENV ?= .venv
@@ -166,7 +166,7 @@ lint: setup ## Check style, formatting, types and import contracts
 	@$(BIN)/lint-imports
 
 .PHONY: fmt
-fmt: setup ## Format the code and mend what can be mended mechanically
+fmt: setup ## Format the code and fix what ruff can fix
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 

@@ -1,4 +1,4 @@
-"""How much of the tree there may be: lines of each package, Python files, files of one folder, import circles.
+"""How much of the tree there may be: lines of each package, Python files, files of one folder, circles, literary words.
 
 A limit is what there was when it was set, lines with 2 % more. A change that grows something beyond its limit makes
 something there smaller, or raises the limit with a comment that says why. A change that makes something much smaller
@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from sourcetree import ROOT, files
+from sourcetree import LITERARY_WORD, ROOT, files, prose_lines
 
 LINES = {
     "operator/bellwether": 1240,  # hosts that brokers advertise, a clock without steps, what a late request left
@@ -58,6 +58,10 @@ FILES_IN_ONE_FOLDER = {"operator": 19, "spark": 27, "bench": 23, "tests": 49}
 IMPORT_CIRCLES = 0
 """Groups of modules of the product that import each other, imports inside functions included."""
 
+LITERARY_WORDS = {"names of tests": 430, "texts of tests and benches": 870}
+"""Test functions with a word of the deny-list in their name, and such words in strings and comments. Both fall to 0; a
+name says subject, condition and result in at most ten words."""
+
 SLACK = 1.02
 WORTH_KEEPING = 1.06
 """A limit of lines that is this many times what there is must be lowered."""
@@ -92,6 +96,21 @@ def beyond_limits(now: Mapping[str, int], limits: Mapping[str, int], unit: str) 
         for name, limit in limits.items()
         if now[name] * WORTH_KEEPING < limit
     ]
+
+
+def literary_words(root: Path) -> dict[str, int]:
+    """Test functions with a literary word in their name, and literary words in the texts of tests and benches."""
+    counts = dict.fromkeys(LITERARY_WORDS, 0)
+    for path in python_files(root):
+        name = path.relative_to(root).as_posix()
+        if name.startswith(("tests/", "bench/")) and name != "tests/architecture/test_plain_english.py":
+            text = path.read_text()
+            names = re.findall(r"^ *(?:async )?def test_(\w+)", text, re.MULTILINE)
+            counts["names of tests"] += sum(bool(LITERARY_WORD.search(one.replace("_", " "))) for one in names)
+            if LITERARY_WORD.search(text):
+                words = sum(len(LITERARY_WORD.findall(line)) for _, line in prose_lines(text))
+                counts["texts of tests and benches"] += words
+    return counts
 
 
 def import_circles(root: Path) -> list[list[str]]:
@@ -151,6 +170,10 @@ def test_there_are_no_more_import_circles_than_the_limit() -> None:
     assert len(circles) <= IMPORT_CIRCLES, circles
 
 
+def test_no_more_literary_words_in_tests_than_the_limit() -> None:
+    assert beyond_limits(literary_words(ROOT), LITERARY_WORDS, "literary words") == []
+
+
 def test_a_package_that_grows_is_refused_with_what_to_do(tmp_path: Path) -> None:
     package = tmp_path / "operator" / "bellwether" / "core"
     package.mkdir(parents=True)
@@ -165,6 +188,12 @@ def test_a_package_that_shrinks_has_its_limit_lowered() -> None:
     assert beyond_limits({"a": 900, "b": 990}, {"a": 1000, "b": 1000}, "lines") == [
         "a: 900 lines, limit 1,000. Lower the limit to 918."
     ]
+
+
+def test_literary_words_in_names_and_texts_of_tests_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_a.py").write_text("def test_nobody_is_told():\n    told = 1  # nobody, not `told`\n")
+    assert literary_words(tmp_path) == {"names of tests": 1, "texts of tests and benches": 1}
 
 
 def test_a_circle_through_a_function_is_found(tmp_path: Path) -> None:

@@ -13,15 +13,15 @@ import pytest
 from sourcetree import ROOT
 from waiting import limit
 
-LAYERS = "Entry points drive the cycle; the cycle speaks through ports; the core knows nobody"
+LAYERS = "Entry points drive the reconcile; it reaches the cluster through ports; the core imports nothing above it"
 CORE = "Inside the core a stage imports only the stages below it"
 RECORDING = "The recorder is built on traces, never the reverse"
 CLIENTS = "Kafka clients stay behind the Kafka adapter"
 PARQUET = "Parquet and its file systems stay behind the adapter"
-PORTS = "The cycle meets the world only through ports"
-JOBS = "The jobs know the store, the clock and the core's words, nothing else of the operator"
-TRANSFORMS = "From frame to frame there is no IO"
-HISTORIES = "What histories say is arithmetic: numpy alone"
+PORTS = "The reconcile reaches clusters only through ports"
+JOBS = "The jobs import the store, the clock and the core, nothing else of the operator"
+TRANSFORMS = "Transforms of frames do no IO"
+HISTORIES = "Histories import numpy alone"
 
 PLANTED = (
     ("bellwether.core.model.cluster", "bellwether.core.planning.plan", CORE),

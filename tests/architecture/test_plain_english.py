@@ -1,15 +1,14 @@
 """Plain English: no literary word in README, CONTRIBUTING, user documentation, examples' READMEs, CRDs and CLI help.
 
 The chart's values, notes and README, the alert rules and the help texts of metrics (docs/reference/metrics.md) are
-checked, too, as are all strings and comments of the source. Decisions are history and are left out, as are other
-generated pages, code, links and the parts of a page that a benchmark writes.
+checked, too, as are all strings and comments of the source and the configuration files. Decisions are history and are
+left out, as are other generated pages, code, links and the parts of a page that a benchmark writes. Names and texts of
+the tests have a limit in ``test_budget.py`` that only falls.
 """
 
 from __future__ import annotations
 
-import io
 import re
-import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,24 +18,15 @@ import yaml
 
 from bellwether.cli.main import main
 from bellwether_load.__main__ import main as load_main
-from sourcetree import ROOT, texts
+from sourcetree import LITERARY_WORD as WORD
+from sourcetree import ROOT, prose_lines, texts
 
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/", "examples/", "helm/bellwether/")
 LEFT_OUT = ("docs/decisions/", "docs/reference/crds.md", "docs/states.md")
 SOURCES = ("operator/", "spark/", "helm/", "examples/", "docs/")
+CONFIGURATION = (".importlinter", ".ci/run", "Dockerfile", "Makefile", "pyproject.toml")
 CHART_TEXTS = ("helm/bellwether/values.yaml", "helm/bellwether/templates/", "helm/bellwether/files/alerts/")
 
-LITERARY = (
-    r"amiss|anew|anybody|befall\w*|besides?|dear(?:er|ly)?|everybody|for good|forthwith|heard of|hitherto|in vain|lest",
-    r"fall(?:s|en)? (?:ill|silent)|turn(?:s|ed|ing)? (?:ill|sick)|sicken(?:s|ed)?|unwell|mend(?:s|ed|ing)?",
-    r"(?:gives?|gave|given) way|hand(?:s|ed|ing)? over|of (?:its|their) own accord|pass(?:es|ed|ing)? over",
-    r"nobody|somebody|someone|who(?:m)?ever|told|thereof|upon|vouch\w*|wardens?|whence|wish(?:es)?",
-    r"stands?(?!-?by\b)(?! by\b)|stood|whose word|(?:a|the) person's word",
-)
-WORD = re.compile(rf"\b(?:{'|'.join(LITERARY)})\b", re.IGNORECASE)
-"""Allowed, because they are terms: stand by, stand-by, standalone, and Sick, the value of the API."""
-
-CODE = re.compile(r"``[^`\n]*``|`[^`\n]*`")
 NO_PROSE = re.compile(r"^ *```.*?^ *```|<!-- figures.*?<!-- end of figures -->|`[^`\n]*`|\]\([^)\n]*\)", re.M | re.S)
 
 
@@ -46,7 +36,7 @@ def literary_words(root: Path) -> list[str]:
     for path, text in texts(root).items():
         name = path.relative_to(root).as_posix()
         page = path.suffix == ".md" and name.startswith(PAGES) and not name.startswith(LEFT_OUT)
-        if page or name.startswith(CHART_TEXTS):
+        if page or name.startswith(CHART_TEXTS) or name in CONFIGURATION:
             prose = NO_PROSE.sub(lambda part: "\n" * part[0].count("\n"), text)
             for number, line in enumerate(prose.splitlines(), 1):
                 found += [f"{name}:{number}: {word}" for word in WORD.findall(line)]
@@ -59,10 +49,8 @@ def literary_words_in_source(root: Path) -> list[str]:
     for path, text in texts(root).items():
         name = path.relative_to(root).as_posix()
         if path.suffix == ".py" and name.startswith(SOURCES) and WORD.search(text):
-            for token in tokenize.generate_tokens(io.StringIO(text).readline):
-                if token.type in (tokenize.COMMENT, tokenize.STRING):
-                    for number, line in enumerate(CODE.sub("", token.string).splitlines(), token.start[0]):
-                        found += [f"{name}:{number}: {word}" for word in WORD.findall(line)]
+            for number, line in prose_lines(text):
+                found += [f"{name}:{number}: {word}" for word in WORD.findall(line)]
     return found
 
 
@@ -132,10 +120,11 @@ def test_a_literary_word_is_found_with_its_line(tmp_path: Path, word: str) -> No
         "helm/bellwether/values.yaml",
         "helm/bellwether/templates/NOTES.txt",
         "helm/bellwether/files/alerts/brokers.yaml",
+        "pyproject.toml",
     ],
 )
-def test_the_texts_of_metrics_chart_and_alerts_are_checked(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).parent.mkdir(parents=True)
+def test_texts_of_metrics_chart_alerts_and_configuration_are_checked(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_text("# nobody is told\n")
     assert literary_words(tmp_path) == [f"{name}:1: nobody", f"{name}:1: told"]
 

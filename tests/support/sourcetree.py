@@ -6,7 +6,11 @@ root is no git checkout, everything outside hidden and build folders. Called by 
 
 from __future__ import annotations
 
+import io
+import re
 import subprocess
+import tokenize
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -14,6 +18,18 @@ ROOT = Path(__file__).resolve().parents[2]
 # The folders that hold importable code; each is on the path of an editable install.
 SOURCES = ("operator", "spark", "helm", "tests/support", "bench", "examples")
 
+LITERARY = (
+    r"amiss|anew|anybody|befall\w*|besides?|dear(?:er|ly)?|everybody|for good|forthwith|heard of|hitherto|in vain|lest",
+    r"fall(?:s|en)? (?:ill|silent)|turn(?:s|ed|ing)? (?:ill|sick)|sicken(?:s|ed)?|unwell|mend(?:s|ed|ing)?",
+    r"(?:gives?|gave|given) way|hand(?:s|ed|ing)? over|of (?:its|their) own accord|pass(?:es|ed|ing)? over",
+    r"nobody|somebody|someone|who(?:m)?ever|told|thereof|upon|vouch\w*|wardens?|whence|wish(?:es)?",
+    r"stands?(?!-?by\b)(?! by\b)|stood|whose word|(?:a|the) person's word",
+)
+LITERARY_WORD = re.compile(rf"\b(?:{'|'.join(LITERARY)})\b", re.IGNORECASE)
+"""Words that plain technical English does without. Allowed, because they are terms: stand by, stand-by, standalone, and
+Sick, the value of the API."""
+
+_CODE = re.compile(r"``[^`\n]*``|`[^`\n]*`")
 _BUILT = {"__pycache__", "dist", "reports"}
 
 
@@ -47,6 +63,13 @@ def texts(root: Path) -> dict[Path, str]:
         except UnicodeDecodeError:
             continue
     return found
+
+
+def prose_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Every line of the strings and comments of a Python file with its number, code in backticks left out."""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type in (tokenize.COMMENT, tokenize.STRING):
+            yield from enumerate(_CODE.sub("", token.string).splitlines(), token.start[0])
 
 
 def _hidden(path: Path) -> bool:
