@@ -5,14 +5,12 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import click
 
 from bellwether.cli import completion
 from bellwether.cli.kubernetes_target import Target, clusterwide, policy_option, with_namespaces
-from bellwether.controllers.policy_quota import PER_NAMESPACE
 
 METRICS_PORT = click.option(
     "--metrics-port", type=click.IntRange(1, 65535), help="Port of /metrics, /healthz and /readyz."
@@ -44,22 +42,6 @@ LOG_LEVEL = click.option(
 _SHARD = re.compile(r"([1-9][0-9]{0,2})/([1-9][0-9]{0,2})")
 
 
-@dataclass(frozen=True)
-class Selection:
-    """Which policies a process serves: the one named, or all of ``namespaces``, or of every namespace.
-
-    ``shard`` k/n: only those whose name falls into part k of n.
-    """
-
-    target: Target = field(default_factory=Target)
-    policy: str | None = None
-    namespaces: tuple[str, ...] = ()
-    everywhere: bool = False
-    shard: tuple[int, int] = (1, 1)
-    max_policies: int = PER_NAMESPACE
-    labelled_secrets: bool = False
-
-
 class Shard(click.ParamType[tuple[int, int]]):
     """``2/3``: the second of three parts."""
 
@@ -86,14 +68,15 @@ def selecting(command: Callable[..., Any]) -> Callable[..., Any]:
         namespaces: tuple[str, ...],
         everywhere: bool,
         shard: tuple[int, int],
-        max_policies: int,
         labelled_secrets: bool,
         **options: Any,
     ) -> Any:
+        from bellwether.probes.runtime.watched_policies import Selection
+
         if everywhere and (policy or namespaces):
             raise click.UsageError("--all-namespaces excludes --policy and --namespace: leave it out.")
         named = with_namespaces(target, policy, namespaces)
-        selection = Selection(named, policy, namespaces, everywhere, shard, max_policies, labelled_secrets)
+        selection = Selection(policy, namespaces, everywhere, shard, labelled_secrets)
         return command(policy=policy, target=named, selection=selection, **options)
 
     for option in reversed(
@@ -116,14 +99,6 @@ def selecting(command: Callable[..., Any]) -> Callable[..., Any]:
                 default="1/1",
                 show_default=True,
                 help="Serve only part K of N of the policies, chosen by a hash of their names.",
-            ),
-            click.option(
-                "--max-policies-per-namespace",
-                "max_policies",
-                type=click.IntRange(0),
-                default=PER_NAMESPACE,
-                show_default=True,
-                help="Serve at most this many policies of a namespace, the oldest ones; 0: all.",
             ),
             click.option(
                 "--labelled-secrets/--all-secrets",

@@ -5,15 +5,17 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
 from bellwether.cli.output import OUTPUT, print_document
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.ports.errors import BellwetherError
+
+if TYPE_CHECKING:
+    from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 
 
 @click.group("undo-record")
@@ -33,12 +35,12 @@ def show(target: Target, output: str) -> None:
     Also shows the progress of the last load plan.
     """
     try:
-        api, namespace, policy = connect_policy(target)
-        found = ConfigMapRecords(api, namespace, policy).read()
+        records, name = _records(target)
+        found = records.read()
     except BellwetherError as error:
         raise click.ClickException(str(error)) from None
     if found is None:
-        raise click.ClickException(f"policy {namespace}/{policy} has no undo record")
+        raise click.ClickException(f"policy {name} has no undo record")
     if output != "table":
         print_document(_summary(found), output)
         return
@@ -69,8 +71,8 @@ def show(target: Target, output: str) -> None:
 def export(target: Target, output_file: Path | None) -> None:
     """Export the undo record as one JSON document."""
     try:
-        api, namespace, policy = connect_policy(target)
-        document = ConfigMapRecords(api, namespace, policy).export()
+        records, _ = _records(target)
+        document = records.export()
     except BellwetherError as error:
         raise click.ClickException(str(error)) from None
     if output_file is None:
@@ -90,14 +92,21 @@ def import_(target: Target, document: Path) -> None:
     rejected document changes nothing.
     """
     try:
-        api, namespace, policy = connect_policy(target)
-        records, data = ConfigMapRecords(api, namespace, policy), document.read_bytes()
+        (records, _), data = _records(target), document.read_bytes()
         # Check first: taking over fences the running operator, which a rejected document must not do.
         records.take_over(records.check_import(data).cluster_id)
         imported = records.import_record(data)
     except BellwetherError as error:
         raise click.ClickException(str(error)) from None
     click.echo(f"imported: {len(imported.entries)} partitions, demoted brokers {sorted(imported.demoted)}")
+
+
+def _records(target: Target) -> tuple[ConfigMapRecords, str]:
+    """The undo record of the policy, and the policy's name with its namespace."""
+    from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
+
+    api, namespace, policy = connect_policy(target)
+    return ConfigMapRecords(api, namespace, policy), f"{namespace}/{policy}"
 
 
 def _summary(found: UndoRecord) -> dict[str, Any]:

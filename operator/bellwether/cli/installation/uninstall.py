@@ -18,8 +18,6 @@ import click
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES, KubernetesClient, NotFound, Object
-from bellwether.adapters.kubernetes.objects.undo_record_store import FINALIZER as RECORD_FINALIZER
-from bellwether.adapters.kubernetes.objects.undo_record_store import PART_LABEL, ConfigMapRecords
 from bellwether.cli.kubernetes_target import Target, clusterwide, connect
 from bellwether.controllers.deletion.uninstall_request import UNINSTALL, UninstallRequest
 from bellwether.core.model.undo_record import EntryState
@@ -113,6 +111,8 @@ class _Uninstall:
 
     def preview(self, mode: str) -> None:
         """Print what each policy has displaced. Raises Transient, Terminal."""
+        from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
+
         for body in self._policies():
             record = ConfigMapRecords(self.api, *_named(body)).read()
             displaced = sum(e.state is not EntryState.RESTORED for e in record.entries.values()) if record else 0
@@ -183,12 +183,14 @@ class _Uninstall:
 
     def _records(self) -> set[Named]:
         """Undo records that have a finalizer, by namespace and name of the header."""
+        from bellwether.adapters.kubernetes.objects.undo_record_store import FINALIZER, PART_LABEL
+
         return {
             (str(found["metadata"]["namespace"]), str(found["metadata"]["name"]).partition(".")[0])
             for namespace in self.namespaces or (None,)
             for part in ("header", "shard")
             for found in self.api.list(CONFIG_MAPS, namespace, {PART_LABEL: part})
-            if RECORD_FINALIZER in _finalizers(found)
+            if FINALIZER in _finalizers(found)
         }
 
     def _outcome(self, body: Object) -> str:

@@ -12,7 +12,6 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.cli.kubernetes_target import Target, connect
 from bellwether.cli.probe.prober_options import POLICY_NEEDED, bootstrap_option, need, prober_command, reported
-from bellwether.cli.process_options import Selection
 from bellwether.core.settings.detection import CANARY_TOPIC, Canary, Detection
 from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import SignalType
@@ -22,7 +21,8 @@ from bellwether.ports.errors import Terminal, Transient
 if TYPE_CHECKING:
     from bellwether.adapters.kafka.canary_client import ConfluentCanary
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-    from bellwether.cli.probe.prober_process import PolicyProber
+    from bellwether.probes.runtime.prober_process import PolicyProber, Ports
+    from bellwether.probes.runtime.watched_policies import Selection
 
 REFRESH_SECONDS = 10.0
 
@@ -40,7 +40,7 @@ def canary(
     output: str,
     bootstrap: tuple[str, ...],
     topic: str | None,
-    metrics_port: int | None,
+    ports: Ports,
     selection: Selection,
 ) -> None:
     """Produce a record to every broker and fetch it.
@@ -49,8 +49,8 @@ def canary(
     detection.canary has one partition for each broker and must exist. Needs Read and Write on that topic.
     """
     from bellwether.adapters.kafka.canary_client import ConfluentCanary
-    from bellwether.cli.probe.prober import read_policy
-    from bellwether.cli.probe.prober_process import ProberProcess
+    from bellwether.probes.runtime.prober import read_policy
+    from bellwether.probes.runtime.prober_process import ProberProcess
 
     if bootstrap and not once:
         raise click.UsageError("--bootstrap requires --once: signals can be reported to Kubernetes only.")
@@ -72,7 +72,7 @@ def canary(
             finally:
                 client.close()
         need(vantage, "--vantage", "a stable name of this vantage, such as eu-west-1a")
-        ProberProcess.begin(selection, SignalType.CANARY, str(vantage), metrics_port).run(_run)
+        ProberProcess.begin(connect(target), selection, SignalType.CANARY, str(vantage), ports).run(_run)
 
 
 def _run(policy: PolicyProber) -> None:

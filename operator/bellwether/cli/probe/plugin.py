@@ -11,7 +11,6 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.cli.kubernetes_target import Target, connect
 from bellwether.cli.probe.prober_options import POLICY_NEEDED, bootstrap_option, need, prober_command, reported
-from bellwether.cli.process_options import Selection
 from bellwether.core.settings.detection import Plugin
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal
@@ -20,8 +19,9 @@ from bellwether.probes.plugins.plugin_api import Kind
 
 if TYPE_CHECKING:
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-    from bellwether.cli.probe.prober_process import PolicyProber
     from bellwether.probes.plugins.broker_listeners import Listeners
+    from bellwether.probes.runtime.prober_process import PolicyProber, Ports
+    from bellwether.probes.runtime.watched_policies import Selection
 
 ROSTER_SECONDS = 10.0
 
@@ -49,7 +49,7 @@ def plugin(
     output: str,
     bootstrap: tuple[str, ...],
     settings: tuple[str, ...],
-    metrics_port: int | None,
+    ports: Ports,
     selection: Selection,
 ) -> None:
     """Measure brokers with a plugin and report signals.
@@ -59,8 +59,8 @@ def plugin(
     """
     from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
     from bellwether.cli.probe import measurement_table
-    from bellwether.cli.probe.prober import read_policy
-    from bellwether.cli.probe.prober_process import ProberProcess
+    from bellwether.probes.runtime.prober import read_policy
+    from bellwether.probes.runtime.prober_process import ProberProcess
 
     if list_:
         sys.exit(measurement_table.kinds(plugin_discovery.found(), output))
@@ -88,7 +88,7 @@ def plugin(
             secrets = SecretReader(api, namespace)  # its files last as long as it does
             sys.exit(_once(kind, connection(found.spec.kafka, secrets), chosen, output))
         need(source, "--source", "a stable name of this location, such as eu-west-1a")
-        process = ProberProcess.begin(selection, str(type_), str(source), metrics_port)
+        process = ProberProcess.begin(connect(target), selection, str(type_), str(source), ports)
         process.run(lambda policy: _run(policy, kind))
 
 

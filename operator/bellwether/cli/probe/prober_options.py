@@ -25,13 +25,6 @@ Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 # A part of the prober's source, which is part of the name of its Lease.
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
-HEALTH_PORT = "bellwether.health-port"
-"""Key of the port in click's context."""
-
-
-def _remember(context: click.Context, _option: click.Parameter, value: int | None) -> None:
-    context.meta[HEALTH_PORT] = value
-
 
 def _of_one_policy(command: Callable[..., Any]) -> Callable[..., Any]:
     policy = click.option("--policy", metavar="NAME", help="LeadershipPolicy to read settings from and report to.")
@@ -51,8 +44,6 @@ def shared_options(command: Callable[..., Any], *, sidecar: bool = False) -> Cal
             click.option(
                 "--health-port",
                 type=click.IntRange(1, 65535),
-                expose_value=False,
-                callback=_remember,
                 help="Additional port of /healthz and /readyz.",
             ),
             LOG_FORMAT,
@@ -87,11 +78,14 @@ def prober_command(
 
     def command_of(work: Callable[..., None]) -> click.Command:
         @functools.wraps(work)
-        def run(once: bool, log_format: Any, log_level: str, **values: Any) -> None:
+        def run(
+            once: bool, log_format: Any, log_level: str, metrics_port: int, health_port: int, **values: Any
+        ) -> None:
+            from bellwether.probes.runtime.prober_process import Ports
             from bellwether.telemetry.logs import configure
 
             configure(log_format, "warning" if once and log_level == "info" else log_level)
-            work(once=once, **values)
+            work(once=once, ports=Ports(metrics_port, health_port), **values)
 
         command: Callable[..., Any] = run
         for option in reversed(options):
@@ -147,7 +141,7 @@ class reported:  # noqa: N801 - used as a with statement
         return None
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        from bellwether.cli.probe.prober import ProbeDied
+        from bellwether.probes.runtime.prober import ProbeDied
 
         if isinstance(error, BellwetherError | ProbeDied | ValueError):
             raise click.ClickException(str(error)) from error

@@ -15,7 +15,6 @@ from bellwether.api.v1alpha1.spec.promql import Scope
 from bellwether.api.v1alpha1.spec.query_presets import PRESETS, Preset
 from bellwether.cli.kubernetes_target import Target, connect
 from bellwether.cli.probe.prober_options import need, prober_command, reported
-from bellwether.cli.process_options import Selection
 from bellwether.core.settings import detection
 from bellwether.core.signals import SignalType
 from bellwether.ports.errors import Terminal
@@ -24,8 +23,9 @@ if TYPE_CHECKING:
     from bellwether.adapters.prometheus.query_client import Access, PrometheusClient
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
     from bellwether.api.v1alpha1.spec.detection_sources import Prometheus
-    from bellwether.cli.probe.prober_process import PolicyProber
     from bellwether.probes.prometheus.prometheus_probe import QueryAnswer, QueryClient
+    from bellwether.probes.runtime.prober_process import PolicyProber, Ports
+    from bellwether.probes.runtime.watched_policies import Selection
 
 # Names the prober in its Lease; the source of each signal is its rule.
 SOURCE = "rules"
@@ -39,7 +39,7 @@ def prometheus(
     once: bool,
     output: str,
     presets: bool,
-    metrics_port: int | None,
+    ports: Ports,
     selection: Selection,
 ) -> None:
     """Evaluate the policy's Prometheus rules and report signals.
@@ -47,7 +47,7 @@ def prometheus(
     Queries Prometheus once per period; the rules are those of detection.prometheus. One prober is enough for all rules
     of a policy; a second replica is on standby.
     """
-    from bellwether.cli.probe.prober_process import ProberProcess
+    from bellwether.probes.runtime.prober_process import ProberProcess
 
     if presets:
         click.echo("\n\n".join(described(preset) for preset in PRESETS))
@@ -56,7 +56,7 @@ def prometheus(
     with reported():
         if once:
             sys.exit(_once(*connect(target), str(policy), output))
-        ProberProcess.begin(selection, SignalType.PROMETHEUS, SOURCE, metrics_port, many=True).run(_run)
+        ProberProcess.begin(connect(target), selection, SignalType.PROMETHEUS, SOURCE, ports, many=True).run(_run)
 
 
 def described(preset: Preset) -> str:
@@ -88,7 +88,7 @@ class _Unable:
 def _once(api: KubernetesClient, namespace: str, policy: str, output: str) -> int:
     """Evaluate every rule once; returns the exit status."""
     from bellwether.cli.probe import measurement_table
-    from bellwether.cli.probe.prober import hosts_of, read_policy
+    from bellwether.probes.runtime.prober import hosts_of, read_policy
 
     section = read_policy(api, namespace, policy).spec.detection.prometheus
     if section is None:

@@ -14,7 +14,7 @@ import click
 
 from bellwether.adapters.files.meta_properties import read_broker
 from bellwether.cli import exit_status
-from bellwether.cli.kubernetes_target import Target
+from bellwether.cli.kubernetes_target import Target, connect
 from bellwether.cli.output import print_rows
 from bellwether.cli.probe.prober_options import (
     POLICY_NEEDED,
@@ -33,6 +33,7 @@ from bellwether.quarantine.agent_ports import BrokerProcess as BrokerProcessPort
 
 if TYPE_CHECKING:
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+    from bellwether.probes.runtime.prober_process import Ports
 
 
 @prober_command(
@@ -72,7 +73,7 @@ def quarantine_agent(
     pattern: str | None,
     once: bool,
     output: str,
-    metrics_port: int | None,
+    ports: Ports,
 ) -> None:
     """Run the quarantine agent: hold the broker when ordered.
 
@@ -82,7 +83,7 @@ def quarantine_agent(
     the broker of its orders. A broker that is held when the agent starts is released.
     With --once it prints the state of the process.
     """
-    from bellwether.cli.probe.prober_process import SidecarProcess
+    from bellwether.probes.runtime.prober_process import SidecarProcess
     from bellwether.quarantine.agent_loop import QuarantineAgent
     from bellwether.quarantine.broker_process import KAFKA, BrokerProcess
     from bellwether.quarantine.order_reader import BrokerOrders
@@ -100,7 +101,7 @@ def quarantine_agent(
         release_found(broker_process)
         need(policy, "--policy", POLICY_NEEDED)
         need(lease_namespace, "--lease-namespace", "the namespace of the operator's Leases, which has the orders")
-        process = SidecarProcess.begin(target, str(policy), QUARANTINE_AGENT, metrics_port)
+        process = SidecarProcess.begin(connect(target), str(policy), QUARANTINE_AGENT, ports)
         paths = [one.path.absolute() for one in directories]
         identity = process.identify((lambda: read_broker(paths)) if paths else broker_process.identify)
         if identity is None:

@@ -11,15 +11,15 @@ import click
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.cli.kubernetes_target import Target, connect
 from bellwether.cli.probe.prober_options import POLICY_NEEDED, bootstrap_option, need, prober_command, reported
-from bellwether.cli.process_options import Selection
 from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import SignalType
 from bellwether.kafka_connection import Connection
 
 if TYPE_CHECKING:
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-    from bellwether.cli.probe.prober_process import PolicyProber
     from bellwether.probes.reachability.broker_addresses import TwoSides
+    from bellwether.probes.runtime.prober_process import PolicyProber, Ports
+    from bellwether.probes.runtime.watched_policies import Selection
 
 ROSTER_SECONDS = 10.0
 CREDIT_SECONDS = 5.0
@@ -44,7 +44,7 @@ def reachability(
     no_internal: bool,
     bootstrap: tuple[str, ...],
     listener: str | None,
-    metrics_port: int | None,
+    ports: Ports,
     selection: Selection,
 ) -> None:
     """Probe every broker at its external address.
@@ -52,8 +52,8 @@ def reachability(
     The internal address is probed as the control. A probe passes only if that broker answers a Kafka request: an open
     port is not enough, and neither is another broker behind the load balancer.
     """
-    from bellwether.cli.probe.prober import read_policy
-    from bellwether.cli.probe.prober_process import ProberProcess
+    from bellwether.probes.runtime.prober import read_policy
+    from bellwether.probes.runtime.prober_process import ProberProcess
 
     if bootstrap and not once:
         raise click.UsageError("--bootstrap requires --once: signals can be reported to Kubernetes only.")
@@ -71,7 +71,7 @@ def reachability(
             sys.exit(_once_reachability(made, settings, no_internal, output))
         need(vantage, "--vantage", "a stable name of this vantage, such as eu-west-1a")
         kind = SignalType.EXTERNAL_REACHABILITY
-        process = ProberProcess.begin(selection, kind, str(vantage), metrics_port)
+        process = ProberProcess.begin(connect(target), selection, kind, str(vantage), ports)
         process.run(lambda policy: _run(policy, no_internal))
 
 

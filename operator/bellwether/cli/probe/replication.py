@@ -12,7 +12,7 @@ from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretRea
 from bellwether.cli.kafka_target import connection_from, kafka_options
 from bellwether.cli.kubernetes_target import Target, connect
 from bellwether.cli.probe.prober_options import POLICY_NEEDED, need, prober_command, reported
-from bellwether.cli.process_options import METADATA_LIMIT, Selection
+from bellwether.cli.process_options import METADATA_LIMIT
 from bellwether.core.settings.detection import ReplicationLag
 from bellwether.core.signals import SignalType
 from bellwether.kafka_connection import Connection
@@ -20,8 +20,9 @@ from bellwether.kafka_connection import Connection
 if TYPE_CHECKING:
     from bellwether.adapters.kafka.connection.broker_pool import Limits
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-    from bellwether.cli.probe.prober_process import PolicyProber
     from bellwether.probes.replication.lag_round import LagRounds
+    from bellwether.probes.runtime.prober_process import PolicyProber, Ports
+    from bellwether.probes.runtime.watched_policies import Selection
 
 
 @prober_command(
@@ -41,7 +42,7 @@ def replication(
     source: str,
     once: bool,
     output: str,
-    metrics_port: int | None,
+    ports: Ports,
     metadata_mebibytes: int,
     selection: Selection,
     **kafka: Any,
@@ -54,8 +55,8 @@ def replication(
     """
     from bellwether.adapters.kafka.connection.broker_pool import Limits
     from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
-    from bellwether.cli.probe.prober import read_policy
-    from bellwether.cli.probe.prober_process import ProberProcess
+    from bellwether.probes.runtime.prober import read_policy
+    from bellwether.probes.runtime.prober_process import ProberProcess
 
     named, limits = any(kafka.values()), Limits(metadata_bytes=metadata_mebibytes << 20)
     if named and not (once and kafka["bootstrap"]):
@@ -72,7 +73,7 @@ def replication(
             found = read_policy(api, namespace, str(policy))
             settings = found.policy().detection.replication_lag
             sys.exit(_once(connection(found.spec.kafka, secrets), limits, settings, output))
-        process = ProberProcess.begin(selection, SignalType.REPLICATION_LAG, source, metrics_port)
+        process = ProberProcess.begin(connect(target), selection, SignalType.REPLICATION_LAG, source, ports)
         process.run(lambda policy: _run(policy, limits))
 
 

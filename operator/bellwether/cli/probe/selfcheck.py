@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -26,6 +27,9 @@ from bellwether.probes.connections.sock_diag import Ignored
 from bellwether.probes.connections.socket_table import SocketTable, open_table
 
 LOOK_SECONDS = 1.0
+
+if TYPE_CHECKING:
+    from bellwether.probes.runtime.prober_process import Ports
 
 
 @prober_command(
@@ -57,7 +61,7 @@ def selfcheck(
     source: str | None,
     once: bool,
     output: str,
-    metrics_port: int | None,
+    ports: Ports,
 ) -> None:
     """Check for external clients connected to a broker.
 
@@ -65,9 +69,9 @@ def selfcheck(
     privileges and sends nothing to the broker.
     """
     from bellwether.cli.probe import measurement_table
-    from bellwether.cli.probe.prober import read_policy
-    from bellwether.cli.probe.prober_process import SidecarProcess
     from bellwether.probes.connections.self_reachability import SelfReachabilityProbe
+    from bellwether.probes.runtime.prober import read_policy
+    from bellwether.probes.runtime.prober_process import SidecarProcess
 
     try:
         networks = Ignored(ignored)
@@ -85,7 +89,7 @@ def selfcheck(
         need(policy, "--policy", POLICY_NEEDED)
         need(directories, "--directory", "a log directory of the broker in this pod, which names the broker")
         paths = [one.path.absolute() for one in directories]
-        process = SidecarProcess.begin(target, str(policy), SignalType.SELF_REACHABILITY, metrics_port)
+        process = SidecarProcess.begin(connect(target), str(policy), SignalType.SELF_REACHABILITY, ports)
         identity = process.identify(lambda: read_broker(paths))
         if identity is None:
             return

@@ -36,7 +36,7 @@ from bellwether.probes.storage.disk_write import DiskWriter
 
 if TYPE_CHECKING:
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-    from bellwether.cli.probe.prober_process import PolicyProber, SidecarProcess
+    from bellwether.probes.runtime.prober_process import PolicyProber, Ports, SidecarProcess
 
 
 @prober_command(
@@ -61,7 +61,7 @@ def storage(
     source: str | None,
     once: bool,
     output: str,
-    metrics_port: int | None,
+    ports: Ports,
 ) -> None:
     """Measure write and read latency in a broker's log directories.
 
@@ -70,8 +70,8 @@ def storage(
     several log directories (JBOD) has all of them measured, a bad directory demotes only the partitions in it.
     """
     from bellwether.cli.probe import measurement_table
-    from bellwether.cli.probe.prober import read_policy
-    from bellwether.cli.probe.prober_process import SidecarProcess
+    from bellwether.probes.runtime.prober import read_policy
+    from bellwether.probes.runtime.prober_process import SidecarProcess
 
     need(directories, "--directory", "the broker's log directory")
     _check(directories, log_dir)
@@ -84,7 +84,7 @@ def storage(
             }
             sys.exit(measurement_table.storage(disks, detection, SystemClock(), output))
         need(policy, "--policy", POLICY_NEEDED)
-        process = SidecarProcess.begin(target, str(policy), SignalType.STORAGE_LATENCY, metrics_port)
+        process = SidecarProcess.begin(connect(target), str(policy), SignalType.STORAGE_LATENCY, ports)
         measure(process, directories, source, log_dir)
 
 
@@ -92,7 +92,7 @@ def measure(
     process: SidecarProcess, directories: Sequence[LogDirectory], source: str | None = None, log_dir: str | None = None
 ) -> None:
     """Measure each directory until the process has to stop. Raises ProbeDied, and Terminal for those of two brokers."""
-    from bellwether.cli.probe.prober_process import run_each
+    from bellwether.probes.runtime.prober_process import run_each
 
     def one(directory: LogDirectory) -> None:
         path = directory.path.absolute()

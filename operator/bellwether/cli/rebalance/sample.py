@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,35 +11,24 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import KubernetesClient
-from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
+from bellwether.cli import exit_status
 from bellwether.cli.kafka_target import connection_from, kafka_options
 from bellwether.cli.kubernetes_target import Target, connect
-from bellwether.cli.output import OUTPUT
+from bellwether.cli.output import OUTPUT, print_rows
 from bellwether.cli.probe.prober_options import need, reported
-from bellwether.cli.process_options import LOG_FORMAT, LOG_LEVEL, METADATA_LIMIT, METRICS_PORT, Selection, selecting
-from bellwether.cli.rebalance.sample_table import print_sample
-from bellwether.kafka_connection import Connection
-from bellwether.sampling.rounds import Rounds, Sources
-from bellwether.sampling.schedules import Schedule
+from bellwether.cli.process_options import LOG_FORMAT, LOG_LEVEL, METADATA_LIMIT, METRICS_PORT, selecting
+from bellwether.sampling.rounds import Rounds
 from bellwether.telemetry.heartbeat import STUCK_SECONDS
 
 if TYPE_CHECKING:
-    from bellwether.adapters.kafka.connection.broker_pool import Limits
-    from bellwether.adapters.prometheus.topic_consumption import TopicReaders
     from bellwether.adapters.store.filesystems import Store
     from bellwether.adapters.store.samples.sample_writer import SampleWriter
-    from bellwether.api.config.load_config import LoadConfig
-    from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-    from bellwether.cli.rebalance.prometheus_options import Consumers
-    from bellwether.sampling.sampler import Sampler
+    from bellwether.probes.runtime.watched_policies import Selection
+    from bellwether.sampling.rounds import Rounds
+    from bellwether.sampling.runtime.cluster_sampler import Cluster, ClusterSampler, Settings
     from bellwether.telemetry.health_server import Health
     from bellwether.telemetry.metrics.metric_registry import JointRegistry
-    from bellwether.telemetry.metrics.sampler_metrics import SamplingMetrics
 
-# Time limit for the metadata of a large cluster; the rest of the period is for the requests of the same round.
-_MAP_SECONDS, _MAP_SHARE = 20.0, 1 / 3
-_DEFAULT_DAYS = 14
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -144,8 +131,9 @@ def sample(
     """
     from bellwether.adapters.prometheus.topic_consumption import DEFAULT_QUERY
     from bellwether.api.config.load_config import LoadConfig
-    from bellwether.cli.probe.prober_process import serve, stop_on_signals
-    from bellwether.cli.rebalance.prometheus_options import Consumers, PrometheusAccess
+    from bellwether.cli.rebalance.prometheus_options import PrometheusAccess
+    from bellwether.probes.runtime.prober_process import Ports, serve, stop_on_signals
+    from bellwether.sampling.runtime.cluster_sampler import Cluster, ClusterSampler, Consumers, Settings, read_limits
     from bellwether.telemetry.health_server import Health
     from bellwether.telemetry.logs import configure
     from bellwether.telemetry.metrics.metric_registry import JointRegistry
@@ -175,8 +163,14 @@ def sample(
             proxy=prometheus_proxy,
             ca=prometheus_ca,
         )
-        consumers = Consumers(prometheus, consume_query or DEFAULT_QUERY, access)
-        settings = _Settings(
+        if prometheus is None and access != PrometheusAccess():
+            raise click.UsageError("The options --prometheus-... require --prometheus.")
+        if prometheus is not None and not prometheus.startswith(("http://", "https://")):
+            raise click.UsageError(
+                f"--prometheus {prometheus!r} is not a URL: use a value such as http://prometheus:9090."
+            )
+        consumers = Consumers(prometheus, consume_query or DEFAULT_QUERY, access.read)
+        settings = Settings(
             uri,
             LoadConfig.read(load_config) if load_config is not None else None,
             period,
@@ -184,28 +178,29 @@ def sample(
             retention_days,
             consumers,
             compaction and not once,
-            _limits(period, metadata_mebibytes),
+            read_limits(period, metadata_mebibytes),
         )
         options = partial(connection_from, **kafka)
         if once:
-            cluster = _Cluster(options(), options) if by_hand else _Cluster.of_policy(str(policy), *connect(target))
-            sys.exit(_ClusterSampler(settings, lambda: cluster, SamplingMetrics(), threading.Event()).once(output))
+            cluster = Cluster(options) if by_hand else Cluster.of_policy(str(policy), *connect(target))
+            sampler = ClusterSampler(settings, lambda: cluster, SamplingMetrics(), threading.Event())
+            sys.exit(sampler.work(partial(_print_one, output)))
         health = Health()
         if by_hand:
-            cluster, metrics = _Cluster(options(), options), SamplingMetrics()
-            serve(health, metrics.registry, metrics_port, health_port)
-            alone = _ClusterSampler(settings, lambda: cluster, metrics, stop_on_signals())
+            cluster, metrics = Cluster(options), SamplingMetrics()
+            serve(health, metrics.registry, Ports(metrics_port, health_port))
+            alone = ClusterSampler(settings, lambda: cluster, metrics, stop_on_signals())
             health.watch(lambda: alone.problems(STUCK_SECONDS))
             alone.run()
         else:
             registry = JointRegistry("sampler")
-            serve(health, registry, metrics_port, health_port)
-            _sample_policies(selection, settings, registry, health)
+            serve(health, registry, Ports(metrics_port, health_port))
+            _sample_policies(target, selection, settings, registry, health)
 
 
 def _check_several(uri: str | None, load_config: Path | None, prometheus: str | None, query: str | None) -> None:
     """Refuse options that would mix the samples of several Kafka clusters."""
-    from bellwether.cli.rebalance.prometheus_options import MARKS
+    from bellwether.sampling.runtime.cluster_sampler import MARKS
 
     if uri:
         raise click.UsageError(
@@ -219,23 +214,26 @@ def _check_several(uri: str | None, load_config: Path | None, prometheus: str | 
         )
 
 
-def _sample_policies(selection: Selection, settings: _Settings, registry: JointRegistry, health: Health) -> None:
+def _sample_policies(
+    target: Target, selection: Selection, settings: Settings, registry: JointRegistry, health: Health
+) -> None:
     """Sample the cluster of every policy of the selection, each on threads of its own."""
-    from bellwether.cli.probe.prober import read_policy
-    from bellwether.cli.probe.prober_process import stop_on_signals
-    from bellwether.cli.watched_policies import PolicyList, WatchedPolicies
+    from bellwether.probes.runtime.prober import read_policy
+    from bellwether.probes.runtime.prober_process import stop_on_signals
+    from bellwether.probes.runtime.watched_policies import PolicyList, WatchedPolicies
+    from bellwether.sampling.runtime.cluster_sampler import Cluster, ClusterSampler
     from bellwether.telemetry.metrics.sampler_metrics import SamplingMetrics
 
-    api, default = connect(selection.target)
+    api, default = connect(target)
     if selection.policy is not None:
         read_policy(api, default, selection.policy)  # a name that is wrong ends the command instead of waiting
 
-    def begin(namespace: str, name: str, stop: threading.Event) -> _ClusterSampler:
-        def cluster() -> _Cluster:
-            return _Cluster.of_policy(name, api, namespace, labelled_secrets=selection.labelled_secrets)
+    def begin(namespace: str, name: str, stop: threading.Event) -> ClusterSampler:
+        def cluster() -> Cluster:
+            return Cluster.of_policy(name, api, namespace, labelled_secrets=selection.labelled_secrets)
 
         metrics = SamplingMetrics({"namespace": namespace, "policy": name})
-        return _ClusterSampler(settings, cluster, metrics, stop, registry)
+        return ClusterSampler(settings, cluster, metrics, stop, registry)
 
     listed = PolicyList(api, default, selection)
     policies = WatchedPolicies(listed.read, begin, SystemClock())
@@ -244,180 +242,25 @@ def _sample_policies(selection: Selection, settings: _Settings, registry: JointR
     policies.run(stop_on_signals())
 
 
-@dataclass(frozen=True)
-class _Settings:
-    """Options that all sampled clusters share. The store is ``uri``, or the one that each policy names in ``loads``."""
-
-    uri: str | None
-    loads: LoadConfig | None
-    period: int
-    broker_timeout: float
-    retention_days: int | None
-    consumers: Consumers
-    compaction: bool
-    limits: Limits
-
-
-class _ClusterSampler:
-    """The sampler of one cluster. As a ``PolicyRun`` it samples until ``stop``, its metrics in ``served`` meanwhile."""
-
-    def __init__(
-        self,
-        settings: _Settings,
-        cluster: Callable[[], _Cluster],
-        metrics: SamplingMetrics,
-        stop: threading.Event,
-        served: JointRegistry | None = None,
-    ) -> None:
-        self._settings = settings
-        self._find = cluster
-        self._metrics = metrics
-        self._stop = stop
-        self._served = served
-        self._sampler: Sampler | None = None
-
-    def problems(self, bound_seconds: float) -> list[str]:
-        """Failures that only a restart fixes. A round may take a whole period, and the store another one."""
-        sampler = self._sampler
-        return [] if sampler is None else sampler.problems(bound_seconds + 2 * self._settings.period)
-
-    def run(self) -> None:
-        """Sample until ``stop``. Raises Transient or Terminal before the first round."""
-        if self._served is not None:
-            self._served.add(self._metrics.registry)
-        try:
-            self._work(self._sample)
-        finally:
-            if self._served is not None:
-                self._served.remove(self._metrics.registry)
-
-    def once(self, output: str) -> int:
-        """Sample once, print the result, and return the exit status. Raises Transient or Terminal."""
-
-        def take(_cluster: _Cluster, rounds: Rounds, writer: SampleWriter, store: Store) -> int:
-            sampled = rounds.take(SystemClock().now().replace(microsecond=0))
-            return print_sample(sampled, writer.write, str(store), output)
-
-        return self._work(take)
-
-    def _work(self, work: Callable[[_Cluster, Rounds, SampleWriter, Store], int]) -> int:
-        """Call ``work`` with what it needs, and clean up."""
-        from bellwether.adapters.store.filesystems import Store
-        from bellwether.adapters.store.samples.compaction_worker import Upkeep
-        from bellwether.adapters.store.samples.sample_writer import SampleWriter
-
-        settings, cluster, clock = self._settings, self._find(), SystemClock()
-        try:
-            store = Store.open(settings.uri or cluster.uri(settings.loads))
-            rounds = Rounds(
-                _sources(cluster.connection, settings.consumers.read(cluster.policy), settings.limits),
-                clock,
-                timeout_seconds=settings.broker_timeout,
-                period_seconds=settings.period,
-            )
-            keeping = Upkeep(store, settings.retention_days or cluster.days, clock, self._metrics)
-            writer = SampleWriter(store, keeping.start if settings.compaction else lambda _: None)
-            try:
-                return work(cluster, rounds, writer, store)
-            finally:
-                keeping.stop()
-                rounds.close()
-        finally:
-            cluster.close()
-
-    def _sample(self, cluster: _Cluster, rounds: Rounds, writer: SampleWriter, _store: Store) -> int:
-        from bellwether.sampling.sampler import Sampler
-
-        settings = self._settings
-
-        def prepare() -> None:
-            changed, readers = cluster.read(), settings.consumers.read(cluster.policy)
-            if changed or readers is not rounds.sources.readers:
-                rounds.sources = _sources(cluster.connection, readers, settings.limits)
-
-        self._sampler = Sampler(rounds, writer.write, Schedule(settings.period), SystemClock(), self._metrics)
-        self._sampler.run(self._stop, prepare)
-        return 0
-
-
-class _Cluster:
-    """Cluster to sample, with the connection from options or from the present policy."""
-
-    def __init__(self, made: Connection, options: Callable[[], Connection] | None = None) -> None:
-        self.connection = made
-        self._options = options
-        self.policy: LeadershipPolicy | None = None
-        self.days = _DEFAULT_DAYS
-        self._again: _Policy | None = None
-
-    @classmethod
-    def of_policy(
-        cls, policy: str, api: KubernetesClient, namespace: str, *, labelled_secrets: bool = False
-    ) -> _Cluster:
-        """Cluster of a policy. Raises Transient or Terminal."""
-        again = _Policy(api, namespace, policy, labelled_secrets)
-        found = again.read()
-        cluster = cls(again.connection(found))
-        cluster._again, cluster.policy = again, found
-        if found.spec.rebalance is not None:
-            cluster.days = found.spec.rebalance.history_days
-        return cluster
-
-    def uri(self, loads: LoadConfig | None) -> str:
-        """The policy's directory in the store that it names. Raises NotConfigured."""
-        assert loads is not None and self.policy is not None  # noqa: S101, PT018 - the options were checked
-        return loads.uri(self.policy)
-
-    def read(self) -> bool:
-        """Read the policy and its Secrets, or the options' files, again; returns whether the connection changed.
-
-        Raises Transient or Terminal; the former connection is kept then.
-        """
-        if self._again is not None:
-            made = self._again.connection(self._again.read())
-        else:
-            made = self._options() if self._options is not None else self.connection
-        changed, self.connection = made != self.connection, made
-        return changed
-
-    def close(self) -> None:
-        """Remove temporary files of the connection."""
-        if self._again is not None:
-            self._again.secrets.close()
-
-
-class _Policy:
-    """A policy in the Kubernetes API."""
-
-    def __init__(self, api: KubernetesClient, namespace: str, name: str, labelled_secrets: bool) -> None:
-        self._api, self._namespace = api, namespace
-        self._name = name
-        self.secrets = SecretReader(api, namespace, labelled=labelled_secrets)
-
-    def read(self) -> LeadershipPolicy:
-        """Read the policy. Raises Transient or Terminal."""
-        from bellwether.cli.probe.prober import read_policy
-
-        return read_policy(self._api, self._namespace, self._name)
-
-    def connection(self, policy: LeadershipPolicy) -> Connection:
-        """Resolve the connection. Raises Transient or Terminal."""
-        from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
-
-        return connection(policy.spec.kafka, self.secrets)
-
-
-def _limits(period: int, metadata_mebibytes: int) -> Limits:
-    from bellwether.adapters.kafka.connection.broker_pool import Limits
-
-    seconds = max(2.0, min(_MAP_SECONDS, _MAP_SHARE * period))
-    return Limits(request_seconds=seconds, read_seconds=seconds, metadata_bytes=metadata_mebibytes << 20)
-
-
-def _sources(made: Connection, readers: TopicReaders | None, limits: Limits) -> Sources:
-    from bellwether.adapters.kafka.brokers.log_dirs import LogDirs
-    from bellwether.adapters.kafka.brokers.log_ends import LogEnds
-    from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
-    from bellwether.adapters.kafka.metadata_reader import KafkaReader
-
-    return Sources(KafkaReader(BrokerPool(made, limits)), LogEnds(made), LogDirs(made), readers)
+def _print_one(output: str, _cluster: Cluster, rounds: Rounds, writer: SampleWriter, store: Store) -> int:
+    """Take and write one sample, print the result per broker; returns the exit status. Raises Transient or Terminal."""
+    found = rounds.take(SystemClock().now().replace(microsecond=0))
+    size = writer.write(found.rows)
+    print_rows(
+        ("BROKER", "LEADERS", "OFFSETS", "SIZES", "MOVED", "MESSAGE"),
+        [
+            (str(number), str(one.asked), str(len(one.ends)), str(len(one.sizes)), str(one.moved), one.problem)
+            for number, one in sorted(found.answers.items())
+        ],
+        output,
+    )
+    for what in ("metadata", "consumers"):
+        if what in found.troubles:
+            click.echo(f"{what}: {found.troubles[what]}", err=output != "table")
+    leaderless = sum(leader < 0 for leader in found.rows.leader)
+    click.echo(
+        f"{len(found.rows)} partitions, {leaderless} without a leader, in {found.seconds:.1f} s; "
+        f"{size} bytes written to {store}",
+        err=output != "table",
+    )
+    return exit_status.FOUND if found.troubles else 0

@@ -43,7 +43,13 @@ _STRIMZI = (
 )
 _LOADS = ("adapters/store/*", "sampling/*", "/spark/bellwether_load/*")
 _RIGHTS = ("adapters/kubernetes/permissions*", "/helm/bellwether/templates/*")
-_PROBING = ("cli/probe/*", "probes/outbox*", "adapters/kubernetes/objects/signal_cache*", "adapters/kubernetes/leases*")
+_PROBING = (
+    "cli/probe/*",
+    "probes/runtime/*",
+    "probes/outbox*",
+    "adapters/kubernetes/objects/signal_cache*",
+    "adapters/kubernetes/leases*",
+)
 
 SOURCES: Mapping[str, Sequence[str]] = {
     "contract/test_log_dirs.py": ("adapters/kafka/log_dir_reader*", "simulation/memory_kafka*"),
@@ -138,7 +144,12 @@ SOURCES: Mapping[str, Sequence[str]] = {
         "cli/leadership/drain*",
     ),
     "integration/operator/test_several_demoted.py": ("/examples/placement/several-demoted/*", *_MOVING),
-    "integration/operator/test_identity.py": ("adapters/files/meta*", "*signal_writer*", "cli/probe/*"),
+    "integration/operator/test_identity.py": (
+        "adapters/files/meta*",
+        "*signal_writer*",
+        "cli/probe/*",
+        "probes/runtime/*",
+    ),
     "integration/operator/test_slow_log_dir.py": ("*/log_dir*", "core/detection/storage*", "cli/probe/storage*"),
     "integration/operator/test_standby.py": (*_LOOPS, "adapters/kubernetes/leases*"),
     "integration/operator/test_uninstall.py": ("controllers/deletion/*", "cli/installation/uninstall*"),
@@ -177,7 +188,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
         *_PROBING,
     ),
     "integration/probes/test_self_process.py": ("probes/connections/*", *_PROBING),
-    "integration/probes/test_several_policies.py": ("cli/watched_policies*", *_PROBING),
+    "integration/probes/test_several_policies.py": ("probes/runtime/watched_policies*", *_PROBING),
     "integration/probes/test_storage_process.py": (
         "probes/storage/storage_probe*",
         "probes/storage/disk_write*",

@@ -13,12 +13,12 @@ from click.testing import CliRunner
 
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES
 from bellwether.cli.probe import probe
-from bellwether.cli.probe.prober import ProbeDied
 from bellwether.cli.probe.prober_options import LogDirectoryOption
-from bellwether.cli.probe.prober_process import SidecarProcess
 from bellwether.cli.probe.storage import measure
 from bellwether.core.signals import SignalType
 from bellwether.ports.errors import Terminal
+from bellwether.probes.runtime.prober import ProbeDied
+from bellwether.probes.runtime.prober_process import SidecarProcess
 from bellwether.telemetry.health_server import Health
 from bellwether.telemetry.metrics.metric_registry import JointRegistry
 from testkit.kafka.formatted_directories import formatted

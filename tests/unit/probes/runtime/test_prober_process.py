@@ -16,12 +16,12 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.files.meta_properties import LogDirIdentity, read_log_dir
 from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
-from bellwether.cli.probe import prober_process
-from bellwether.cli.probe.prober import ProbeDied, Prober
-from bellwether.cli.probe.prober_process import PolicyProber, SidecarProcess, run_each
 from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import SignalType
 from bellwether.ports.errors import Terminal
+from bellwether.probes.runtime import prober_process
+from bellwether.probes.runtime.prober import ProbeDied, Prober
+from bellwether.probes.runtime.prober_process import PolicyProber, SidecarProcess, run_each
 from bellwether.telemetry.health_server import Health
 from bellwether.telemetry.metrics.metric_registry import JointRegistry
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics

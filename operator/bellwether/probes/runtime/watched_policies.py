@@ -15,12 +15,13 @@ from typing import Protocol
 
 import structlog
 
-from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient
-from bellwether.cli.process_options import Selection
-from bellwether.controllers.policy_quota import Named, oldest
+from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient, Object
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Terminal, Transient
 from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
+
+Named = tuple[str, str]
+"""Namespace and name of a policy."""
 
 LIST_SECONDS = 10.0
 AGAIN_SECONDS = 10.0
@@ -31,6 +32,20 @@ PATIENCE_SECONDS = 900.0
 
 _TICK_SECONDS = 0.2
 _END_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which policies a process serves: the one named, or all of ``namespaces``, or of every namespace.
+
+    ``shard`` k/n: only those whose name falls into part k of n. ``labelled_secrets``: they name Secrets with the label.
+    """
+
+    policy: str | None = None
+    namespaces: tuple[str, ...] = ()
+    everywhere: bool = False
+    shard: tuple[int, int] = (1, 1)
+    labelled_secrets: bool = False
 
 
 class PolicyRun(Protocol):
@@ -84,13 +99,17 @@ class PolicyList:
             if scope in self._failed:
                 self._failed.discard(scope)
                 self._log.info("policies_read_again", namespace=scope or "all")
-            self._known[scope] = frozenset(filter(self._ours, oldest(found, self._selection.max_policies)))
+            self._known[scope] = frozenset(filter(self._ours, map(_named, found)))
         return frozenset[Named]().union(*self._known.values())
 
     def _ours(self, key: Named) -> bool:
         part, parts = self._selection.shard
         digest = hashlib.sha256("/".join(key).encode()).digest()
         return int.from_bytes(digest[:8]) % parts == part - 1
+
+
+def _named(body: Object) -> Named:
+    return body["metadata"]["namespace"], body["metadata"]["name"]
 
 
 @dataclass

@@ -6,16 +6,14 @@ import http.client
 import threading
 from collections.abc import Callable, Iterator
 
-import click
 import pytest
-from click.testing import CliRunner
 
 from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.cli.probe.prober import Prober
-from bellwether.cli.probe.prober_options import shared_options
-from bellwether.cli.probe.prober_process import given_health_port, serve
 from bellwether.core.signals import SignalType
+from bellwether.ports.errors import Terminal
+from bellwether.probes.runtime.prober import Prober
+from bellwether.probes.runtime.prober_process import Ports, serve
 from bellwether.simulation.memory_world import ManualClock
 from bellwether.telemetry.health_server import HealthServer
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
@@ -135,39 +133,21 @@ def test_the_kubelet_hears_of_it(api: MemoryApi) -> None:
         server.close()
 
 
-def test_the_metrics_port_serves_health_and_a_port_of_its_own_does_too() -> None:
-    with HeldPorts() as ports:
-        metrics_port, health_port = ports.take(), ports.take()
-    found: list[tuple[int, str]] = []
-
-    @click.command()
-    @shared_options
-    def verb(metrics_port: int | None, **_: object) -> None:
-        metrics = ProbeMetrics()
-        serve(metrics.health, metrics.registry, metrics_port, given_health_port())
-        found.extend(ask(port, "/healthz") for port in (metrics_port or 0, health_port))
-        found.append(ask(metrics_port or 0, "/metrics"))
-        found.append(ask(health_port, "/metrics"))
-
-    done = CliRunner().invoke(verb, ["--metrics-port", str(metrics_port), "--health-port", str(health_port)])
-    assert done.exception is None, done.output
+def test_the_metrics_port_and_a_port_of_its_own_serve_health() -> None:
+    with HeldPorts() as held:
+        ports = Ports(held.take(), held.take())
+    metrics = ProbeMetrics()
+    serve(metrics.health, metrics.registry, ports)
+    found = [ask(port or 0, path) for path in ("/healthz", "/metrics") for port in ports]
     assert [status for status, _ in found] == [200, 200, 200, 404]
     assert "bellwether_probe" in found[2][1]
 
 
 def test_a_health_port_that_is_taken_is_named() -> None:
-    taken = HealthServer(ProbeMetrics().health, 0)
-
-    @click.command()
-    @shared_options
-    def verb(metrics_port: int | None, **_: object) -> None:
-        metrics = ProbeMetrics()
-        serve(metrics.health, metrics.registry, metrics_port, given_health_port())
-
+    metrics = ProbeMetrics()
+    taken = HealthServer(metrics.health, 0)
     try:
-        done = CliRunner().invoke(verb, ["--health-port", str(taken.port)])
-        assert done.exit_code == 1
-        assert f"--health-port {taken.port}" in done.output
-        assert "choose a free port" in done.output
+        with pytest.raises(Terminal, match=f"--health-port {taken.port}: .*; choose a free port"):
+            serve(metrics.health, metrics.registry, Ports(None, taken.port))
     finally:
         taken.close()

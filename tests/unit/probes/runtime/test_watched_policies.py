@@ -9,10 +9,9 @@ import pytest
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import POLICIES
-from bellwether.cli import watched_policies
-from bellwether.cli.process_options import Selection
-from bellwether.cli.watched_policies import Named, PolicyList, WatchedPolicies
 from bellwether.ports.errors import Transient
+from bellwether.probes.runtime import watched_policies
+from bellwether.probes.runtime.watched_policies import Named, PolicyList, Selection, WatchedPolicies
 from testkit.kubernetes.api_objects import policy
 from testkit.kubernetes.memory_api import MemoryApi
 from waiting import limit, until
@@ -43,13 +42,6 @@ class TestPolicyList:
 
     def test_a_named_policy_is_served_before_it_exists(self) -> None:
         assert listed(MemoryApi(), Selection(policy="orders")) == {("kafka", "orders")}
-
-    def test_a_namespace_with_too_many_policies_has_its_oldest_served_and_takes_nothing_from_others(self) -> None:
-        api = MemoryApi()
-        put(api, "c", "b", "a")
-        put(api, "logs", namespace="other", since=9)
-        found = listed(api, Selection(everywhere=True, max_policies=2))
-        assert found == {("kafka", "c"), ("kafka", "b"), ("other", "logs")}
 
     @pytest.mark.parametrize("parts", [1, 2, 5])
     def test_every_policy_falls_into_exactly_one_part(self, parts: int) -> None:

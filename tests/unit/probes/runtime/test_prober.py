@@ -16,8 +16,8 @@ from bellwether.adapters.files.meta_properties import LogDirIdentity
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.cli.probe.prober import Prober
 from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.probes.runtime.prober import Prober
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from testkit.kubernetes.api_objects import health, policy
 from testkit.kubernetes.memory_api import MemoryApi

@@ -8,9 +8,8 @@ import threading
 from collections.abc import Callable, Collection
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-import click
 import structlog
 from prometheus_client import CollectorRegistry
 
@@ -19,19 +18,23 @@ from bellwether.adapters.files.meta_properties import LogDirIdentity, same_broke
 from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.cli.kubernetes_target import Target, connect
-from bellwether.cli.probe.prober import Probe, Prober
-from bellwether.cli.probe.prober_options import HEALTH_PORT
-from bellwether.cli.process_options import Selection
-from bellwether.cli.watched_policies import PolicyList, WatchedPolicies
 from bellwether.core.settings.detection import Detection
 from bellwether.ports.clock import Clock
-from bellwether.ports.errors import Transient
+from bellwether.ports.errors import Terminal, Transient
+from bellwether.probes.runtime.prober import Probe, Prober
+from bellwether.probes.runtime.watched_policies import PolicyList, Selection, WatchedPolicies
 from bellwether.telemetry.health_server import Health, HealthServer
 from bellwether.telemetry.metrics.metric_registry import JointRegistry
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 
 IDENTIFY_SECONDS = 2.0
+
+
+class Ports(NamedTuple):
+    """Ports of ``/metrics`` with health, and of health alone; None: not served."""
+
+    metrics: int | None = None
+    health: int | None = None
 
 
 class StoppableProbe(Probe, Protocol):
@@ -122,12 +125,12 @@ class SidecarProcess:
     found: list[LogDirIdentity] = field(default_factory=list)
 
     @classmethod
-    def begin(cls, target: Target, policy: str, signal_type: str, metrics_port: int | None) -> SidecarProcess:
-        """Connect to Kubernetes, serve metrics and health, and handle SIGTERM and SIGINT."""
-        api, namespace = connect(target)
+    def begin(cls, target: tuple[KubernetesClient, str], policy: str, signal_type: str, ports: Ports) -> SidecarProcess:
+        """Serve metrics and health, and handle SIGTERM and SIGINT. ``target`` has the policy's namespace."""
+        _, namespace = target
         page = JointRegistry("prober", {"namespace": namespace, "policy": policy, "type": signal_type})
-        process = cls((api, namespace), policy, signal_type, page, Health(), stop_on_signals())
-        serve(process.health, page, metrics_port, given_health_port())
+        process = cls(target, policy, signal_type, page, Health(), stop_on_signals())
+        serve(process.health, page, ports)
         return process
 
     def identify(self, read: Callable[[], LogDirIdentity]) -> LogDirIdentity | None:
@@ -199,6 +202,7 @@ class _Run:
 class ProberProcess:
     """A prober of every policy of a selection: ``measure`` runs for each of them, on a thread of its own."""
 
+    target: tuple[KubernetesClient, str]
     selection: Selection
     signal_type: str
     source: str
@@ -208,16 +212,23 @@ class ProberProcess:
 
     @classmethod
     def begin(
-        cls, selection: Selection, signal_type: str, source: str, metrics_port: int | None, *, many: bool = False
+        cls,
+        target: tuple[KubernetesClient, str],
+        selection: Selection,
+        signal_type: str,
+        source: str,
+        ports: Ports,
+        *,
+        many: bool = False,
     ) -> ProberProcess:
-        """Serve metrics and health."""
+        """Serve metrics and health. ``target`` has the namespace of a selection that names none."""
         metrics, health = JointRegistry("prober", {"type": signal_type, "source": source}), Health()
-        serve(health, metrics, metrics_port, given_health_port())
-        return cls(selection, signal_type, source, metrics, health, many)
+        serve(health, metrics, ports)
+        return cls(target, selection, signal_type, source, metrics, health, many)
 
     def run(self, measure: Callable[[PolicyProber], None]) -> None:
-        """Connect to Kubernetes, and measure until SIGTERM or SIGINT."""
-        api, default = connect(self.selection.target)
+        """Measure until SIGTERM or SIGINT."""
+        api, default = self.target
         clock, stop = SystemClock(), stop_on_signals()
 
         def begin(namespace: str, policy: str, ended: threading.Event) -> _Run:
@@ -235,22 +246,16 @@ class ProberProcess:
         policies.run(stop)
 
 
-def given_health_port() -> int | None:
-    """The value of ``--health-port`` of the command that runs."""
-    context = click.get_current_context(silent=True)
-    return context.meta.get(HEALTH_PORT) if context is not None else None
-
-
-def serve(health: Health, registry: CollectorRegistry, metrics_port: int | None, health_port: int | None) -> None:
-    """Serve metrics and health. ClickException names the option of a port that cannot be opened."""
-    wanted = (("--metrics-port", metrics_port, registry), ("--health-port", health_port, None))
+def serve(health: Health, registry: CollectorRegistry, ports: Ports) -> None:
+    """Serve metrics and health. Terminal names the option of a port that cannot be opened."""
+    wanted = (("--metrics-port", ports.metrics, registry), ("--health-port", ports.health, None))
     for option, port, served in wanted:
-        if port is None or (served is None and port == metrics_port):
+        if port is None or (served is None and port == ports.metrics):
             continue
         try:
             HealthServer(health, port, served)
         except OSError as error:
-            raise click.ClickException(f"{option} {port}: {error.strerror}; choose a free port") from error
+            raise Terminal(f"{option} {port}: {error.strerror}; choose a free port") from error
 
 
 def run_each(runs: Collection[Callable[[], None]], stop: threading.Event) -> None:

@@ -1,0 +1,1 @@
+"""Processes of probers: policies that they serve, Leases, signals, metrics, health and their end."""

@@ -1,0 +1,1 @@
+"""The process that samples: the clusters of policies, their stores and connections."""
