@@ -25,9 +25,11 @@ LINES = {
     "operator/bellwether/plan_verifier": 2056,
     "operator/bellwether/ports": 443,
     "operator/bellwether/probes": 6036,  # several listeners, causes, gaps of both sides, slow answers, pairs that lag
+    "operator/bellwether/probes/runtime": 796,
     "operator/bellwether/quarantine": 773,  # ends connections; which field keeps it from holding; whose process it is
     "operator/bellwether/recording": 1502,  # all fields of signals and records, so that a replay decides alike
     "operator/bellwether/sampling": 860,
+    "operator/bellwether/sampling/runtime": 202,
     "operator/bellwether/simulation": 2472,  # replays, and the cluster in memory that all of it runs on
     "operator/bellwether/telemetry": 1716,
     "spark": 6789,

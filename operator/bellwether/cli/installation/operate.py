@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import POLICIES, connect
+from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient, connect
+from bellwether.adapters.kubernetes.permissions import operator_lacks
 from bellwether.cli.process_options import LOG_FORMAT, LOG_LEVEL, METADATA_LIMIT
 from bellwether.controllers.policy_quota import PER_NAMESPACE, PolicyQuota
 from bellwether.core.reasons import Reason
@@ -106,7 +107,6 @@ def operator(
 
     from bellwether.adapters.kafka.connection.broker_pool import Limits
     from bellwether.api.config.load_config import LoadConfig
-    from bellwether.cli.installation import preflight
     from bellwether.controllers.cluster_connection import Connector, LeaseTimes
     from bellwether.controllers.crd_watch import Watches
     from bellwether.controllers.deletion.baseline_export import BaselineExports
@@ -204,9 +204,24 @@ def operator(
             raise click.ClickException(f"--health-port {health_port}: {error.strerror}; choose another") from None
     for thread in (waiting, readiness, *leases):
         thread.start()
-    preflight.log_missing_permissions(api, namespaces, lease_namespace)
+    log_missing_permissions(api, namespaces, lease_namespace)
     named = {"stores": sorted(config.stores), "profiles": sorted(config.profiles)}
     structlog.get_logger(__name__).info(
         "operator_started", namespaces=list(namespaces) or "all", pid=os.getpid(), **named
     )
     watches.run()
+
+
+def log_missing_permissions(api: KubernetesClient, namespaces: Sequence[str], lease_namespace: str) -> None:
+    """Log each missing permission of this account. The operator continues: no restart is needed after one is granted.
+
+    An unreachable API is handled by the watches.
+    """
+    import structlog
+
+    log = structlog.get_logger(__name__)
+    try:
+        for missing in operator_lacks(api, namespaces, lease_namespace):
+            log.error("permission_missing", permission=str(missing))
+    except BellwetherError as error:
+        log.warning("permissions_not_checked", error=str(error))
