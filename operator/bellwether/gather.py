@@ -1,8 +1,8 @@
 """Gather all facts that one reconcile needs, once: metadata, signals, overrides, reassignments, fault tolerance.
 
-In: the ports and the memory of the last reconcile. Out: a snapshot, with the undo record as recovered. Called by
-``reconcile``; no later step reads the cluster to decide. Expensive reads are made only when needed; a failed read
-leaves the value unknown.
+In: the ports and the memory of the last reconcile. Out: a snapshot, with the undo record as recovered, and the memory
+with what was read. Called by ``reconcile``; no later step reads the cluster to decide. Expensive reads are made only
+when needed; a failed read leaves the value unknown.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.doctor.risks import MIN_ISR, MinIsrCache, topics_short_of_replicas
@@ -48,6 +49,7 @@ from bellwether.core.model.reassignments import (
 )
 from bellwether.core.model.snapshot import RefusedOrder, Snapshot
 from bellwether.core.model.undo_record import UndoRecord
+from bellwether.core.planning.guards import remember_refusals
 from bellwether.core.planning.preferred_election import (
     AUTO_REBALANCE_CONFIG,
     BROKERS_QUERIED,
@@ -55,7 +57,9 @@ from bellwether.core.planning.preferred_election import (
     PreferredElectionState,
 )
 from bellwether.core.quarantine.fault_tolerance_query import FaultToleranceQuery, fault_tolerance_query
+from bellwether.core.quarantine.hold_decision import QuarantineDecisions
 from bellwether.core.reporting.report import Report
+from bellwether.core.reporting.requeue import timer_delays
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Signal
 from bellwether.ports.errors import Terminal, Transient, WrongCluster
@@ -121,22 +125,35 @@ class Memory:
             | {b for b, v in self.verdicts.items() if v.state in doubtful_ones}
         )
 
+    def timer_runs(self, policy: Policy) -> bool:
+        """Whether the time to the next reconcile counts for something, so that no clock may run faster or slower."""
+        held = any(order.active for order in self.quarantine_orders.values())
+        return held or self.report is None or bool(timer_delays(self.report, policy))
 
-@dataclass(frozen=True)
-class Observed:
-    """Snapshot of a reconcile, the recovered undo record, and cached values that are read rarely."""
+    def after(self, report: Report, context: Context, quarantines: QuarantineDecisions) -> Memory:
+        """The memory for the next reconcile, of one that gathered and executed what is in this one already."""
+        decided, result = report.plan.decisions, report.result
+        refused = result.refused_orders, result.refused_elections
+        return replace(
+            self,
+            verdicts=context.verdicts,
+            refused=remember_refusals(context.snapshot, *refused, report.plan.targets),
+            flaps=context.snapshot.flaps,
+            known_good={**decided.log_dirs.known_good, **decided.links.known_good, **quarantines.known_good},
+            quarantine_orders=quarantines.orders,
+            rounds=report.election.state if report.election is not None else None,
+            harm_history=report.harm_history,
+            rankings=context.rankings,
+            report=report,
+        )
 
-    snapshot: Snapshot
-    recovered: RecoveredRecord
-    rounds: PreferredElectionState | None
-    floors: MinIsrCache
-    checks: Checks
-    log_dirs: LogDirCache
-    hosts: KnownHosts
 
-
-def gather(world: World, policy: Policy, memory: Memory, loads: Loads | None = None) -> Observed:
-    """Gather all inputs at one moment; ``loads`` are known already. Raises what the ports raise, and WrongCluster."""
+def gather(
+    world: World, policy: Policy, memory: Memory, loads: Loads | None = None
+) -> tuple[Snapshot, RecoveredRecord, Memory]:
+    """Gather all inputs at one moment; ``loads`` are known already. Returns the snapshot, the recovered record, and the
+    memory with it and what is read rarely. Raises what the ports raise, and WrongCluster.
+    """
     now = world.clock.now()
     world.clusters.avoid(memory.suspects)
     cluster = _without_canary(same_cluster(world.clusters.read(), memory.record), policy)
@@ -153,6 +170,7 @@ def gather(world: World, policy: Policy, memory: Memory, loads: Loads | None = N
         recovered = replace(last, record=known)
     else:
         recovered = recover(known, cluster, now, memory.grace_seconds, policy.placement, drained)
+    reading = world.clock.reading if isinstance(world.clock, SteadyClock) else None
     signals = world.signals.signals()
     log_dirs = _log_dirs(signals, cluster, world, memory.log_dirs)
     hosts = _hosts(cluster, world, memory, policy)
@@ -171,15 +189,24 @@ def gather(world: World, policy: Policy, memory: Memory, loads: Loads | None = N
         log_dirs=log_dirs.placements,
         quarantine_orders=memory.quarantine_orders,
         known_good=memory.known_good,
-        wall=world.clock.reading.wall if isinstance(world.clock, SteadyClock) else None,
+        wall=reading.wall if reading is not None else None,
         loads=loads,
         move_cost=MoveCost.measured(memory.elections),
         harm_history=memory.harm_history,
     )
     floors = _floors(snapshot, world, memory.floors, policy)
     snapshot = replace(snapshot, floors=floors.values)
-    rounds = _asked(cluster, world, memory, policy, now)
-    return Observed(_with_margins(snapshot, world, policy), recovered, rounds, floors, checks, log_dirs, hosts)
+    memory = replace(
+        memory,
+        clock=reading,
+        recovered=recovered,
+        rounds=_asked(cluster, world, memory, policy, now),
+        floors=floors,
+        checks=checks,
+        log_dirs=log_dirs,
+        hosts=hosts,
+    )
+    return _with_margins(snapshot, world, policy), recovered, memory
 
 
 def _log_dirs(signals: Iterable[Signal], cluster: Cluster, world: World, known: LogDirCache) -> LogDirCache:

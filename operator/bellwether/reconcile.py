@@ -12,24 +12,18 @@ from bellwether.core.demotion.decisions import DecisionFunction, decide
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import judge
 from bellwether.core.execution.arrivals import after_sending
-from bellwether.core.execution.recovery import OverwrittenOrders, set_aside
+from bellwether.core.execution.recovery import RecoveredRecord, set_aside
 from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.flap_damping import count_flaps, kept_from_leading
 from bellwether.core.model.move_cost import MOVES_KEPT
 from bellwether.core.model.quarantine_order import quarantine_changes
-from bellwether.core.planning.guards import remember_refusals
-from bellwether.core.planning.plan import build_plan
-from bellwether.core.planning.preferred_election import (
-    PreferredElectionStatus,
-    leaders_of_released,
-    plan_preferred_election,
-)
+from bellwether.core.planning.plan import Plan, build_plan
+from bellwether.core.planning.preferred_election import leaders_of_released, plan_preferred_election
 from bellwether.core.quarantine.hold_decision import decide_quarantines
 from bellwether.core.rebalance.problem import Problem
 from bellwether.core.rebalance.problem_builder import rebalance_problem
-from bellwether.core.reporting.audit import begin_entry, quarantine_entry
+from bellwether.core.reporting.audit import AuditEntry, begin_entry, quarantine_entry
 from bellwether.core.reporting.report import Report, report
-from bellwether.core.reporting.requeue import timer_delays
 from bellwether.core.settings.policy import Policy
 from bellwether.core.waves.approved_plan import RebalanceInput
 from bellwether.core.waves.rebalance_waves import apply_next_wave
@@ -65,10 +59,9 @@ def reconcile(
     Raises what the ports raise; the caller decides when to retry.
     """
     # 1. Observe: gather all facts once, by a clock without steps. No later step reads the cluster to decide.
-    clock = SteadyClock(world.clock, memory.clock, memory.last_recorded, slews=not _timer_runs(memory, policy))
+    clock = SteadyClock(world.clock, memory.clock, memory.last_recorded, slews=not memory.timer_runs(policy))
     world = replace(world, clock=clock)
-    observed = gather(world, policy, memory, rebalance_input.loads)
-    snapshot, now = observed.snapshot, observed.snapshot.now
+    snapshot, recovered, memory = gather(world, policy, memory, rebalance_input.loads)
 
     # 2. Judge every broker, then decide which may lead, and which is held. "Unknown" is a verdict and moves
     # nothing.
@@ -83,72 +76,56 @@ def reconcile(
     context = context.with_snapshot(record=progress.record)
     last = memory.report
     plan = build_plan(context, decisions, last.plan if last is not None else None)
-    election = plan_preferred_election(observed.rounds, context, plan)
+    election = plan_preferred_election(memory.rounds, context, plan)
     elections_due = (election.moves if election is not None else ()) or leaders_of_released(context, plan)
     if elections_due:
         plan = replace(plan, moves=(*plan.moves, *elections_due), inputs=None)
 
     # 4. Quarantine orders first: their end must not wait for moves. Then elect: batch by batch, each checked again with
-    # a fresh read. In Observe mode or suspended, orders end and nothing is moved; only what a late request of ours
-    # has set moving is cancelled. What recovery found is kept, so that another tool's order is not lost when the set of
-    # replicas changes next.
+    # a fresh read.
     world.quarantine_orders.keep(quarantines.orders)
-    orders_changed = quarantine_changes(snapshot.quarantine_orders, quarantines.orders)
-    result, checks, elections = ExecutionResult(), observed.checks, memory.elections
-    overwritten: OverwrittenOrders = {}
+    changes = quarantine_changes(snapshot.quarantine_orders, quarantines.orders)
+    before = kept_from_leading(memory.record, snapshot.quarantine_orders)
     if policy.acts:
-        world.clusters.avoid(replace(memory, verdicts=context.verdicts).suspects | set(decisions.demoted))
         occasion, approved_by = rebalance_input.occasion, rebalance_input.approved_by
-        entry = begin_entry(context, memory.record, plan, progress, occasion, approved_by, orders_changed)
-        execution = execute(plan, progress.record, policy, world, observed.recovered.strays, entry)
-        result, record = execution.result, execution.record
-        if execution.elected:
-            elections = (*elections, execution.election_seconds)[-MOVES_KEPT:]
-        if execution.unanswered and execution.asked is not None:
-            checks = after_sending(checks, execution.asked)
+        entry = begin_entry(context, memory.record, plan, progress, occasion, approved_by, changes)
+        result, memory = _act(world, context, plan, recovered, memory, entry)
     else:
-        record, overwritten = set_aside(memory.record, observed.recovered.record)
-        world.records.save(record)
-        result = cancel_strays(observed.recovered.strays, record, world)
-        if (ended := quarantine_entry(snapshot, orders_changed)) is not None:
-            world.trail.conclude(ended)
+        result, memory = _end_actions(world, recovered, memory, quarantine_entry(snapshot, changes))
 
     # 5. Report. The same input makes the same bytes.
-    rounds = balance = None
-    if election is not None:
-        rounds = election.done(result.elected, now)
-        balance = PreferredElectionStatus(election.imbalance, rounds.auto, rounds.last, election.again_seconds)
-    before = kept_from_leading(memory.record, snapshot.quarantine_orders)
-    kept = kept_from_leading(record, quarantines.orders)
-    flaps = count_flaps(snapshot.flaps, before, kept, now, policy.promotion.flap_window_seconds)
+    kept = kept_from_leading(memory.record, quarantines.orders)
+    flaps = count_flaps(snapshot.flaps, before, kept, snapshot.now, policy.promotion.flap_window_seconds)
     context = context.with_snapshot(flaps=flaps)
-    said = report(context, plan, result, observed.recovered.notes, progress, quarantines, balance, last)
-    harm_history = snapshot.harm_history.after({broker: v.harm for broker, v in context.verdicts.items()})
-    said = replace(said, elections=elections, harm_history=harm_history)
-    after = replace(
-        memory,
-        record=record,
-        overwritten=overwritten,
-        verdicts=context.verdicts,
-        refused=remember_refusals(snapshot, result.refused_orders, result.refused_elections, plan.targets),
-        flaps=flaps,
-        clock=clock.reading,
-        known_good={**decisions.log_dirs.known_good, **decisions.links.known_good, **quarantines.known_good},
-        quarantine_orders=quarantines.orders,
-        rounds=rounds,
-        floors=observed.floors,
-        log_dirs=observed.log_dirs,
-        hosts=observed.hosts,
-        checks=checks,
-        elections=elections,
-        harm_history=harm_history,
-        recovered=observed.recovered,
-        rankings=context.rankings,
-        report=said,
-    )
-    return ReconcileResult(said, after, problem)
+    elected = election.done(result.elected, snapshot.now) if election is not None else None
+    said = report(context, plan, result, recovered.notes, progress, quarantines, elected, last, memory.elections)
+    return ReconcileResult(said, memory.after(said, context, quarantines), problem)
 
 
-def _timer_runs(memory: Memory, policy: Policy) -> bool:
-    held = any(order.active for order in memory.quarantine_orders.values())
-    return held or memory.report is None or bool(timer_delays(memory.report, policy))
+def _act(
+    world: World, context: Context, plan: Plan, recovered: RecoveredRecord, memory: Memory, entry: AuditEntry | None
+) -> tuple[ExecutionResult, Memory]:
+    """Execute the plan; the memory has the record as stored, how long elections took, and which checks begin again."""
+    world.clusters.avoid(replace(memory, verdicts=context.verdicts).suspects | set(plan.decisions.demoted))
+    done = execute(plan, context.snapshot.record, context.policy, world, recovered.strays, entry)
+    elections, checks = memory.elections, memory.checks
+    if done.elected:
+        elections = (*elections, done.election_seconds)[-MOVES_KEPT:]
+    if done.unanswered and done.asked is not None:
+        checks = after_sending(checks, done.asked)
+    return done.result, replace(memory, record=done.record, overwritten={}, checks=checks, elections=elections)
+
+
+def _end_actions(
+    world: World, recovered: RecoveredRecord, memory: Memory, entry: AuditEntry | None
+) -> tuple[ExecutionResult, Memory]:
+    """In Observe mode or suspended nothing is moved; only what a late request of ours has set moving is cancelled.
+
+    What recovery found is kept, so that another tool's order is not lost when the set of replicas changes next.
+    """
+    record, overwritten = set_aside(memory.record, recovered.record)
+    world.records.save(record)
+    result = cancel_strays(recovered.strays, record, world)
+    if entry is not None:
+        world.trail.conclude(entry)
+    return result, replace(memory, record=record, overwritten=overwritten)

@@ -21,8 +21,8 @@ def site() -> MemorySite:
 
 def topics(site: MemorySite, policy: Policy) -> set[str]:
     world = site.process()
-    found = gather(world, policy, Memory(world.records.take_over(site.cluster_id)))
-    return {partition.topic for partition in found.snapshot.cluster.partitions}
+    snapshot, _, _ = gather(world, policy, Memory(world.records.take_over(site.cluster_id)))
+    return {partition.topic for partition in snapshot.cluster.partitions}
 
 
 def test_partitions_of_the_canary_are_left_out(site: MemorySite) -> None:

@@ -30,7 +30,7 @@ def site() -> MemorySite:
 def hosts(site: MemorySite, policy: Policy, before: KnownHosts | None = None) -> KnownHosts:
     world = site.process()
     memory = Memory(world.records.take_over(site.cluster_id), hosts=before or KnownHosts())
-    return gather(world, policy, memory).hosts
+    return gather(world, policy, memory)[2].hosts
 
 
 def test_all_listeners_of_a_broker_are_known_where_they_are_needed(site: MemorySite) -> None:

@@ -80,10 +80,10 @@ class PolicyInputs:
             harm_history=HarmEpisodes.to_core(status.harm_episodes),
             hosts=KnownHosts(reported_hosts(self.healths)),
         )
-        observed = gather(self.world, replace(policy, mode=Mode.OBSERVE), memory)
-        judged = judge(observed.snapshot, policy, memory.verdicts)
+        snapshot, _, _ = gather(self.world, replace(policy, mode=Mode.OBSERVE), memory)
+        judged = judge(snapshot, policy, memory.verdicts)
         verdicts = {broker: memory.verdicts.get(broker, verdict) for broker, verdict in judged.items()}
-        return _planned(self.policy, Context(observed.snapshot, verdicts, policy), self.notes)
+        return _planned(self.policy, Context(snapshot, verdicts, policy), self.notes)
 
 
 def _planned(policy: LeadershipPolicy, context: Context, notes: tuple[str, ...]) -> Preview:

@@ -85,21 +85,24 @@ class PreferredElectionPlan:
     moves: tuple[Move, ...] = ()
     again_seconds: float = 0.0
 
-    def done(self, elected: int, now: datetime) -> PreferredElectionState:
-        """The state after the moves were made; ``elected`` leaders have moved."""
-        if not self.moves or not elected:
-            return self.rounds
-        return replace(self.rounds, last=LastRun(now, self.imbalance, elected))
+    def done(self, elected: int, now: datetime) -> PreferredElectionStatus:
+        """The status after the moves were made; ``elected`` leaders have moved."""
+        last = LastRun(now, self.imbalance, elected) if self.moves and elected else self.rounds.last
+        state = replace(self.rounds, last=last)
+        return PreferredElectionStatus(self.imbalance, state.auto, last, self.again_seconds, state)
 
 
 @dataclass(frozen=True, slots=True)
 class PreferredElectionStatus:
-    """Status of the periodic election. ``again_seconds``, the time until the next check, does not count as a change."""
+    """Status of the periodic election. What is only for the next check does not count as a change: ``again_seconds``,
+    the time until then, and ``state``.
+    """
 
     imbalance: int
     auto: AutoRebalance = AutoRebalance.UNKNOWN
     last: LastRun | None = None
     again_seconds: float = field(default=0.0, compare=False)
+    state: PreferredElectionState | None = field(default=None, compare=False)
 
 
 def plan_preferred_election(

@@ -102,6 +102,7 @@ def report(
     quarantines: QuarantineDecisions | None = None,
     election: PreferredElectionStatus | None = None,
     last: Report | None = None,
+    elections: tuple[float, ...] = (),
 ) -> Report:
     """Build the report. Pure, and without anything that changes from one reconcile to the next by itself.
 
@@ -143,4 +144,6 @@ def report(
         strimzi=snapshot.strimzi,
         risk_summary=risks,
         affected_topics=topic_impacts(context, risks),
+        elections=elections,
+        harm_history=snapshot.harm_history.after({broker: one.harm for broker, one in context.verdicts.items()}),
     )
