@@ -17,8 +17,8 @@ PURE: Mapping[str, str] = {
     """,
     "bellwether/core/settings/schedule.py": "cronsim",
     "bellwether/recording/traces": """
-        __future__ collections dataclasses datetime hashlib json math re typing bellwether.core
-        bellwether.recording.traces
+        __future__ collections dataclasses datetime hashlib json math pydantic re typing bellwether.adapters.documents
+        bellwether.core bellwether.recording.traces
     """,
     "bellwether/plan_verifier": """
         __future__ array bisect collections dataclasses fractions hashlib json math operator typing

@@ -1,6 +1,6 @@
-"""Objects that an earlier version stored, before reasons and fields of the API had their present names.
+"""Objects that an earlier operator stored are read, and continued from, by this one.
 
-``stored/broker-1-demoted.jsonl`` holds what an operator of that version wrote to the Kubernetes API for a cluster of
+``stored/broker-1-demoted.jsonl`` holds what an operator of 2026-11-28 wrote to the Kubernetes API for a cluster of
 three brokers with broker 1 demoted: policy, BrokerHealths, undo record and audit log, one object a line.
 """
 
@@ -13,25 +13,14 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAPS, LEASES, POLICIES
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAPS, POLICIES
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
-from bellwether.adapters.kubernetes.objects.status_writer import MANAGER
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.core.signals import Reading
-from bellwether.recording.traces.trace_lines import UnreadableTrace, read_header
 from testkit.simulation.operator_fixture import MemoryOperator
 
 STORED = Path(__file__).parent / "stored" / "broker-1-demoted.jsonl"
 KINDS = {"LeadershipPolicy": POLICIES, "BrokerHealth": BROKER_HEALTHS, "ConfigMap": CONFIG_MAPS}
-FORMER_ORDER = {
-    "epoch": 1,
-    "number": 1,
-    "since": "2026-01-01T00:00:03Z",
-    "until": "2026-01-01T01:00:00Z",
-    "renewedAt": "2026-01-01T00:00:06Z",
-    "reason": "BrokerHeld",
-    "message": "held",
-}
 BASELINES = {0: (1, 2, 3), 1: (2, 3, 1), 2: (3, 1, 2), 3: (1, 3, 2), 4: (2, 1, 3), 5: (3, 2, 1)}
 
 
@@ -88,23 +77,6 @@ def test_every_stored_status_is_replaced_by_one_with_the_present_names(upgraded:
         assert BrokerHealth.read(body).status.verdict is not None, body["metadata"]["name"]
 
 
-def test_an_order_that_is_stored_in_a_status_is_ignored_and_removed(upgraded: MemoryOperator) -> None:
-    api = upgraded.api
-    status = {**api.get(BROKER_HEALTHS, "default", "main-1")["status"], "quarantine": FORMER_ORDER}
-    api.apply(BROKER_HEALTHS, "default", "main-1", {"status": status}, MANAGER, sub="status")
-    upgraded.step(upgraded.loop(), 3)
-    health = api.get(BROKER_HEALTHS, "default", "main-1")
-    assert "quarantine" not in health["status"]
-    assert not [c for c in health["status"]["conditions"] if c["type"] == "Quarantined"]
-    assert not [one for one in api.all(LEASES) if "quarantine" in one["metadata"]["name"]]
-
-
 def test_the_stored_audit_log_is_listed(upgraded: MemoryOperator) -> None:
     (entry,) = ConfigMapAuditLog(upgraded.api, "default", "main", upgraded.site.clock).read()
     assert entry.epoch == 1
-
-
-def test_a_trace_of_the_earlier_format_is_refused_with_the_remedy() -> None:
-    line = '{"format":"bellwether.dev/trace","version":1,"policy":"main","namespace":"kafka","program":"0.1.0"}'
-    with pytest.raises(UnreadableTrace, match=r"format version 1, this program reads version 2.*Bellwether 0\.1\.0"):
-        read_header(line)

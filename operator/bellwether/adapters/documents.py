@@ -32,6 +32,7 @@ has 5 MB. The worst content takes about 250 MB of memory while it is read."""
 NodeId = Annotated[int, Field(ge=0, le=2**31 - 1)]
 """The id of a broker, or the number of a partition."""
 
+_TIMES = {"ge": datetime(1970, 1, 1, tzinfo=UTC), "le": datetime(9000, 1, 1, tzinfo=UTC)}
 _ERRORS_SHOWN = 3
 _EXPECTED = re.compile("^Input should (be|have)")
 
@@ -48,8 +49,8 @@ class JsonCodec(Generic[T]):
 
     Names are in camelCase, but for those in ``names`` (by field). ``fields`` are the types of fields that are stored
     in another way than the class says, by ``name`` or ``Class.name``. A field named in ``omit`` is left out while it
-    has its default. Integers are 0 or more; times have a zone and are written by ``time``. Unknown fields are an error
-    unless ``unknown`` is "ignore".
+    has its default. Integers are 0 or more; times have a zone, lie between 1970 and 9000 and are written by ``time``.
+    Unknown fields are an error unless ``unknown`` is "ignore".
     """
 
     def __init__(
@@ -188,7 +189,7 @@ class _Rewriter:
             return schema
         kind = schema.get("type")
         if kind == "datetime":
-            return {**schema, "tz_constraint": "aware", "serialization": self._time}
+            return {**schema, "tz_constraint": "aware", **_TIMES, "serialization": self._time}
         if kind == "int":
             return {"ge": 0, **schema}
         if kind in ("dataclass-field", "named-tuple-field"):

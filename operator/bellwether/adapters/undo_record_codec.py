@@ -152,7 +152,7 @@ def unpack_entries(data: bytes, where: str) -> dict[PartitionKey, UndoEntry]:
 
 
 def pack_header(record: UndoRecord) -> dict[str, str]:
-    """What the record holds beside its entries, as JSON texts by name; what is empty is left out."""
+    """The record without its entries, as JSON texts by name; what is empty is left out."""
     document = _DOCUMENT.to_json(_document(record))
     return {name: dump(document[name]).decode() for name in _IN_HEADER if name in document}
 

@@ -37,7 +37,9 @@ from bellwether.ports.errors import Terminal
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ORDERS = st.lists(st.integers(0, 2**31 - 1), max_size=6).map(tuple)
-TIMES = st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=2))]))
+TIMES = st.timedeltas(timedelta(0), timedelta(days=36500)).map(
+    lambda passed: datetime(2000, 1, 1, tzinfo=timezone(timedelta(hours=passed.days % 3))) + passed
+)
 ENTRIES = st.builds(
     UndoEntry,
     topic=st.text(max_size=20),

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from bellwether.adapters.documents import JsonCodec
+from bellwether.core.strict_json import InvalidDocument
 from bellwether.recording.traces.merge_patch import Json
 
 FORMAT = "bellwether.dev/trace"
@@ -38,19 +40,7 @@ class Header:
 
     def line(self) -> str:
         """The header as text, without a line's end."""
-        return _dump(
-            {
-                "format": FORMAT,
-                "version": FORMAT_VERSION,
-                "policy": self.policy,
-                "namespace": self.namespace,
-                "clusterId": self.cluster_id,
-                "started": text_of(self.started),
-                "program": self.program,
-                "anonymized": self.anonymized,
-                "partitions": self.partitions,
-            }
-        )
+        return _dump({"format": FORMAT, "version": FORMAT_VERSION, **_HEADER.to_json(self)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +75,9 @@ def read_header(text: str) -> Header:
             f"settings and statuses have other names: replay it with Bellwether {found.get('program') or 'of its time'}"
         )
     try:
-        return Header(
-            policy=str(found["policy"]),
-            namespace=str(found["namespace"]),
-            started=time_of(found["started"]),
-            cluster_id=str(found.get("clusterId", "")),
-            program=str(found.get("program", "")),
-            anonymized=bool(found.get("anonymized", False)),
-            partitions=bool(found.get("partitions", True)),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise UnreadableTrace(f"line 1: the header is damaged ({type(error).__name__}: {error})") from None
+        return _HEADER.from_json(found)
+    except InvalidDocument as error:
+        raise UnreadableTrace(f"line 1: the header is damaged: {error}") from None
 
 
 def read_instant(text: str, number: int, after: float = 0.0) -> Instant:
@@ -127,6 +109,9 @@ def time_of(text: Any) -> datetime:
     if not FIRST_YEAR <= moment.year <= LAST_YEAR:
         raise ValueError(f"time {text!r} is out of range")
     return moment
+
+
+_HEADER: JsonCodec[Header] = JsonCodec(Header, time=text_of, unknown="ignore")
 
 
 def _object(text: str, number: int) -> dict[str, Any]:
