@@ -18,11 +18,12 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli import probe
 from bellwether.cli.main import VERBS
 from bellwether.core.signals import SignalType
+from bellwether.probes.prober_kinds import PROBERS
 from sourcetree import ROOT, texts
 
 EXAMPLE = "examples/policies/full.yaml"
 GUIDE = "docs/detection.md"
-CHART = "helm/bellwether/templates/_identities.tpl"
+TABLE = "operator/bellwether/probes/prober_kinds.py"
 OPERATOR = "operator/bellwether"
 
 
@@ -64,8 +65,8 @@ def lacking_for_signal(type_: str, member: str, found: dict[str, str]) -> Iterat
         yield f"{OPERATOR}/cli/probe/: the prober `bellwether probe {row[1]}`, which {GUIDE} names"
     elif not mentioned(found, ("tests/integration/",), rf'"probe", "{row[1]}"|probe {row[1]}\b'):
         yield f"tests/integration/: a test that starts `bellwether probe {row[1]}`"
-    if type_ not in found[CHART]:
-        yield f"{CHART}: which account may write it, else the admission policy denies its entries"
+    if not any(type_ in one.types for one in PROBERS.values()):
+        yield f"{TABLE}: the prober that writes it, else the admission policy denies its entries"
     for place in ("tests/unit/", "tests/integration/"):
         if not mentioned(found, (place,), rf"\b(?:{type_}|{re.escape(use)})\b"):
             yield f"{place}: a test that names it"
@@ -118,7 +119,7 @@ def test_a_new_signal_type_is_told_each_place_that_it_lacks() -> None:
         "operator/bellwether/core/detection/",
         EXAMPLE,
         GUIDE,
-        CHART,
+        TABLE,
         "tests/unit/",
         "tests/integration/",
     ]

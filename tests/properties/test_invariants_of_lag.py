@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicPartition
-from bellwether.probes.replication.lag_attribution import weigh
+from bellwether.probes.replication.lag_state import weigh
 from bellwether.probes.replication.offset_history import MOST_POINTS, Lag, OffsetHistory
 from testkit.kafka.log_ends import Word
 

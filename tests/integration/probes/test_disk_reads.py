@@ -18,7 +18,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.core.settings.harm import Objectives
 from bellwether.probes.storage.disk_read import DiskReader
 from bellwether.probes.storage.disk_write import DiskWriter
-from bellwether.probes.storage.read_latency import ReadLatencies
+from bellwether.probes.storage.read_probe import ReadLatencies
 from bellwether.probes.storage.read_probe import read_once
 from bellwether.probes.storage.storage_probe import measure_once
 from bellwether.probes.storage.write_latency import Latencies

@@ -1,6 +1,6 @@
 """Read the kernel's socket table in the network namespace that this process shares with a broker.
 
-In: a port, and networks that do not count. Out: a ``connection_activity.ConnectionSample`` each time. Called by
+In: a port, and networks that do not count. Out: a ``ConnectionSample`` each time. Called by
 ``self_reachability`` and ``probe self --once``. No privilege is needed. Netlink's ``sock_diag`` reports when each
 peer last sent data, and each connection that ends, so inactivity is visible, and so is a connection that ends before
 the next sample. Where it is refused, ``/proc/net/tcp`` shows new connections only.
@@ -11,13 +11,56 @@ from __future__ import annotations
 import errno
 import select
 import socket
+import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from bellwether.probes.connections import proc_net_tcp, sock_diag
+from bellwether.probes.connections import sock_diag
 from bellwether.probes.connections.connection_activity import ConnectionSample
+from bellwether.probes.connections.sock_diag import number_of
+
+LISTEN = 0x0A
+_SYN_SENT, _SYN_RECEIVED, _CLOSED, _NEW_SYN = 0x02, 0x03, 0x07, 0x0C
+_UNCONNECTED = frozenset({LISTEN, _SYN_SENT, _SYN_RECEIVED, _CLOSED, _NEW_SYN})
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One socket: its state, its peer's address as in ``sock_diag.Socket``, and its peer's port."""
+
+    state: int
+    peer: int
+    peer_port: int
+
+    @property
+    def connected(self) -> bool:
+        """Whether both sides have agreed on the connection, be it over by now."""
+        return self.state not in _UNCONNECTED
+
+
+def entries(lines: Iterable[str], port: int) -> Iterator[Entry]:
+    """The sockets whose local port this is; unreadable lines are skipped."""
+    wanted = f":{port:04X}"
+    for line in lines:
+        fields = line.split(None, 4)
+        if len(fields) < 4 or not fields[1].endswith(wanted):
+            continue
+        try:
+            address, _, peer_port = fields[2].partition(":")
+            yield Entry(int(fields[3], 16), _address(address), int(peer_port, 16))
+        except (ValueError, struct.error):
+            continue
+
+
+def _address(text: str) -> int:
+    """The kernel prints addresses as words in the machine's own byte order."""
+    raw = bytes.fromhex(text)
+    words = struct.unpack(f"!{len(raw) // 4}I", raw)
+    return number_of(struct.pack(f"={len(words)}I", *words))
+
 
 _SOCK_DIAG = 4  # NETLINK_SOCK_DIAG
 _SOL_NETLINK, _ADD_MEMBERSHIP = 270, 1
@@ -177,17 +220,15 @@ class ProcTable:
         self._known = known
         new = before is not None and bool(known - before)
         blind = "without netlink only new connections are visible, not the activity of existing ones"
-        return ConnectionSample(
-            any(e.state == proc_net_tcp.LISTEN for e in found), len(known), 0.0 if new else None, blind
-        )
+        return ConnectionSample(any(e.state == LISTEN for e in found), len(known), 0.0 if new else None, blind)
 
     def close(self) -> None:
         """Nothing is held."""
 
-    def _entries(self, path: Path) -> list[proc_net_tcp.Entry]:
+    def _entries(self, path: Path) -> list[Entry]:
         try:
             with path.open(encoding="ascii", errors="replace") as lines:
-                return list(proc_net_tcp.entries(lines, self._port))
+                return list(entries(lines, self._port))
         except FileNotFoundError:
             if path == self._files[0]:
                 raise

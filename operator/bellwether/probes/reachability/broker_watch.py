@@ -23,7 +23,7 @@ from bellwether.core.signals import Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.measuring_thread import SignalObserver
-from bellwether.probes.reachability.asked_round import AskedRound, Question
+from bellwether.probes.reachability.asked_round import CLIENT_BYTES, AskedRound, Question, SlowAnswers
 from bellwether.probes.reachability.reachability_state import (
     ProbeAnswer,
     ProbeRound,
@@ -31,7 +31,6 @@ from bellwether.probes.reachability.reachability_state import (
     differ,
     signal_of,
 )
-from bellwether.probes.reachability.slow_answers import CLIENT_BYTES, SlowAnswers
 from bellwether.probes.worker_pool import WorkerPool, WorkItem
 
 LISTENERS_FIELD = "spec.detection.externalReachability.listeners"

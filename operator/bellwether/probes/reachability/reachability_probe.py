@@ -17,6 +17,7 @@ from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
+from bellwether.probes.reachability.asked_round import SlowAnswers
 from bellwether.probes.reachability.broker_watch import (
     BrokerAddress,
     BrokerWatch,
@@ -26,7 +27,6 @@ from bellwether.probes.reachability.broker_watch import (
 )
 from bellwether.probes.reachability.reachability_state import ReachabilityState
 from bellwether.probes.reachability.round_scheduler import Rounds
-from bellwether.probes.reachability.slow_answers import SlowAnswers
 from bellwether.probes.worker_pool import WorkerPool
 
 # The first rounds of so many brokers are spread over one period, so that they do not come all at once ever after.

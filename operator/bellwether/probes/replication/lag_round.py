@@ -19,7 +19,7 @@ from bellwether.core.settings.detection import ReplicationLag
 from bellwether.kafka_connection import join_address
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
-from bellwether.probes.replication.lag_attribution import LagMeasurement, weigh
+from bellwether.probes.replication.lag_state import LagMeasurement, weigh
 from bellwether.probes.replication.offset_history import LogEnds, OffsetHistory
 
 # Leaders and ISRs rarely change while no broker lags, and reading them costs more than reading all log ends.
@@ -114,7 +114,7 @@ class LagRounds:
     ) -> dict[int, LagMeasurement]:
         """Query every broker once: one measurement each. Raises Transient or Terminal without metadata.
 
-        ``returning``: see ``lag_attribution.weigh``. ``progress`` is called, on any thread, as brokers have answered or
+        ``returning``: see ``weigh``. ``progress`` is called, on any thread, as brokers have answered or
         not.
         """
         cluster = self._map()

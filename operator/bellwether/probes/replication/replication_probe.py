@@ -17,9 +17,8 @@ from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.measuring_thread import MeasuringThread, SignalObserver
-from bellwether.probes.replication.lag_attribution import LagMeasurement
 from bellwether.probes.replication.lag_round import LagRounds
-from bellwether.probes.replication.lag_state import Lags
+from bellwether.probes.replication.lag_state import LagMeasurement, Lags
 
 _IDLE_SECONDS = 0.2
 # Additional time for reading metadata (a read tries up to three brokers).

@@ -9,11 +9,103 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from bellwether.ports.clock import Clock
-from bellwether.probes.storage.stall_detector import StallDetector
 from bellwether.probes.storage.write_latency import Sample
+
+TICK_SECONDS = 0.005
+LONGEST_TICK_SECONDS = 0.1
+LATE_SECONDS = 0.015
+"""A thread of a healthy process may wake so late; later, and the process was not running."""
+_SETTLE_SECONDS = 0.25
+_TICKS_PER_SPAN = 10
+
+
+@dataclass(slots=True)
+class Absences:
+    """When this process was away since ``began``: pure, fed with the times at which it found itself awake."""
+
+    began: float
+    awake: float = field(init=False)
+    away: list[tuple[float, float]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.awake = self.began
+
+    @property
+    def tick(self) -> float:
+        """How long to sleep now: the longer it lasts already, the less often it is worth while to look."""
+        return min(LONGEST_TICK_SECONDS, max(TICK_SECONDS, (self.awake - self.began) / _TICKS_PER_SPAN))
+
+    def woke(self, now: float) -> None:
+        """Awake again after having slept for a ``tick``."""
+        expected = self.awake + self.tick
+        if now - expected > LATE_SECONDS:
+            self.away.append((expected, now))
+        self.awake = max(now, self.awake)
+
+    def within(self, start: float, end: float) -> float:
+        """The seconds of a stretch that it was away."""
+        return sum(max(0.0, min(end, stop) - max(start, since)) for since, stop in self.away)
+
+
+class StallDetector:
+    """Watches this process while something is being timed; safe to ask from any thread."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._changed = threading.Condition()
+        self._absences: Absences | None = None
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="pauses", daemon=True)
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Work no more."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+
+    def begin(self) -> float:
+        """Something is being timed from now on; the time that it began."""
+        with self._changed:
+            began = self._clock.monotonic()
+            self._absences = Absences(began)
+            self._changed.notify_all()
+            return began
+
+    def end(self) -> None:
+        """Nothing is being timed any more."""
+        with self._changed:
+            self._absences = None
+
+    def lost(self, end: float) -> float:
+        """The seconds until ``end`` that this process was away, of what is being timed; 0 when nothing is."""
+        with self._changed:
+            found = self._absences
+            if found is None or end - found.began <= TICK_SECONDS + LATE_SECONDS:
+                return 0.0
+            # Both threads were stopped together: the other one may not have run yet.
+            self._changed.wait_for(lambda: found.awake >= end or found is not self._absences, _SETTLE_SECONDS)
+            return found.within(found.began, end)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._stopping or self._absences is not None)
+                if self._stopping:
+                    return
+                found = self._absences
+            if found is None:
+                continue
+            self._clock.sleep(found.tick)
+            with self._changed:
+                found.woke(self._clock.monotonic())
+                self._changed.notify_all()
 
 
 class DiskTimer:

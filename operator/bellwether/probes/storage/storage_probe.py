@@ -22,9 +22,8 @@ from bellwether.core.settings.harm import WRITE_AGAIN_SHARE, Objectives
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.probes.measuring_thread import MeasuringThread, SignalObserver
-from bellwether.probes.storage.disk_timer import DiskTimer
+from bellwether.probes.storage.disk_timer import DiskTimer, StallDetector
 from bellwether.probes.storage.disk_write import words
-from bellwether.probes.storage.stall_detector import StallDetector
 from bellwether.probes.storage.write_latency import Latencies, Sample
 
 _LOOK_SECONDS = 0.1

@@ -11,7 +11,7 @@ from bellwether.cli.probe import measurement_table
 from bellwether.cli.probe.replication import replication
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.settings.detection import ReplicationLag
-from bellwether.probes.replication.lag_attribution import LagMeasurement
+from bellwether.probes.replication.lag_state import LagMeasurement
 
 
 def run(*arguments: str) -> Any:

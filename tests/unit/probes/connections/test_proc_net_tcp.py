@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from bellwether.probes.connections.proc_net_tcp import LISTEN, entries
 from bellwether.probes.connections.sock_diag import number_of
+from bellwether.probes.connections.socket_table import LISTEN, entries
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode"
 LITTLE = pytest.mark.skipif(sys.byteorder != "little", reason="the samples come from a little-endian machine")

@@ -9,8 +9,8 @@ import pytest
 from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import ListenerReading, Reading, Signal, UnreachableCause
 from bellwether.ports.errors import Unauthenticated
+from bellwether.probes.reachability.asked_round import CLIENT_BYTES, SlowAnswers
 from bellwether.probes.reachability.broker_watch import BrokerAddress, BrokerWatch
-from bellwether.probes.reachability.slow_answers import CLIENT_BYTES, SlowAnswers
 from bellwether.probes.worker_pool import WorkItem
 from bellwether.simulation.memory_world import ManualClock
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics

@@ -10,7 +10,7 @@ from statistics import median
 
 import pytest
 
-from bellwether.probes.reachability.slow_answers import SlowAnswers
+from bellwether.probes.reachability.asked_round import SlowAnswers
 
 
 def asked(seconds: float, *, times: int = 3, peers: tuple[float, ...] = (0.002, 0.003), inside: float = 0.002) -> bool:

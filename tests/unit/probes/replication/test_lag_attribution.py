@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.probes.replication.lag_attribution import LagMeasurement, weigh
+from bellwether.probes.replication.lag_state import LagMeasurement, weigh
 from bellwether.probes.replication.offset_history import Lag
 
 THRESHOLD = 10.0

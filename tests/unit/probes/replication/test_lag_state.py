@@ -8,8 +8,7 @@ from datetime import UTC, datetime, timedelta
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.settings.detection import ReplicationLag
 from bellwether.core.signals import Reading, Signal
-from bellwether.probes.replication.lag_attribution import LagMeasurement
-from bellwether.probes.replication.lag_state import LAG_NEWS_SECONDS, RETURN_SECONDS, Lags
+from bellwether.probes.replication.lag_state import LAG_NEWS_SECONDS, RETURN_SECONDS, LagMeasurement, Lags
 
 SETTINGS = ReplicationLag()
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -8,7 +8,7 @@ import pytest
 
 from bellwether.core.signals import Reading, Signal
 from bellwether.probes.storage.disk_read import NO_OLD_SEGMENT
-from bellwether.probes.storage.read_latency import ReadLatencies
+from bellwether.probes.storage.read_probe import ReadLatencies
 from bellwether.probes.storage.write_latency import STARVED, Sample
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

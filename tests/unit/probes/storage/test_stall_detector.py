@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.probes.storage.stall_detector import LONGEST_TICK_SECONDS, TICK_SECONDS, Absences, StallDetector
+from bellwether.probes.storage.disk_timer import LONGEST_TICK_SECONDS, TICK_SECONDS, Absences, StallDetector
 from waiting import limit, until
 
 
@@ -133,7 +133,7 @@ def test_a_thread_that_waits_for_a_disk_is_not_away(pauses: StallDetector) -> No
 FROZEN = """
 import sys, time
 from bellwether.adapters.clocks import SystemClock
-from bellwether.probes.storage.stall_detector import StallDetector
+from bellwether.probes.storage.disk_timer import StallDetector
 clock = SystemClock()
 pauses = StallDetector(clock)
 pauses.start()
