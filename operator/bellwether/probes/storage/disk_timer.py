@@ -1,7 +1,10 @@
 """Time one disk operation after another, on a thread of its own that may hang with the disk.
 
 In: the operation, which times itself. Out: samples as they end, and for how long the present operation has not ended.
-The asking thread never touches the disk. Called by ``read_probe``.
+The asking thread never touches the disk. Called by ``storage_probe`` and ``read_probe``.
+
+A ``StallDetector`` says how long this process itself did not run meanwhile: starved by its CPU limit, frozen, or
+suspended with its machine. A thread that does nothing but wake up again and again notices how late it wakes.
 """
 
 from __future__ import annotations
@@ -109,15 +112,26 @@ class StallDetector:
 
 
 class DiskTimer:
-    """``operate`` is called once in each period; a call that takes longer delays the next one."""
+    """``operate`` is called again and again, ``at_end`` once. ``pause`` gives the seconds from one call's beginning to
+    the next one's, by what it found; a call that takes longer delays the next one.
+    """
 
-    def __init__(self, name: str, operate: Callable[[], Sample], period_seconds: float, clock: Clock) -> None:
+    def __init__(
+        self,
+        name: str,
+        operate: Callable[[], Sample],
+        pause: Callable[[Sample], float],
+        clock: Clock,
+        at_end: Callable[[], None] = lambda: None,
+    ) -> None:
         self._operate = operate
-        self._period = period_seconds
+        self._pause = pause
+        self._at_end = at_end
         self._clock = clock
         self._samples: queue.SimpleQueue[Sample] = queue.SimpleQueue()
         self._stalls = StallDetector(clock)
-        self._began: float | None = None
+        self.began: float | None = None
+        """When the present operation began; None between two."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -146,21 +160,22 @@ class DiskTimer:
 
     def hanging_seconds(self) -> float:
         """Seconds since the present operation began, without those in which this process did not run; 0 between two."""
-        began = self._began
+        began = self.began
         if began is None:
             return 0.0
         now = self._clock.monotonic()
         waited = now - began - self._stalls.lost(now)
-        return waited if self._began == began else 0.0
+        return waited if self.began == began else 0.0
 
     def _run(self) -> None:
         due = self._clock.monotonic()
         while not self._stop.is_set():
-            self._began = self._stalls.begin()
+            self.began = self._stalls.begin()
             sample = self._operate()
             lost = self._stalls.lost(self._clock.monotonic())
-            self._began = None
+            self.began = None
             self._stalls.end()
             self._samples.put(replace(sample, away=min(lost, sample.seconds)))
-            due = max(due + self._period, self._clock.monotonic())
+            due = max(due + self._pause(sample), self._clock.monotonic())
             self._stop.wait(due - self._clock.monotonic())
+        self._at_end()

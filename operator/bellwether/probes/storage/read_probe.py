@@ -160,7 +160,7 @@ class ReadProbe(MeasuringThread):
         self._verify = verify
         self._settings, self._objectives = ReadLatency(), Objectives()
         self._log = structlog.get_logger(__name__).bind(broker=broker)
-        self._timer = DiskTimer("storage-read", self._measure, period_seconds, clock)
+        self._timer = DiskTimer("storage-read", self._measure, lambda _sample: period_seconds, clock)
         self._period = period_seconds
         self._counted_until = clock.monotonic()
         self._known = ReadLatencies()

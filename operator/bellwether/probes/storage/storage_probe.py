@@ -22,7 +22,7 @@ from bellwether.core.settings.harm import WRITE_AGAIN_SHARE, Objectives
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.probes.measuring_thread import MeasuringThread, SignalObserver
-from bellwether.probes.storage.disk_timer import DiskTimer, StallDetector
+from bellwether.probes.storage.disk_timer import DiskTimer
 from bellwether.probes.storage.disk_write import words
 from bellwether.probes.storage.write_latency import Latencies, Sample
 
@@ -89,17 +89,15 @@ class StorageProbe(MeasuringThread):
         self._observer = observer
         self._verify = verify
         self._log = structlog.get_logger(__name__).bind(broker=broker)
-        self._samples: queue.SimpleQueue[Sample] = queue.SimpleQueue()
-        self._began: float | None = None
         self._metadata_log: bool | None = None
-        self._pauses = StallDetector(clock)
+        self._bad_in_a_row = 0
         self._known = Latencies()
         self._posted: Latencies | None = None
         self._told_at = 0.0
         self._counted_until = clock.monotonic()
         self._warned = ""
-        self._writing = threading.Thread(target=self._write, name="storage-write", daemon=True)
-        self._syncs = DiskTimer("storage-sync", self._sync, StorageLatency.period_seconds, clock)
+        self._appends = DiskTimer("storage-write", self._append, self._pause_after, clock, writer.remove)
+        self._syncs = DiskTimer("storage-sync", self._sync, lambda _sample: StorageLatency.period_seconds, clock)
 
     @property
     def known(self) -> Latencies:
@@ -108,8 +106,7 @@ class StorageProbe(MeasuringThread):
 
     def start(self) -> None:
         """Begin to write and to judge."""
-        self._pauses.start()
-        self._writing.start()
+        self._appends.start()
         self._syncs.start()
         super().start()
 
@@ -123,32 +120,23 @@ class StorageProbe(MeasuringThread):
 
     def alive(self) -> bool:
         """Whether all threads are at work; a writer that hangs with the disk is."""
-        return super().alive() and self._writing.is_alive() and self._syncs.alive()
+        return super().alive() and self._appends.alive() and self._syncs.alive()
 
     def stop(self, timeout_seconds: float = 2.0) -> None:
         """Stop and remove the files; a writer that hangs with its disk is left behind, and its files with it."""
         self._syncs.stop(timeout_seconds)
-        self._pauses.stop()
         super().stop(timeout_seconds)
-        if self._writing.is_alive():
-            self._writing.join(timeout_seconds)
+        self._appends.stop(timeout_seconds)
 
-    def _write(self) -> None:
-        due, bad_in_a_row = self._clock.monotonic(), 0
-        while not self._stop.is_set():
-            began = self._pauses.begin()
-            self._began = began
-            self._look_for_the_metadata_log()
-            sample = measure(self._writer, self._clock, self._writer.append)
-            self._verify()
-            lost = self._pauses.lost(began + sample.seconds)
-            self._began = None
-            self._pauses.end()
-            self._samples.put(replace(sample, away=min(lost, sample.seconds)))
-            bad_in_a_row = bad_in_a_row + 1 if reading(sample, self._objectives) is Reading.FAILING else 0
-            due = max(due + pause(bad_in_a_row), self._clock.monotonic())
-            self._stop.wait(due - self._clock.monotonic())
-        self._writer.remove()
+    def _append(self) -> Sample:
+        self._look_for_the_metadata_log()
+        sample = measure(self._writer, self._clock, self._writer.append)
+        self._verify()
+        return sample
+
+    def _pause_after(self, sample: Sample) -> float:
+        self._bad_in_a_row = self._bad_in_a_row + 1 if reading(sample, self._objectives) is Reading.FAILING else 0
+        return pause(self._bad_in_a_row)
 
     def _sync(self) -> Sample:
         sample = measure(self._writer, self._clock, self._writer.sync)
@@ -166,12 +154,10 @@ class StorageProbe(MeasuringThread):
         while not self._stop.is_set():
             self._beat = self._clock.monotonic()
             self._look_at_syncs()
-            try:
-                sample = self._samples.get(timeout=_LOOK_SECONDS)
-            except queue.Empty:
-                self._look_at_a_hanging_write()
-            else:
+            if (sample := self._appends.ended(_LOOK_SECONDS)) is not None:
                 self._take(sample)
+            else:
+                self._look_at_a_hanging_write()
 
     def _look_at_syncs(self) -> None:
         """Note how long they take; one that fails is a failed write, as Kafka gives the directory up by it."""
@@ -186,15 +172,14 @@ class StorageProbe(MeasuringThread):
 
     def _look_at_a_hanging_write(self) -> None:
         """Count a write that is late while it hangs, as often as writes would be made while they are slow."""
-        began, limit = self._began, self._objectives.produce_milliseconds / 1000 + _LOOK_SECONDS
+        began, limit = self._appends.began, self._objectives.produce_milliseconds / 1000 + _LOOK_SECONDS
         now = self._clock.monotonic()
         if began is None or now - began < limit:
             return
         counted = self._counted_until - began
         if counted >= 0 and now - self._counted_until < pause(2 if counted >= StorageLatency.period_seconds else 1):
             return
-        waited = now - began - self._pauses.lost(now)
-        if waited >= limit and self._began == began:
+        if (waited := self._appends.hanging_seconds()) >= limit:
             self._take(Sample(waited, stalled=True))
 
     def _take(self, sample: Sample) -> None:

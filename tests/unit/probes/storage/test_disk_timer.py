@@ -18,7 +18,7 @@ def test_an_operation_that_hangs_is_visible_while_it_hangs_and_gives_its_sample_
         go_on.wait(limit(60))
         return Sample(0.5)
 
-    timer = DiskTimer("disk", operate, 0.01, SystemClock())
+    timer = DiskTimer("disk", operate, lambda _sample: 0.01, SystemClock())
     assert timer.hanging_seconds() == 0.0
     timer.start()
     assert hanging.wait(limit(30))

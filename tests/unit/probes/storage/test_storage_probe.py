@@ -229,7 +229,7 @@ def test_a_prober_that_was_frozen_while_it_wrote_does_not_blame_the_disk() -> No
         bench.disk.hang.set()
         until(lambda: bench.disk.hanging)
         clock.leap = 30.0
-        until(lambda: bench.probe._pauses.lost(clock.monotonic()) > 29)
+        until(lambda: bench.probe._appends._stalls.lost(clock.monotonic()) > 29)
         bench.disk.hang.clear()
         bench.disk.go_on.set()
         until(lambda: not bench.disk.hanging)
