@@ -23,6 +23,7 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
+from testkit.messages import Catalogue
 from testkit.processes.shared_parts import SharedParts
 from testkit.processes.slow_test_selection import chosen_files, shard_files
 from testkit.processes.time_report import TimeRecorder
@@ -62,7 +63,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Our own options."""
-    parser.addoption("--update-golden", action="store_true", help="write the golden parts of tests/scenarios anew")
+    parser.addoption("--update-golden", action="store_true", help="write golden files: tests/messages, scenarios")
     parser.addoption("--shard", metavar="K/N", help="only the K-th of N shares of the selected test files")
     parser.addoption("--changed-since", metavar="REV", help="only, or besides --shard, tests whose sources changed")
     parser.addoption("--times", metavar="FILE", type=Path, help="report where the time of the run goes")
@@ -72,6 +73,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Watch the shared parts, and record times where they are asked for."""
     config.pluginmanager.register(SharedParts())
+    config.pluginmanager.register(Catalogue(Path(__file__).parent, update=config.getoption("update_golden")))
     if report := config.getoption("times"):
         config.pluginmanager.register(TimeRecorder(config, report))
 

@@ -15,6 +15,7 @@ from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.simulation.memory_world import MemorySite
+from testkit.messages import assert_wording
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import site
 
@@ -94,7 +95,7 @@ def test_what_stays_with_it_for_want_of_room_is_counted(made: MemorySite):
     operator.reconciles(5)
     assert operator.reports[-1].plan.empty
     drained = said(operator, "Drained")
-    assert drained.message == "leads 2 partitions, and is first in the replica order of 2; blocked: 2 CapacityReached"
+    assert_wording(drained.message)
 
 
 def test_what_only_a_sicker_broker_could_lead_is_counted(made: MemorySite):
@@ -107,9 +108,7 @@ def test_what_only_a_sicker_broker_could_lead_is_counted(made: MemorySite):
     operator.reconciles(5)
     assert operator.reports[-1].plan.empty
     drained = said(operator, "Drained")
-    assert (
-        drained.message == "leads 1 partitions, and is first in the replica order of 1; blocked: 1 NoHealthyIsrMember"
-    )
+    assert_wording(drained.message)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +142,7 @@ def test_a_hold_is_said_by_the_broker_and_by_the_policy(made: MemorySite):
     assert (held.status, held.reason) == (True, Reason.ANOTHER_BROKER_UNHEALTHY)
     ready = operator.reports[-1].condition("Ready")
     assert ready.reason is Reason.ANOTHER_BROKER_UNHEALTHY
-    assert "broker 2 is in maintenance and not safe to stop: not drained: no other broker is live" in ready.message
+    assert_wording(ready.message)
 
 
 def test_one_partition_without_another_leader_stays_and_is_named_and_all_others_move(made: MemorySite):

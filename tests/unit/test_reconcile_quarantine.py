@@ -9,6 +9,7 @@ from bellwether.core.reporting.audit import AuditEntry
 from bellwether.ports.kubernetes import NoAuditTrail
 from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
+from testkit.messages import assert_wording
 from testkit.simulation.quarantine_simulation import LIMIT_SECONDS, QuarantineSite
 
 
@@ -128,4 +129,4 @@ def test_the_audit_log_has_the_end_that_a_suspension_brings():
     watched.risk_summary.operator.policy = replace(watched.risk_summary.policy, suspend=True)
     watched.seconds(10)
     assert [change.ended for change in watched.trail.quarantines] == [False, True]
-    assert "the policy does not act" in watched.trail.quarantines[1].message
+    assert_wording(watched.trail.quarantines[1].message)

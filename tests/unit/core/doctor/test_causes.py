@@ -11,6 +11,7 @@ from bellwether.core.doctor.causes import CauseKind, RiskCause, causes
 from bellwether.core.doctor.remediation import PROCESS_CHECK, CommandOptions, remediation_plan
 from bellwether.core.doctor.risks import Risk, RiskInputs, diagnose_cluster
 from bellwether.core.model.cluster import Partition
+from testkit.messages import assert_wording
 from testkit.values.builders import cluster, partition
 from testkit.values.doctor_commands import LIVE, SILENT, summary
 
@@ -43,17 +44,16 @@ def test_a_removed_broker_is_replaced_by_one_reassignment_and_not_started() -> N
     (cause,) = causes(diagnose_cluster(cluster(*lists, removed=[4]), RiskInputs()), LIVE)
     assert (cause.kind, cause.brokers) == (CauseKind.BROKERS_REMOVED, (4,))
     said = advice(cause)
-    assert said.heading == "broker 4 is not registered any more, and replica lists name it"
+    assert_wording(said.heading)
     repair, again = said.remediations
-    assert "replace broker 4 in 25 replica lists: until then Kafka refuses each new order" in repair.do
-    assert repair.do.endswith("below are 20, --output json has all under reassignment")
+    assert_wording(repair.do)
     write, execute = repair.commands
     assert write.startswith(
         'echo \'{"version":1,"partitions":[{"topic":"orders","partition":0,"replicas":[1,2,3]},{"topic'
     )
     assert write.count("[1,2,3]") == 20
     assert execute.endswith("--reassignment-json-file reassignment.json --execute")
-    assert again.do.startswith("or start broker 4 with the same id again")
+    assert_wording(again.do)
 
 
 @pytest.mark.parametrize(
@@ -125,28 +125,20 @@ def test_the_broker_that_brings_back_the_most_offline_partitions_is_started_firs
     four, five = (partition(replicas=(b, 1), isr=(b,), leader=None) for b in (4, 5))
     (cause,) = grouped(four, five, five, partition(replicas=(1, 2, 6), isr=(1, 2)))
     start, otherwise = advice(cause).remediations
-    assert start.do == (
-        "start broker 5 first: it can lead 2 of 3 offline partitions without data loss; then broker 4 (1); then "
-        f"broker 6; {PROCESS_CHECK}"
-    )
-    assert otherwise.do.startswith("if brokers 5 or 4 cannot be started: records are lost")
-    assert otherwise.checks == ("bellwether doctor --topic orders --bootstrap b:1",)
-    assert "do not wipe the disks of brokers 5 and 4" in advice(cause).safe
+    assert_wording(start.do, otherwise.do, otherwise.checks, advice(cause).safe)
 
 
 def test_a_killed_broker_that_was_eligible_is_not_promised_to_lead() -> None:
     (cause,) = grouped(partition(replicas=(4, 1), isr=(), elr=(4,), leader=None))
-    assert "was killed, not shut down, is no longer eligible" in advice(cause, elr=True).remediations[0].cost
+    assert_wording(advice(cause, elr=True).remediations[0].cost)
 
 
 def test_the_setting_is_lowered_to_what_every_partition_of_the_topic_has_in_sync() -> None:
     (cause,) = grouped(partition(replicas=(1, 4, 5), isr=(1,)), partition(replicas=(2, 4, 5), isr=(2,), leader=2))
     lower = advice(cause).remediations[1]
-    assert lower.do == (
-        "or lower min.insync.replicas of orders (now 2) to the number of replicas in sync: acks=all works again"
-    )
+    assert_wording(lower.do)
     assert [command.rpartition("=")[2] for command in lower.commands] == ["1"]
-    assert advice(cause).safe.startswith("do not stop brokers 1 and 2")
+    assert_wording(advice(cause).safe)
 
 
 def test_the_setting_is_not_touched_where_an_offline_partition_of_the_topic_waits_for_an_eligible_replica() -> None:
@@ -154,7 +146,7 @@ def test_the_setting_is_not_touched_where_an_offline_partition_of_the_topic_wait
     (cause,) = grouped(under, partition(replicas=(4, 1), isr=(), elr=(4,), leader=None))
     ways = advice(cause, elr=True)
     assert not [way for way in ways.remediations if way.commands]
-    assert "do not change min.insync.replicas of offline topics" in ways.safe
+    assert_wording(ways.safe)
 
 
 def test_the_advice_stays_short_for_a_hundred_topics_and_fifty_dead_brokers() -> None:
@@ -165,5 +157,5 @@ def test_the_advice_stays_short_for_a_hundred_topics_and_fifty_dead_brokers() ->
     (cause,) = causes(summary(*many), LIVE, SILENT)
     assert len(cause.brokers) == 100
     said = advice(cause)
-    assert said.heading == "100 brokers (10, 11, 12, 13, 14, 15, 16, ...) are down"
+    assert_wording(said.heading)
     assert all(len(way.do) < 300 and len(way.commands) <= 3 for way in said.remediations)

@@ -13,6 +13,7 @@ from bellwether.core.doctor.risks import Diagnosis, LogEndSample, Risk, RiskInpu
 from bellwether.core.model.cluster import Partition
 from bellwether.core.reasons import Reason
 from sourcetree import ROOT
+from testkit.messages import assert_wording
 from testkit.values.builders import START, partition
 
 TOOLS = CommandOptions("broker:9092")
@@ -59,13 +60,13 @@ def test_every_class_says_what_clients_see_and_what_is_safe(risk: Risk, elr: boo
 
 @pytest.mark.parametrize("risk", [Risk.IN_SYNC, Risk.UNDER_REPLICATED, Risk.AT_MIN_ISR])
 def test_at_or_above_the_setting_everything_works(risk: Risk):
-    assert told(EVERY[risk]).clients == "reads and writes work, with any acks setting"
+    assert_wording(told(EVERY[risk]).clients)
 
 
 def test_under_the_setting_acks_all_is_refused_and_acks_1_is_not_shown():
     said = told(EVERY[Risk.UNDER_MIN_ISR]).clients
     assert "acks=all is refused (NOT_ENOUGH_REPLICAS)" in said
-    assert "acks=1 is accepted, but the high watermark does not advance" in said
+    assert_wording(said)
 
 
 @pytest.mark.parametrize("risk", [Risk.LEADER_LOST, Risk.LAST_ISR_MEMBER_LOST, Risk.ALL_REPLICAS_LOST])
@@ -82,67 +83,53 @@ def test_what_a_topic_of_kafkas_own_is_needed_for_is_said(topic: str, words: str
 
 
 def test_how_many_losses_are_to_spare_is_counted():
-    assert told(partition(), floor=1).safe.startswith("2 more brokers can be lost")
-    assert told(partition(isr=(1, 2)), floor=1).safe.startswith("1 more broker can be lost")
+    assert_wording(told(partition(), floor=1).safe, told(partition(isr=(1, 2)), floor=1).safe)
     assert "DescribeConfigs on Topic" in told(partition(isr=(1, 2)), floor=None).safe
 
 
 def test_the_only_copy_in_sync_is_named():
-    assert told(partition(isr=(2,), leader=2), floor=1).safe.startswith("broker 2 has the only replica in sync")
+    assert_wording(told(partition(isr=(2,), leader=2), floor=1).safe)
 
 
 def test_missing_replicas_are_brought_back_first_and_cost_nothing():
     first = told(EVERY[Risk.UNDER_MIN_ISR]).remediations[0]
-    assert first.do.startswith("bring brokers 2 and 3 back into the ISR")
+    assert_wording(first.do)
     assert first.cost == "nothing"
     assert first.commands == ()
-    assert first.checks == (
-        "kafka-topics.sh --bootstrap-server broker:9092 --describe --topic orders --under-min-isr-partitions",
-    )
+    assert_wording(first.checks)
 
 
 def test_writes_come_back_by_lowering_the_setting_to_what_is_in_sync():
     way = told(EVERY[Risk.UNDER_MIN_ISR]).remediations[1]
-    assert way.commands == (
-        "kafka-configs.sh --bootstrap-server broker:9092 --alter --entity-type topics --entity-name orders "
-        "--add-config min.insync.replicas=1",
-    )
-    assert "set it back to 2 afterwards" in way.cost
+    assert_wording(way.commands, way.cost)
 
 
 def test_lowering_the_setting_forgets_who_is_eligible_where_somebody_is():
-    assert (
-        "it clears the eligible leader replicas (broker 2)" in told(partition(isr=(1,), elr=(2,))).remediations[1].cost
-    )
+    assert_wording(told(partition(isr=(1,), elr=(2,))).remediations[1].cost)
     assert "forgets" not in told(partition(isr=(1,), elr=(2,)), elr=False).remediations[1].cost
 
 
 def test_what_acks_1_is_told_under_the_setting_is_lost_with_the_leader_where_another_is_eligible():
     said = told(partition(isr=(1,), elr=(2,))).safe
-    assert "are also on brokers 1 and 2" in said
+    assert_wording(said)
     assert "acks=1" in said
 
 
 def test_a_setting_that_leaves_nothing_to_spare_by_design_wants_more_replicas():
     two, one = told(partition(replicas=(1, 2))), told(partition(replicas=(1,)), floor=1)
-    assert [way.do for way in two.remediations] == [
-        "increase the replication factor by one: add a broker, N, to its replicas",
-        "or lower min.insync.replicas of orders to 1: acks=all works again",
-    ]
-    assert [way.do for way in one.remediations] == ["increase the replication factor: add a broker, N, to its replicas"]
+    assert_wording([way.do for way in two.remediations], [way.do for way in one.remediations])
 
 
 def test_a_lost_leader_is_waited_for_and_then_the_controllers_are_looked_at():
     wait, look = told(EVERY[Risk.LEADER_LOST]).remediations
-    assert wait.do == "wait: Kafka elects brokers 1 or 2 by itself"
-    assert look.checks == ("kafka-metadata-quorum.sh --bootstrap-server broker:9092 describe --status",)
+    assert_wording(wait.do, look.checks)
 
 
 def test_the_last_member_is_waited_for_before_anything_is_lost():
     wait, election, writes = told(EVERY[Risk.LAST_ISR_MEMBER_LOST], elr=False).remediations
-    assert wait.do == f"start broker 4: Kafka elects it when it is back; {PROCESS_CHECK}"
+    assert_wording(wait.do)
     assert wait.commands == ()
-    assert election.commands == ("bellwether doctor --unclean-election orders-0 --accept-loss --bootstrap broker:9092",)
+    assert_wording(election.commands)
     assert "broker 1" in election.do
     assert "the loss is unknown" in election.cost
     assert writes.commands[0].endswith("min.insync.replicas=1")
@@ -166,38 +153,28 @@ def test_an_unclean_election_is_offered_only_where_nobody_may_lead_without_loss(
 def test_eligible_replicas_that_were_killed_are_no_longer_eligible_when_they_return():
     waiting = partition(replicas=(4, 5, 1), isr=(), elr=(4, 5), leader=None)
     way = told(waiting).remediations[0]
-    assert way.do == f"start brokers 4 or 5: Kafka elects it when it is back; {PROCESS_CHECK}"
-    assert "was killed, not shut down, is no longer eligible when it is back" in way.cost
+    assert_wording(way.do, way.cost)
     assert "led last" not in way.cost
     last = replace(waiting, last_known_elr=(5,))
-    assert (
-        "if no broker is eligible, broker 5, the last leader, leads with what it has on disk"
-        in told(last).remediations[0].cost
-    )
-    assert "do not change min.insync.replicas now" in told(waiting).safe
+    assert_wording(told(last).remediations[0].cost, told(waiting).safe)
 
 
 def test_the_last_known_leader_may_lack_what_it_had_not_written():
     last = replace(partition(replicas=(4, 1), isr=(), leader=None), last_known_elr=(4,))
-    assert "had not flushed to disk" in told(last).remediations[0].cost
+    assert_wording(told(last).remediations[0].cost)
 
 
 def test_where_kafka_knows_nobody_any_more_all_are_started_so_that_the_furthest_log_can_be_chosen():
     nobody = partition(replicas=(4, 1), isr=(), leader=None)
     advice = told(nobody)
-    assert advice.remediations[0].do.startswith("start brokers 4 and 1, so that the longest log can be chosen")
-    assert "on the disks of brokers 4 and 1" in advice.safe
+    assert_wording(advice.remediations[0].do, advice.safe)
 
 
 def test_a_log_that_reaches_further_than_the_candidates_is_put_first_before_an_unclean_election():
     lost = partition(replicas=(4, 1, 2), isr=(4,), leader=None)
     known = RiskInputs({"orders": 1}, ends={lost.name: {1: 70, 2: 80}})
     ways = remediation_plan(diagnose(lost, LIVE, known), TOOLS, elr=False).remediations
-    assert ways[1].do.startswith("or, before an unclean election, put broker 2 first in the order, [2, 4, 1]")
-    assert ways[1].commands == (
-        """echo '{"version":1,"partitions":[{"topic":"orders","partition":0,"replicas":[2,4,1]}]}' > orders-0.json""",
-        "kafka-reassign-partitions.sh --bootstrap-server broker:9092 --reassignment-json-file orders-0.json --execute",
-    )
+    assert_wording(ways[1].do, ways[1].commands)
     assert "--unclean-election" in ways[2].commands[0]
 
 
@@ -205,7 +182,7 @@ def test_a_file_of_client_settings_is_handed_to_kafkas_tools():
     way = remediation_plan(
         found(EVERY[Risk.UNDER_MIN_ISR]), CommandOptions("b:1", "client.properties"), elr=True
     ).remediations[0]
-    assert way.checks[0].startswith("kafka-topics.sh --bootstrap-server b:1 --command-config client.properties ")
+    assert_wording(way.checks[0])
 
 
 def test_addresses_in_brackets_survive_the_shell():
@@ -217,14 +194,12 @@ def test_addresses_in_brackets_survive_the_shell():
 
 def test_an_unclean_election_is_bounded_by_the_same_samples_as_the_advice():
     tools = CommandOptions("b:9092", store=" --store s3://bucket/samples")
-    assert commands(remediation_plan(found(EVERY[Risk.LAST_ISR_MEMBER_LOST]), tools, elr=True))[0] == (
-        "bellwether doctor --unclean-election orders-0 --accept-loss --store s3://bucket/samples --bootstrap b:9092"
-    )
+    assert_wording(commands(remediation_plan(found(EVERY[Risk.LAST_ISR_MEMBER_LOST]), tools, elr=True))[0])
 
 
 def test_who_is_being_added_is_waited_for_and_nobody_is_said_to_be_missing():
     advice = told(partition(isr=(1,), adding=(2, 3)))
-    assert advice.remediations[0].do.startswith("wait for the reassignment that adds brokers 2 and 3")
+    assert_wording(advice.remediations[0].do)
     assert commands(advice)[0] == "kafka-reassign-partitions.sh --bootstrap-server broker:9092 --list"
     assert not any("no broker" in way.do for way in advice.remediations)
 
@@ -233,8 +208,7 @@ def test_no_unclean_election_is_offered_while_the_controller_believes_in_the_lea
     silent = partition(isr=(4,), replicas=(4, 1, 2), leader=4)
     assert found(silent).risk is Risk.LAST_ISR_MEMBER_LOST
     advice = told(silent)
-    assert "the controller keeps broker 4 as leader until its session ends" in advice.remediations[1].do
-    assert commands(advice) == ["bellwether doctor --topic orders --bootstrap broker:9092"]
+    assert_wording(advice.remediations[1].do, commands(advice))
 
 
 @pytest.mark.parametrize("reason", sorted(SILENT))

@@ -23,6 +23,7 @@ from bellwether.core.doctor.risks import (
     topics_short_of_replicas,
 )
 from bellwether.core.model.cluster import Partition, PartitionKey
+from testkit.messages import assert_wording
 from testkit.values.builders import START, after, cluster, name, partition
 
 LIVE = frozenset({1, 2, 3})
@@ -164,10 +165,7 @@ class TestLoss:
     def test_it_is_at_least_what_the_sample_saw_beyond_the_candidates_end(self):
         loss = self.loss(LogEndSample(120, START, 1, 6), 100)
         assert loss.least == 20
-        assert str(loss).startswith(
-            "at least 20 offsets are lost, and everything written after the sample: broker 2's log"
-        )
-        assert "broker 1's log had reached offset 120 at 2026-01-01 00:00:00Z" in str(loss)
+        assert_wording(str(loss))
 
     def test_a_candidate_beyond_the_sample_loses_nothing_that_the_sample_saw(self):
         assert self.loss(LogEndSample(90, START, 1, 6), 100).least == 0

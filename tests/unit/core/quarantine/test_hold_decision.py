@@ -18,6 +18,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.settings.harm import STALLED_SECONDS
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.signals import Override, OverrideState, Signal
+from testkit.messages import assert_wording
 from testkit.values.builders import after, cluster, drain, partition, verdicts
 from testkit.values.quarantine_inputs import (
     BAD,
@@ -253,11 +254,11 @@ def test_an_order_for_a_broker_that_freezes_says_so():
     judged[1] = replace(judged[1], reason=Reason.FREEZING)
     order = weighed(scene(None, agent()), judged=judged, demoted=(), to_hold=(1,)).orders[1]
     assert order.freezes
-    assert order.message.startswith("acks=all waits for it while it freezes: ordered into a held controlled shutdown")
+    assert_wording(order.message)
 
 
 def test_that_a_held_broker_is_out_of_every_isr_is_said_once_it_is():
-    assert "in 1 ISRs until Kafka has fenced it" in ending(seen=cluster(ORDINARY)).message
+    assert_wording(ending(seen=cluster(ORDINARY)).message)
     assert "out of every ISR" in ending(seen=cluster(partition(replicas=(2, 3, 1), isr=(2, 3)))).message
 
 
@@ -385,9 +386,7 @@ def test_after_an_early_end_a_broker_is_left_in_peace_for_as_long_as_a_quarantin
     stopped = held(ended_at=NOW - timedelta(seconds=599), reason=Reason.QUARANTINE_LIMIT)
     found = weighed(scene(None, *words, orders=[stopped]))
     assert found.not_held[1].reason is Reason.QUARANTINE_PENDING
-    assert found.not_held[1].message.startswith(
-        "not before 2026-01-01 00:05:01Z (600 s after the last quarantine, which"
-    )
+    assert_wording(found.not_held[1].message)
     assert found.orders == {1: stopped}, "it is remembered"
     rested = replace(stopped, ended_at=NOW - timedelta(seconds=600))
     assert weighed(scene(None, *words, orders=[rested])).orders[1].number == 2
