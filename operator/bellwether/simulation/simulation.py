@@ -12,7 +12,6 @@ from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Reading, SignalType
 from bellwether.gather import Memory
-from bellwether.pages.simulation_page import Span
 from bellwether.simulation.fault_script import FaultScript, Stage
 from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.memory_world import MemorySite
@@ -21,6 +20,17 @@ from bellwether.simulation.simulated_operator import PartitionChange, SimulatedO
 
 VANTAGES = ("vantage-1", "vantage-2")
 """Vantages of a policy that names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Seconds in which a broker's state, demotion and number of leaders were the same."""
+
+    start: int
+    end: int
+    state: str
+    demoted: bool
+    leaders: int
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""``bellwether simulate``: what a policy would do in a fault script, as text, document or page with a picture."""
+"""``bellwether simulate``: what a policy would do in a fault script, as text or document."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from bellwether.cli.output import OUTPUT, print_document
 from bellwether.cli.policies.lint import check_files
 from bellwether.cli.text_table import rows_of
 from bellwether.core.settings.policy import Policy
-from bellwether.pages.simulation_page import simulation_page
 from bellwether.ports.errors import BellwetherError
 from bellwether.recording.trace_files import TraceReader
 from bellwether.recording.traces.cluster_section import read_cluster
@@ -36,13 +35,8 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--cluster", type=_FILE, help="Description of the cluster: brokers with racks, topics (YAML).")
 @click.option("--trace", type=_FILE, help="Take the cluster, and without --policy the settings, from a recorded trace.")
 @click.option("--policy", "policy_file", type=_FILE, help="File with the LeadershipPolicy (YAML).")
-@click.option(
-    "--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Write a page with a picture to this file."
-)
 @OUTPUT
-def simulate(
-    script: Path, cluster: Path | None, trace: Path | None, policy_file: Path | None, page: Path | None, output: str
-) -> None:
+def simulate(script: Path, cluster: Path | None, trace: Path | None, policy_file: Path | None, output: str) -> None:
     """Simulate the faults of SCRIPT on a cluster in memory.
 
     Shows second by second what the operator would do with the policy: verdicts, demotions, moves of leaders and their
@@ -55,9 +49,6 @@ def simulate(
     try:
         site, policy = _subject(cluster, trace, policy_file)
         done = run_script(site, policy, _value(script, script_of))
-        if page is not None:
-            title = f"Simulation of policy {policy.namespace}/{policy.name}"
-            page.write_text(simulation_page(title, done.seconds, done.brokers, _rows(done)), encoding="utf-8")
     except (BellwetherError, UnreadableTrace, YamlProblem, ValueError) as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
