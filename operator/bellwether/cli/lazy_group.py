@@ -1,7 +1,8 @@
-"""Click group that imports a command only when it is used, and names the missing extra of a command."""
+"""Click group that imports a command only when it is used, and says what a mistyped command may have meant."""
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import re
 import shlex
@@ -23,15 +24,35 @@ class MissingExtra(click.ClickException):
 
 
 class LazyGroup(click.Group):
-    """Click group of ``verbs``: command name to ``module:object``."""
+    """Click group whose help lists ``groups`` of commands: title to command name to ``module:object``."""
 
-    def __init__(self, *args: Any, verbs: Mapping[str, str], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, groups: Mapping[str, Mapping[str, str]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._verbs = verbs
+        self._groups = groups
+        self._verbs = {verb: target for verbs in groups.values() for verb, target in verbs.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """All command names, in alphabetical order."""
-        return sorted(self._verbs)
+        """All command names, in the order of the help."""
+        return list(self._verbs)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write a list of commands for each group."""
+        limit = formatter.width - 6 - max(map(len, self._verbs))
+        for title, verbs in self._groups.items():
+            found = ((verb, self.get_command(ctx, verb)) for verb in verbs)
+            rows = [(verb, command.get_short_help_str(limit)) for verb, command in found if command is not None]
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command. UsageError names the commands that a mistyped one resembles."""
+        near = difflib.get_close_matches(args[0], self._verbs)
+        if args[0] not in self._verbs and not args[0].startswith("-") and not ctx.resilient_parsing:
+            meant = f"Did you mean {' or '.join(near)}?" if near else f"See {ctx.command_path} --help."
+            ctx.fail(f"No such command {args[0]!r}. {meant}")
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's
         """Import a command; None if there is none with that name."""

@@ -7,45 +7,58 @@ import click
 from bellwether import __version__
 from bellwether.cli.lazy_group import LazyGroup
 
-# command -> module:object
-VERBS = {
-    "approve": "bellwether.cli.rebalance.approve:approve",
-    "check": "bellwether.cli.diagnosis.check:check",
-    "crds": "bellwether.cli.installation.crds:crds",
-    "demote": "bellwether.cli.leadership.demote:demote",
-    "diff": "bellwether.cli.policies.diff:diff",
-    "doctor": "bellwether.cli.diagnosis.doctor:doctor",
-    "drain": "bellwether.cli.leadership.drain:drain",
-    "elect": "bellwether.cli.planning.elect:elect",
-    "explain": "bellwether.cli.diagnosis.explain:explain",
-    "history": "bellwether.cli.diagnosis.history:history",
-    "lint": "bellwether.cli.policies.lint:lint",
-    "operator": "bellwether.cli.installation.operate:operator",
-    "plan": "bellwether.cli.planning.plan:plan",
-    "probe": "bellwether.cli.probe:probe",
-    "promote": "bellwether.cli.leadership.demote:promote",
-    "rebalance": "bellwether.cli.rebalance.rebalance:rebalance",
-    "record": "bellwether.cli.recording.record:record",
-    "release": "bellwether.cli.leadership.demote:release",
-    "replay": "bellwether.cli.recording.replay:replay",
-    "resume": "bellwether.cli.leadership.suspend:resume",
-    "sample": "bellwether.cli.rebalance.sample:sample",
-    "sidecar-webhook": "bellwether.cli.installation.sidecar_webhook:sidecar_webhook",
-    "simulate": "bellwether.cli.policies.simulate:simulate",
-    "status": "bellwether.cli.diagnosis.status:status",
-    "supervise": "bellwether.cli.probe.supervise:supervise",
-    "suspend": "bellwether.cli.leadership.suspend:suspend",
-    "undo-record": "bellwether.cli.installation.undo_record:undo_record",
-    "uninstall": "bellwether.cli.installation.uninstall:uninstall",
-    "verify-plan": "bellwether.cli.rebalance.verify_plan:verify_plan",
-    "why": "bellwether.cli.planning.why:why",
-    "quarantine-agent": "bellwether.cli.probe.quarantine_agent:quarantine_agent",
+# group -> command -> module:object
+GROUPS = {
+    "Status and diagnosis": {
+        "status": "bellwether.cli.diagnosis.status:status",
+        "explain": "bellwether.cli.diagnosis.explain:explain",
+        "why": "bellwether.cli.planning.why:why",
+        "plan": "bellwether.cli.planning.plan:plan",
+        "history": "bellwether.cli.diagnosis.history:history",
+        "doctor": "bellwether.cli.diagnosis.doctor:doctor",
+        "check": "bellwether.cli.diagnosis.check:check",
+    },
+    "Moving leaders": {
+        "drain": "bellwether.cli.leadership.drain:drain",
+        "demote": "bellwether.cli.leadership.demote:demote",
+        "promote": "bellwether.cli.leadership.demote:promote",
+        "release": "bellwether.cli.leadership.demote:release",
+        "elect": "bellwether.cli.planning.elect:elect",
+        "suspend": "bellwether.cli.leadership.suspend:suspend",
+        "resume": "bellwether.cli.leadership.suspend:resume",
+    },
+    "Load balancing": {
+        "rebalance": "bellwether.cli.rebalance.rebalance:rebalance",
+        "approve": "bellwether.cli.rebalance.approve:approve",
+        "verify-plan": "bellwether.cli.rebalance.verify_plan:verify_plan",
+    },
+    "Policy files and traces": {
+        "lint": "bellwether.cli.policies.lint:lint",
+        "diff": "bellwether.cli.policies.diff:diff",
+        "simulate": "bellwether.cli.policies.simulate:simulate",
+        "record": "bellwether.cli.recording.record:record",
+        "replay": "bellwether.cli.recording.replay:replay",
+    },
+    "Installation": {
+        "crds": "bellwether.cli.installation.crds:crds",
+        "undo-record": "bellwether.cli.installation.undo_record:undo_record",
+        "uninstall": "bellwether.cli.installation.uninstall:uninstall",
+    },
+    "Daemons": {
+        "operator": "bellwether.cli.installation.operate:operator",
+        "probe": "bellwether.cli.probe:probe",
+        "quarantine-agent": "bellwether.cli.probe.quarantine_agent:quarantine_agent",
+        "sample": "bellwether.cli.rebalance.sample:sample",
+        "sidecar-webhook": "bellwether.cli.installation.sidecar_webhook:sidecar_webhook",
+        "supervise": "bellwether.cli.probe.supervise:supervise",
+    },
 }
+VERBS = {verb: target for verbs in GROUPS.values() for verb, target in verbs.items()}
 
 
 @click.group(
     cls=LazyGroup,
-    verbs=VERBS,
+    groups=GROUPS,
     context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "BELLWETHER"},
 )
 @click.version_option(__version__, prog_name="bellwether", message="%(prog)s %(version)s")

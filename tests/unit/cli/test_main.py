@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from bellwether import __version__
 from bellwether.cli.lazy_group import HINT
-from bellwether.cli.main import VERBS, main
+from bellwether.cli.main import GROUPS, VERBS, main
 
 
 def test_the_version_is_the_packages() -> None:
@@ -21,10 +21,24 @@ def test_every_verb_that_is_listed_can_be_asked_for_help(verb: str) -> None:
     assert (found.exit_code, found.output.splitlines()[0].startswith("Usage: ")) == (0, True)
 
 
-def test_an_unknown_verb_is_refused_by_name() -> None:
-    found = CliRunner().invoke(main, ["elect-everybody"])
-    assert found.exit_code == 2
-    assert "elect-everybody" in found.output
+def test_help_lists_every_command_in_its_group() -> None:
+    listed = CliRunner().invoke(main, ["--help"]).output.partition("Show this message and exit.")[2]
+    groups = [re.findall(r"^  ([a-z-]+)  ", part, re.MULTILINE) for part in listed.strip().split("\n\n")]
+    assert groups == [list(verbs) for verbs in GROUPS.values()]
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        ("elect-everybody", "No such command 'elect-everybody'. See bellwether --help."),
+        ("demot", "No such command 'demot'. Did you mean demote?"),
+        ("probe canry", "No such command 'canry'. Did you mean canary?"),
+        ("rebalance shwo", "No such command 'shwo'. Did you mean show?"),
+    ],
+)
+def test_an_unknown_command_is_answered_with_those_that_it_resembles(typed: str, answer: str) -> None:
+    found = CliRunner().invoke(main, typed.split(), prog_name="bellwether")
+    assert (found.exit_code, answer in found.output) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 def sidecar_webhook(
     port: int, tls_cert: Path, tls_key: Path, sidecars: str, metrics_port: int | None, log_format: Any, log_level: str
 ) -> None:
-    """Add sidecars to the pods of brokers when they are created.
+    """Add sidecars to pods of brokers when they are created.
 
     An admission webhook for API servers without MutatingAdmissionPolicy (before Kubernetes 1.36). It answers POST
     /sidecars with a patch, allows every pod and needs no permissions. The chart installs it

@@ -21,7 +21,7 @@ VERBS = {
 }
 
 
-@click.group(cls=LazyGroup, verbs=VERBS)
+@click.group(cls=LazyGroup, groups={"Probers": VERBS})
 def probe() -> None:
     """Run a prober: measure brokers and report signals.
 

@@ -63,7 +63,7 @@ def storage(
     output: str,
     ports: Ports,
 ) -> None:
-    """Measure write and read latency in a broker's log directories.
+    """Measure write and read latency of log directories.
 
     Once per second it appends 4 KiB, as a broker does, syncs 4 KiB apart from that, and reads 4 KiB of an old segment
     directly from the disk. Late appends and reads are harm; slow syncs make the broker Suspect. If a broker with

@@ -96,11 +96,9 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-# command -> module:object
-VERBS = {"show": "bellwether.cli.rebalance.show:show"}
-
-
-@click.group(cls=LazyGroup, verbs=VERBS, invoke_without_command=True)
+@click.group(
+    cls=LazyGroup, groups={"Commands": {"show": "bellwether.cli.rebalance.show:show"}}, invoke_without_command=True
+)
 @_options
 def rebalance(**options: Any) -> None:
     """Balance leaders by measured load.
