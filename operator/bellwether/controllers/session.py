@@ -16,11 +16,10 @@ from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch
 from bellwether.adapters.kubernetes.leases import CLAIM_ANNOTATION
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.api.v1alpha1.status.policy_status import HarmEpisodes
 from bellwether.controllers.cluster_connection import ClusterConnection, Connector, PolicyRefused
 from bellwether.controllers.reporting.status_reporter import StatusReporter
+from bellwether.controllers.restored_memory import restored_memory
 from bellwether.core.condition import Condition
-from bellwether.core.model.broker_identity import KnownHosts
 from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.reporting.report import Report
@@ -124,23 +123,12 @@ class Session:
         healths = self._reporter.healths(policy)
         for health in healths:
             self._signals.on_broker_health(health)
-        verdicts, flaps, hosts = self._reporter.last_said(policy, healths)
+        read = self._reporter.last_said(policy, healths)
         grace, orders = self._connector.grace_seconds(link), self._orders_of(link, policy, healths)
         structlog.contextvars.bind_contextvars(epoch=record.epoch)
         log.info("leadership_acquired", displaced=len(record.entries), demoted=sorted(record.demoted))
-        cost = policy.status.move_cost
-        elections = cost.elections if cost is not None else ()
-        harm = HarmEpisodes.to_core(policy.status.harm_episodes)
-        return Memory(
-            record,
-            verdicts,
-            grace,
-            flaps=flaps,
-            quarantine_orders=orders,
-            elections=elections,
-            harm_history=harm,
-            hosts=KnownHosts(hosts),
-        )
+        memory = restored_memory(record, policy.status, read)
+        return replace(memory, grace_seconds=grace, quarantine_orders=orders)
 
     def _orders_of(
         self, link: ClusterConnection, policy: LeadershipPolicy, healths: list[Object]

@@ -7,17 +7,14 @@ reconcile runs on a copy of the cluster in memory: nothing is written, and Kafka
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster
-from bellwether.core.model.flap_damping import FlapCounter
-from bellwether.core.model.harm_history import HarmHistory
 from bellwether.core.model.loads import Loads
 from bellwether.core.model.strimzi import Pod, Strimzi
-from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Override, Signal
@@ -39,13 +36,9 @@ class Situation:
 
     now: datetime
     cluster: Cluster
-    record: UndoRecord
+    memory: Memory
     signals: tuple[Signal, ...] = ()
     overrides: tuple[Override, ...] = ()
-    verdicts: Mapping[int, Verdict] = field(default_factory=dict)
-    flaps: Mapping[int, FlapCounter] = field(default_factory=dict)
-    elections: tuple[float, ...] = ()
-    harm_history: HarmHistory = field(default_factory=HarmHistory)
     strimzi: Strimzi | None = None
     pods: Mapping[int, Pod] | None = None
     configs: ConfigReader | None = None
@@ -107,8 +100,8 @@ class NoReport(ValueError):
 
 
 def _operator(situation: Situation, policy: Policy, clock: ManualClock) -> SimulatedOperator:
-    cluster = ReplayedCluster(situation.cluster)
-    records = MemoryRecords(MemoryRecordStore(situation.record))
+    cluster, memory = ReplayedCluster(situation.cluster), situation.memory
+    records = MemoryRecords(MemoryRecordStore(memory.record))
     route = MemoryRoute(cluster)
     world = World(
         clusters=MemoryReader(cluster, route),
@@ -123,12 +116,10 @@ def _operator(situation: Situation, policy: Policy, clock: ManualClock) -> Simul
         margins=situation.margins,
         pods=None if situation.pods is None else lambda _: situation.pods,
     )
-    memory = Memory(
-        records.take_over(situation.cluster.cluster_id),
-        {broker: _noticed(verdict) for broker, verdict in situation.verdicts.items()},
-        flaps=situation.flaps,
-        elections=situation.elections,
-        harm_history=situation.harm_history,
+    memory = replace(
+        memory,
+        record=records.take_over(situation.cluster.cluster_id),
+        verdicts={broker: _noticed(verdict) for broker, verdict in memory.verdicts.items()},
     )
     return SimulatedOperator(cluster, world, policy, memory, RebalanceInput(loads=situation.loads))
 

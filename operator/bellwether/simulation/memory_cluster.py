@@ -3,7 +3,7 @@
 Tests and simulations drive it by the verbs of ``MemoryCluster``; ``memory_kafka`` implements the ports on it. It keeps
 the weaknesses of the real one: names instead of ids, no compare-and-set, elections only to the first of the order,
 leaders that the controller moves back. It decides like Kafka 4's ``ReplicationControlManager`` and
-``PartitionChangeBuilder``, including eligible leader replicas (KIP-966); unclean elections only by a manual command.
+``PartitionChangeBuilder``, including eligible leader replicas (KIP-966); it never elects uncleanly.
 """
 
 from __future__ import annotations
@@ -328,16 +328,6 @@ class MemoryCluster:
     def elect_preferred(self, p: Partition) -> bool:
         """A preferred election; whether anything changed."""
         return self._update(p, election=_preferred)
-
-    def elect_unclean(self, p: Partition) -> bool:
-        """Take the first of the order that is active, its log as it is; whether anything changed."""
-        taken = next((b for b in p.replicas if self._active(b)), None)
-        if p.leader is not None or taken is None:
-            return False
-        led = replace(p, leader=taken, leader_epoch=p.leader_epoch + 1, isr=(taken,), elr=(), last_known_elr=())
-        self._partitions[p.name] = led
-        self.mutations += 1
-        return True
 
     # Inside.
 

@@ -10,6 +10,7 @@ import pytest
 from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.settings.policy import Demotion, Election, Mode, Policy, Promotion, PromotionWaves
 from bellwether.core.signals import OverrideState, Reading, SignalType
+from bellwether.gather import Memory
 from bellwether.simulation.forecast import Situation, forecast
 from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.memory_kafka import MemoryConfigs
@@ -70,13 +71,15 @@ def situation(site: MemorySite, operator: Operator) -> Situation:
     return Situation(
         site.clock.now(),
         site.cluster.snapshot(),
-        site.store.record,
+        Memory(
+            site.store.record,
+            carried_verdicts(site.reported),
+            flaps=operator.memory.flaps,
+            elections=operator.memory.elections,
+            harm_history=operator.memory.harm_history,
+        ),
         site.signals.signals(),
         site.signals.overrides(),
-        carried_verdicts(site.reported),
-        operator.memory.flaps,
-        operator.memory.elections,
-        operator.memory.harm_history,
         configs=MemoryConfigs(site.cluster),
     )
 

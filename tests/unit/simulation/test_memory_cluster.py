@@ -158,3 +158,14 @@ def test_no_leader_comes_from_outside_the_replicas_that_were_in_sync_or_eligible
             old = before.get((p.topic_id, p.index))
             if old is not None and p.leader not in (None, old.leader):
                 assert p.leader in (*old.isr, *old.elr, *old.adding)
+
+
+def test_who_led_last_is_remembered_while_nobody_may_lead():
+    kept = MemoryCluster(3)
+    kept.create_topic("orders", assignment=[(1, 2)], min_isr=2)
+    kept.kill(1)
+    assert kept.partition("orders").last_known_elr == ()
+    kept.kill(2)
+    assert (kept.partition("orders").elr, kept.partition("orders").last_known_elr) == ((1, 2), (2,))
+    kept.revive(1)
+    assert (kept.partition("orders").leader, kept.partition("orders").last_known_elr) == (1, ())

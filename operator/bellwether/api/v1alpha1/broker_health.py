@@ -7,7 +7,6 @@ people write ``spec.override``. Read by the controllers, the probers and the CLI
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import AwareDatetime, Field
@@ -333,19 +332,3 @@ class BrokerHealth(Object):
             purpose=override.purpose,
             accept_unavailable_writes=override.accept_unavailable_writes,
         )
-
-
-def reported_verdicts(healths: Iterable[BrokerHealth]) -> dict[int, Verdict]:
-    """Verdicts by broker as last written to status, to continue from; none whose reason is unknown."""
-    found = ((h.spec.broker_id, h.status.verdict) for h in healths)
-    return {b: verdict for b, one in found if one is not None and (verdict := one.to_core(b)) is not None}
-
-
-def reported_hosts(healths: Iterable[BrokerHealth]) -> dict[int, tuple[str, ...]]:
-    """What each broker advertises as last written to status."""
-    return {h.spec.broker_id: h.status.advertised_hosts for h in healths}
-
-
-def reported_flaps(healths: Iterable[BrokerHealth]) -> dict[int, FlapCounter]:
-    """Flap counters by broker as last written to status, to continue from."""
-    return {h.spec.broker_id: h.status.flapping.to_core() for h in healths if h.status.flapping is not None}

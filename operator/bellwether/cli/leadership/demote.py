@@ -219,7 +219,7 @@ def _run(
 def preview_overrides(target: Target, changed: dict[int, Override | None]) -> None:
     """Print the plan that would follow from these overrides. Raises what reading the policy and its cluster raises."""
     from bellwether.cli.planning.plan import show_plan
-    from bellwether.cli.planning.preview import policy_inputs
+    from bellwether.cli.planning.policy_inputs import policy_inputs
 
     with policy_inputs(target) as inputs:
         show_plan(inputs.preview().with_overrides(changed), "table")

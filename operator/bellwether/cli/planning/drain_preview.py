@@ -9,7 +9,7 @@ import click
 from bellwether.cli import exit_status
 from bellwether.cli.kubernetes_target import Target
 from bellwether.cli.planning.plan import show_plan
-from bellwether.cli.planning.preview import PolicyInputs, policy_inputs
+from bellwether.cli.planning.policy_inputs import PolicyInputs, policy_inputs
 from bellwether.core.demotion.drain_check import StopCheck, stop_check
 from bellwether.core.doctor.risks import MIN_ISR
 from bellwether.core.model.snapshot import Snapshot

@@ -25,7 +25,8 @@ from bellwether.execute import Execution, execute
 from bellwether.ports.errors import BellwetherError, Terminal
 
 if TYPE_CHECKING:
-    from bellwether.cli.planning.preview import PolicyInputs, Preview
+    from bellwether.cli.planning.policy_inputs import PolicyInputs
+    from bellwether.cli.planning.preview import Preview
 
 HEAD = ("PARTITION", "LEADER", "PREFERRED")
 
@@ -44,7 +45,7 @@ def elect(target: Target, topics: tuple[str, ...], dry_run: bool, output: str) -
     the user may; otherwise it says so. Exit status 3 while the operator has other
     moves to make, another tool is at work, or an election was refused.
     """
-    from bellwether.cli.planning.preview import policy_inputs
+    from bellwether.cli.planning.policy_inputs import policy_inputs
 
     try:
         with policy_inputs(target) as inputs:

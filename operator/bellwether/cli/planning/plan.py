@@ -25,7 +25,7 @@ def plan(target: Target, output: str) -> None:
     be demoted or promoted, which leaders would move, and what is blocked and why. For load plans see `bellwether
     rebalance show`.
     """
-    from bellwether.cli.planning.preview import policy_inputs
+    from bellwether.cli.planning.policy_inputs import policy_inputs
 
     try:
         with policy_inputs(target) as inputs:

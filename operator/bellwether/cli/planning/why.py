@@ -38,7 +38,7 @@ def why(partition: str, target: Target, output: str) -> None:
     Shows for each replica whether it may lead and why not, whether the order is the partition's own or was changed, and
     what the operator would do now. Plans as `bellwether plan` does, and moves nothing.
     """
-    from bellwether.cli.planning.preview import policy_inputs
+    from bellwether.cli.planning.policy_inputs import policy_inputs
 
     topic, slash, number = partition.rpartition("/")
     if not (slash and topic and number.isdecimal()):

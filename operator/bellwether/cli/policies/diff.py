@@ -24,14 +24,17 @@ from bellwether.cli.text_table import rows_of
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.loads import Loads
 from bellwether.core.signals import Override
-from bellwether.ports.errors import BellwetherError
+from bellwether.ports.errors import BellwetherError, Terminal
 
 if TYPE_CHECKING:
     from bellwether.api.v1alpha1.broker_health import BrokerHealth
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+    from bellwether.cli.planning.policy_inputs import PolicyInputs
     from bellwether.simulation.forecast import Forecast, Situation
 
 SHOWN_CHANGES = 20
+LISTEN_SECONDS = 10.0
+"""For so long at most it waits for every prober to renew its Lease: until then the age of its signals is unknown."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,7 @@ def _of(
     store: str | None,
 ) -> PolicyDiff:
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-    from bellwether.cli.policies.live_situation import live_situation
+    from bellwether.cli.planning.policy_inputs import open_policy
     from bellwether.simulation.forecast import forecast
 
     written = "namespace" in policy.metadata.model_fields_set
@@ -146,7 +149,8 @@ def _of(
     live = LeadershipPolicy.read(body) if body is not None else None
     # Status and its memory belong to the live policy, the connection and the rest to the changed one.
     wanted = policy.model_copy(update={"status": live.status}) if live is not None else policy
-    with live_situation(api, wanted, namespace, store, SystemClock()) as situation:
+    with open_policy(api, wanted, namespace, SystemClock(), LISTEN_SECONDS) as opened:
+        situation = _situation(opened, namespace, store)
         overridden = _with_overrides(situation, healths, name)
         return PolicyDiff(
             namespace,
@@ -156,6 +160,49 @@ def _of(
             forecast(situation, live.policy(), seconds) if live is not None else None,
             forecast(overridden, policy.policy(), seconds),
         )
+
+
+def _situation(opened: PolicyInputs, namespace: str, store: str | None) -> Situation:
+    """What the policy's operator knows now. Raises what reading raises, and Terminal for another Kafka cluster."""
+    from bellwether.simulation.forecast import Situation
+
+    world, name, pinned = opened.world, opened.policy.metadata.name, opened.policy.status.cluster_id
+    cluster = world.clusters.read()
+    memory = opened.memory(cluster.cluster_id)
+    for known in (pinned, memory.record.cluster_id):
+        if known and known != cluster.cluster_id:
+            raise Terminal(
+                f"the addresses lead to Kafka cluster {cluster.cluster_id}, and policy {namespace}/{name} is pinned"
+                f" to {known}, as is its undo record: correct spec.kafka, or make another policy"
+            )
+    return Situation(
+        world.clock.now(),
+        cluster,
+        memory,
+        world.signals.signals(),
+        world.signals.overrides(),
+        world.strimzi,
+        world.pods(memory.hosts.seen(cluster).hosts) if world.pods is not None else None,
+        world.configs,
+        world.log_dirs,
+        world.margins,
+        _measured_loads(store, opened.policy, namespace, cluster.cluster_id) if store is not None else None,
+    )
+
+
+def _measured_loads(store: str, policy: LeadershipPolicy, namespace: str, cluster_id: str) -> Loads | None:
+    """The newest measured loads in the policy's store; None if there are none."""
+    from bellwether.adapters.job_commands import file_name
+    from bellwether.adapters.store.filesystems import Store
+    from bellwether.adapters.store.plans.plan_store import FilePlanStore
+
+    rebalance = policy.policy().rebalance
+    if rebalance is None:
+        raise Terminal("--store needs a policy with spec.rebalance, which measures loads")
+    plans = FilePlanStore(Store.open(store), cluster_id, f"{namespace}/{policy.metadata.name}")
+    for name in plans.finished(file_name(namespace, policy.metadata.name, "")):
+        return plans.measured(name, rebalance.objective, rebalance.capacities)
+    return None
 
 
 def _with_overrides(situation: Situation, healths: Sequence[BrokerHealth], policy: str) -> Situation:

@@ -28,14 +28,12 @@ from bellwether.adapters.kubernetes.objects.broker_health_objects import BrokerH
 from bellwether.adapters.kubernetes.objects.event_recorder import EventWriter
 from bellwether.adapters.kubernetes.objects.status_writer import StatusWriter
 from bellwether.api.v1alpha1.base_model import API_VERSION, InvalidObject
-from bellwether.api.v1alpha1.broker_health import BrokerHealth, reported_flaps, reported_hosts, reported_verdicts
+from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.policy_status import LeadershipPolicyStatus, Mode
 from bellwether.api.v1alpha1.status.status_conditions import Condition
 from bellwether.controllers.reporting import status as rendered_status
 from bellwether.controllers.reporting.events import news, of_run
-from bellwether.core.detection.verdicts import Verdict
-from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.lifecycle import RebalanceRun
 from bellwether.core.reporting.broker_report import BrokerReport
@@ -88,10 +86,8 @@ class StatusReporter:
         namespace, name = policy.metadata.namespace, policy.metadata.name
         return self._api.list(BROKER_HEALTHS, namespace, {object_names.POLICY_LABEL: object_names.legal(name)})
 
-    def last_said(
-        self, policy: LeadershipPolicy, healths: Iterable[Object]
-    ) -> tuple[Mapping[int, Verdict], Mapping[int, FlapCounter], Mapping[int, tuple[str, ...]]]:
-        """Verdicts, flap counters and advertised hosts from status, to continue with after a take-over."""
+    def last_said(self, policy: LeadershipPolicy, healths: Iterable[Object]) -> list[BrokerHealth]:
+        """Continue with the conditions in status after a take-over; returns the BrokerHealths that can be read."""
         namespace, name = policy.metadata.namespace, policy.metadata.name
         self._statuses.forget(namespace, name)  # another process has written since
         said = self._of(namespace, name)
@@ -108,7 +104,7 @@ class StatusReporter:
                 continue
             said.brokers[health.spec.broker_id] = {c.type: c for c in health.status.conditions}
             read.append(health)
-        return reported_verdicts(read), reported_flaps(read), reported_hosts(read)
+        return read
 
     def run_of(self, policy: LeadershipPolicy) -> RebalanceRun:
         """State of the policy's rebalance as last written to status. Raises Transient or Terminal."""

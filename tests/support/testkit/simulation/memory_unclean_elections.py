@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports.kafka import Outcome
 from bellwether.simulation.memory_cluster import MemoryCluster
@@ -25,6 +27,11 @@ class MemoryUnclean:
             return Outcome("UNKNOWN_TOPIC_OR_PARTITION", f"There is no partition {name}.")
         if p.leader is not None:
             return Outcome("ELECTION_NOT_NEEDED", "It has a leader.")
-        if not self.cluster.elect_unclean(p):
+        active = (self.cluster.brokers[b] for b in p.replicas if b in self.cluster.brokers)
+        taken = next((broker.id for broker in active if broker.active), None)
+        if taken is None:
             return Outcome("ELIGIBLE_LEADERS_NOT_AVAILABLE", f"No replica of {name} lives.")
+        led = replace(p, leader=taken, leader_epoch=p.leader_epoch + 1, isr=(taken,), elr=(), last_known_elr=())
+        self.cluster._partitions[name] = led
+        self.cluster.mutations += 1
         return Outcome()

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.cli.planning import open_policy, preview
+from bellwether.cli.planning import policy_inputs
 from bellwether.ports.clock import Clock
 from bellwether.ports.kubernetes import SignalSource
 from bellwether.ports.world import World
@@ -19,10 +19,10 @@ def lead_to_cluster_of(monkeypatch: pytest.MonkeyPatch, operator: MemoryOperator
 
     def world_of(_policy: LeadershipPolicy, _secrets: object, signals: SignalSource, clock: Clock) -> World:
         process = operator.site.process()
-        records, lease = open_policy.UnsavedRecord(), open_policy.NoLease()
+        records, lease = policy_inputs.UnsavedRecord(), policy_inputs.NoLease()
         world = World(process.clusters, process.leaders, records, lease, signals, clock, configs=process.configs)
         return replace(world, margins=process.margins)
 
     operator.api.serve_commands(monkeypatch)
-    monkeypatch.setattr(open_policy, "world_of", world_of)
-    monkeypatch.setattr(preview, "SystemClock", lambda: operator.site.clock)
+    monkeypatch.setattr(policy_inputs, "world_of", world_of)
+    monkeypatch.setattr(policy_inputs, "SystemClock", lambda: operator.site.clock)

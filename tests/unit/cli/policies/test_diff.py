@@ -13,11 +13,12 @@ import yaml
 from click.testing import CliRunner, Result
 
 from bellwether.adapters.kubernetes.api_client import POLICIES
+from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.main import main
+from bellwether.cli.planning.policy_inputs import PolicyInputs
 from bellwether.core.model.loads import Loads
-from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.signals import Reading
-from bellwether.simulation.forecast import Situation
 from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.memory_world import MemorySite
 from testkit.kubernetes import api_objects
@@ -36,17 +37,17 @@ class Live:
         self.loads: Loads | None = None
 
     @contextmanager
-    def situation(self, *_: Any) -> Iterator[Situation]:
-        cluster = self.site.cluster.snapshot()
-        signals = self.site.signals.signals()
-        yield Situation(self.site.clock.now(), cluster, UndoRecord(cluster.cluster_id), signals, loads=self.loads)
+    def opened(self, api: MemoryApi, policy: LeadershipPolicy, *_: Any) -> Iterator[PolicyInputs]:
+        audit_log = ConfigMapAuditLog(api, "default", "main", self.site.clock)
+        yield PolicyInputs(policy, (), None, self.site.process(), audit_log)
 
 
 @pytest.fixture
 def live(monkeypatch: pytest.MonkeyPatch) -> Live:
     live = Live()
     monkeypatch.setattr("bellwether.cli.policies.diff.connect", lambda _: (live.api, "default"))
-    monkeypatch.setattr("bellwether.cli.policies.live_situation.live_situation", live.situation)
+    monkeypatch.setattr("bellwether.cli.planning.policy_inputs.open_policy", live.opened)
+    monkeypatch.setattr("bellwether.cli.policies.diff._measured_loads", lambda *_: live.loads)
     return live
 
 
@@ -80,8 +81,9 @@ def test_a_change_that_moves_nothing_else_ends_with_status_0(live: Live):
 def test_json_has_each_move_and_the_leaders_before_and_after(live: Live):
     live.loads = Loads({p.key: 1000 for p in live.site.cluster.partitions()}, following={1: 5})
     live.api.put(POLICIES, api_objects.policy())
-    (found,) = json.loads(diff(api_objects.policy(mode="Enforce"), options=("-o", "json")).stdout)
-    assert yaml.safe_load(diff(api_objects.policy(mode="Enforce"), options=("-o", "yaml")).stdout) == [found]
+    (found,) = json.loads(diff(api_objects.policy(mode="Enforce"), options=("-o", "json", "--store", "s")).stdout)
+    again = diff(api_objects.policy(mode="Enforce"), options=("-o", "yaml", "--store", "s"))
+    assert yaml.safe_load(again.stdout) == [found]
     assert found["current"]["leadersMoved"] == 0
     assert (found["changed"]["demoted"], found["changed"]["leadersMoved"]) == ([1], 2)
     assert {c["partition"] for c in found["changed"]["changes"] if c["leaderBefore"] != c["leader"]} == {

@@ -18,6 +18,7 @@ from bellwether.adapters.kubernetes.api_client import (
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.reporting import status
 from bellwether.controllers.reporting.status_reporter import StatusReporter
+from bellwether.controllers.restored_memory import restored_memory
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.planning.plan import Plan
@@ -126,16 +127,16 @@ def test_the_last_verdicts_are_read_back(desk: Desk):
     judged = {**verdicts(cluster(partition())), 1: verdict(1)}
     desk.publish(said(policy=ENFORCE, judged=judged))
     again = StatusReporter(desk.api, desk.clock, "pod-2", OperatorMetrics())
-    found, *_ = again.last_said(desk.policy, again.healths(desk.policy))
-    assert found == judged
+    read = again.last_said(desk.policy, again.healths(desk.policy))
+    assert restored_memory(record(), desk.policy.status, read).verdicts == judged
 
 
 def test_a_health_that_cannot_be_read_is_passed_over(desk: Desk):
     desk.publish()
     desk.api.objects["brokerhealths", "default", "main-2"]["spec"]["brokerId"] = "two"
     again = StatusReporter(desk.api, desk.clock, "pod-2", OperatorMetrics())
-    found, *_ = again.last_said(desk.policy, again.healths(desk.policy))
-    assert set(found) == {1, 3}
+    read = again.last_said(desk.policy, again.healths(desk.policy))
+    assert [health.spec.broker_id for health in read] == [1, 3]
 
 
 def test_the_objects_of_decommissioned_brokers_go(desk: Desk):

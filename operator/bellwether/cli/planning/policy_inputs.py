@@ -1,7 +1,8 @@
 """Read a policy's objects from the Kubernetes API and connect to its Kafka cluster, with the rights of the user.
 
-In: the Kubernetes API and a policy. Out: undo record, BrokerHealths, and the ports to the cluster. Nothing is written;
-Secrets are those that the policy names. Previews and forecasts start here.
+In: the Kubernetes API and a policy. Out: ``PolicyInputs``: undo record, BrokerHealths, the ports to the cluster, and
+the memory of the policy's operator. Nothing is written; Secrets are those that the policy names. Previews and forecasts
+start here.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.config_reader import KafkaConfigs
 from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
 from bellwether.adapters.kafka.fault_tolerance_reader import KafkaFaultTolerance
@@ -21,27 +23,45 @@ from bellwether.adapters.kubernetes.api_client import LEASES, KubernetesClient
 from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch, Wanted
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import surroundings
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
+from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
-from bellwether.api.v1alpha1.broker_health import BrokerHealth, reported_hosts
+from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.kubernetes_target import Target, connect_policy
 from bellwether.cli.leadership import broker_lookup
+from bellwether.cli.planning.preview import Preview, preview
+from bellwether.controllers.restored_memory import restored_memory
 from bellwether.core.model.undo_record import UndoRecord
+from bellwether.core.settings.policy import Policy
+from bellwether.gather import Memory
 from bellwether.ports.clock import Clock
 from bellwether.ports.kubernetes import SignalSource
 from bellwether.ports.world import World
 
 
 @dataclass(frozen=True)
-class OpenedPolicy:
-    """A policy's objects as the API has them, and the ports to its Kafka cluster. ``pods_problem``: why restarts of
-    pods are not known; empty if they are, or need not be.
+class PolicyInputs:
+    """A policy with its objects as the API has them, and the ports to its Kafka cluster.
+
+    ``audit_log`` is for a command that moves leaders itself; ``notes`` name what a plan does not know.
     """
 
+    policy: LeadershipPolicy
     healths: tuple[BrokerHealth, ...]
     record: UndoRecord | None
     world: World
-    pods_problem: str = ""
+    audit_log: ConfigMapAuditLog
+    notes: tuple[str, ...] = ()
+
+    def memory(self, cluster_id: str) -> Memory:
+        """The memory of the policy's operator, as far as it is stored."""
+        return restored_memory(self.record or UndoRecord(cluster_id), self.policy.status, self.healths)
+
+    def preview(self) -> Preview:
+        """Read the cluster and plan. Raises what reading raises, and WrongCluster."""
+        memory = self.memory(self.world.clusters.read().cluster_id)
+        return preview(self.world, self.policy, memory, self.notes)
 
 
 class UnsavedRecord:
@@ -64,21 +84,41 @@ class NoLease:
 
 
 @contextmanager
+def policy_inputs(target: Target) -> Iterator[PolicyInputs]:
+    """Read the policy that options name, and open it as ``open_policy`` does."""
+    api, namespace, name = connect_policy(target)
+    body = broker_lookup.find_policy(api, namespace, name)
+    problem = broker_lookup.trouble(body)
+    with open_policy(api, LeadershipPolicy.read(body), namespace, SystemClock()) as opened:
+        outdated = () if problem is None else (f"verdicts may be outdated: {problem}",)
+        yield replace(opened, notes=(*outdated, *opened.notes))
+
+
+@contextmanager
 def open_policy(
     api: KubernetesClient, policy: LeadershipPolicy, namespace: str, clock: Clock, listen_seconds: float = 0.0
-) -> Iterator[OpenedPolicy]:
+) -> Iterator[PolicyInputs]:
     """Open a policy. It waits up to ``listen_seconds`` until every prober has renewed its Lease: until then the age of
-    its signals is unknown. Raises what the clients raise; files of Secrets exist as long as the context.
+    its signals is unknown. Raises Terminal, Transient or Unauthenticated; Secrets' files exist as long as the context.
     """
     name = policy.metadata.name
     with SecretReader(api, namespace) as secrets:
         signals, healths = _listened(api, namespace, name, clock, listen_seconds)
+        record = ConfigMapRecords(api, namespace, name).read()
         pods = PodWatch(api, clock)
         pods.want(Wanted.of(policy))
         pods.look()
-        pods.by_broker(reported_hosts(healths))
+        pods.by_broker({health.spec.broker_id: health.status.advertised_hosts for health in healths})
         world = replace(world_of(policy, secrets, signals, clock), pods=pods.source)
-        yield OpenedPolicy(healths, ConfigMapRecords(api, namespace, name).read(), world, pods.problem)
+        audit_log = ConfigMapAuditLog(api, namespace, name, clock)
+        yield PolicyInputs(policy, healths, record, world, audit_log, tuple(_notes(policy.policy(), pods.problem)))
+
+
+def _notes(policy: Policy, pods_problem: str) -> Iterator[str]:
+    if pods_problem:
+        yield f"restarts of pods are not known: {pods_problem}"
+    if policy.demotion.capacity.max_load is not None:
+        yield "limits of brokers by load are not applied: only the operator reads the loads"
 
 
 def world_of(policy: LeadershipPolicy, secrets: SecretReader, signals: SignalSource, clock: Clock) -> World:
