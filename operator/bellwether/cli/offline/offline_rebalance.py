@@ -32,6 +32,7 @@ from bellwether.core.model.undo_record import PlanApplication, UndoRecord
 from bellwether.core.rebalance.problem import Problem
 from bellwether.core.rebalance.problem_builder import build_problem
 from bellwether.core.reporting.report import Report
+from bellwether.core.reporting.requeue import Requeue
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.settings.rebalance import Rebalance
 from bellwether.core.waves.approved_plan import ApprovedPlan, RebalanceInput
@@ -48,7 +49,7 @@ POLICY_NAME = "offline/rebalance"
 """Policy name in problems and plans of an offline rebalance."""
 
 LOOK_SECONDS = 0.5
-RECONCILE_SECONDS = 1.0
+REQUEUE = Requeue(busy_seconds=1.0, idle_seconds=5.0, retry_seconds=1.0)
 MOST_STOPS = 5
 
 Say = Callable[[str], None]
@@ -147,9 +148,7 @@ def _reconcile_until_ended(world: World, policy: Policy, memory: Memory, accepte
         over = application is not None and application.ended is not None
         if (over and report.settled) or stops >= MOST_STOPS:
             return Applied(application, report)
-        if not report.result.changed:
-            pause = progress.again_seconds if progress is not None and progress.again_seconds else RECONCILE_SECONDS
-            world.clock.sleep(min(pause, 5 * RECONCILE_SECONDS))
+        world.clock.sleep(REQUEUE.after(report, policy, memory.record))
 
 
 def _progress_text(application: PlanApplication | None, waits: str) -> str:
