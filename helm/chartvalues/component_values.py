@@ -66,13 +66,6 @@ class Operator(Workload):
     lease_renew_seconds: float = Field(
         default=2, ge=0.5, le=60, description="Seconds between renewals; at most a third of the duration."
     )
-    max_policies_per_namespace: int = Field(
-        default=100,
-        ge=0,
-        le=10_000,
-        description="Maximum number of LeadershipPolicies of a namespace that are reconciled, the oldest ones first. 0:"
-        " no limit.",
-    )
     metrics_port: Port = Field(default=9464, description="Port of /metrics.")
     health_port: Port = Field(default=8080, description="Port of /healthz and /readyz.")
     environment_secret_name: OptionalName = Field(

@@ -77,7 +77,6 @@ Deployments that share the policies, as a JSON list of name, component and shard
 {{- if empty .namespaces }}
 {{- $args = append $args "--all-namespaces" }}
 {{- end }}
-{{- $args = append $args (printf "--max-policies-per-namespace=%d" (int .root.Values.operator.maxPoliciesPerNamespace)) }}
 {{- if ne .shard "1/1" }}
 {{- $args = append $args (printf "--shard=%s" .shard) }}
 {{- end }}

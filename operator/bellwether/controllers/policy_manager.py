@@ -20,13 +20,16 @@ from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
 from bellwether.adapters.kubernetes.tls_verification import as_kubectl
 from bellwether.api.v1alpha1.base_model import GROUP, VERSION
 from bellwether.controllers.policy_controller import PolicyController
-from bellwether.controllers.policy_quota import PolicyQuota
 from bellwether.jitter import jittered
 from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
 
 BEAT_SECONDS = 1.0
 
 log = structlog.get_logger(__name__)
+
+
+Policy = tuple[str, str]
+"""Namespace and name of a policy, the name as the labels of Leases have it."""
 
 
 class ApiLogin(kopf.ConnectionInfo):
@@ -38,70 +41,37 @@ class ApiLogin(kopf.ConnectionInfo):
 
 
 class PolicyManager:
-    """The loops of all policies that this process watches and that have a place in their namespace's quota.
+    """The loops of all policies that this process watches."""
 
-    ``later`` is called with each policy that is to be settled (``settle``) on another thread: it got or lost its place.
-    """
-
-    def __init__(
-        self,
-        make: Callable[[dict[str, Any]], PolicyController],
-        forget: Callable[[str, str], None],
-        quota: PolicyQuota | None = None,
-        later: Callable[[tuple[str, str]], None] = lambda _: None,
-    ) -> None:
+    def __init__(self, make: Callable[[dict[str, Any]], PolicyController], forget: Callable[[str, str], None]) -> None:
         self._make = make
         self._forget = forget
-        self._later = later
         self._lock = threading.RLock()
-        self._quota = quota or PolicyQuota(0)
-        self._loops: dict[tuple[str, str], PolicyController] = {}
-        # Loops of policies that lost their place; the generation of each policy that waits for one.
-        self._ending: dict[tuple[str, str], PolicyController] = {}
-        self._waiting: dict[tuple[str, str], object] = {}
-        self._deleted: list[tuple[tuple[str, str], PolicyController]] = []
-        # BrokerHealths and Leases may arrive before their policy does. Leases by namespace and the label of the policy,
-        # then by name; kopf does not watch them, so that they outlast a run of it.
-        self._healths: dict[tuple[str, str], dict[str, Any]] = {}
-        self._leases: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
-        self._labels: dict[tuple[str, str], tuple[str, str]] = {}
+        self._loops: dict[Policy, PolicyController] = {}
+        self._deleted: list[tuple[Policy, PolicyController]] = []
+        # BrokerHealths and Leases may arrive before their policy does, by their policy and then by name. Leases outlast
+        # a run of kopf, which does not watch them.
+        self._healths: dict[Policy, dict[str, dict[str, Any]]] = {}
+        self._leases: dict[Policy, dict[str, dict[str, Any]]] = {}
 
     def policy(self, event: str | None, body: dict[str, Any]) -> None:
         """A LeadershipPolicy was seen, changed or deleted."""
-        key = (body["metadata"]["namespace"], body["metadata"]["name"])
-        label = (key[0], object_names.legal(key[1]))
+        key = _key(body, body["metadata"]["name"])
         with self._lock:
-            self._labels[label] = key
-            changed = self._quota.gone(key) if event == "DELETED" else self._quota.seen(body)
-            for other in changed - {key}:
-                self._place_changed(other)
             self._forget_deleted()
             loop = self._loops.get(key)
             if event == "DELETED":
                 self._loops.pop(key, None)
-                self._waiting.pop(key, None)
-                self._ending.pop(key, None)
-                self._labels.pop(label)
                 if loop is not None:
                     loop.request_stop()
                     self._deleted.append((key, loop))
-                self._forget(*key)
+                self._forget(body["metadata"]["namespace"], body["metadata"]["name"])
                 return
-            if not self._quota.has_place(key):
-                generation = body["metadata"].get("generation")
-                if key not in self._waiting or self._waiting[key] != generation:
-                    self._place_changed(key)
-                    self._waiting[key] = generation
-                return
-            if self._still_ending(key):
-                self._later(key)
-                return
-            self._waiting.pop(key, None)
             if loop is None or not loop.is_alive():
                 loop = self._loops[key] = self._make(body)
-                for found in [h for h in self._healths.values() if _policy_of(h) == key]:
+                for found in self._healths.get(key, {}).values():
                     loop.signals.on_broker_health(found)
-                for found in self._leases.get(label, {}).values():
+                for found in self._leases.get(key, {}).values():
                     loop.signals.on_lease(found)
                 loop.start()
                 return
@@ -109,91 +79,48 @@ class PolicyManager:
 
     def health(self, event: str | None, body: dict[str, Any]) -> None:
         """A BrokerHealth was seen, changed or deleted."""
-        key = (body["metadata"]["namespace"], body["metadata"]["name"])
-        gone = event == "DELETED"
-        with self._lock:
-            if gone:
-                self._healths.pop(key, None)
-            else:
-                self._healths[key] = body
-            loop = self._loops.get(_policy_of(body))
+        policy = (body.get("spec") or {}).get("policyRef") or {}
+        loop = self._note(self._healths, _key(body, str(policy.get("name", ""))), event, body)
         if loop is not None:
-            news = loop.signals.on_broker_health_gone(body) if gone else loop.signals.on_broker_health(body)
-            if news:
+            gone = event == "DELETED"
+            if loop.signals.on_broker_health_gone(body) if gone else loop.signals.on_broker_health(body):
                 loop.wake()
             if not gone:
                 loop.compare(BROKER_HEALTHS, body)
 
     def lease(self, event: str | None, body: dict[str, Any]) -> None:
         """A prober's Lease was seen, renewed or deleted."""
-        metadata, gone = body["metadata"], event == "DELETED"
-        label = (metadata["namespace"], (metadata.get("labels") or {}).get(object_names.POLICY_LABEL, ""))
-        with self._lock:
-            known = self._leases.setdefault(label, {})
-            if gone:
-                known.pop(metadata["name"], None)
-            else:
-                known[metadata["name"]] = body
-            if not known:
-                del self._leases[label]
-            key = self._labels.get(label)
-            loop = self._loops.get(key) if key is not None else None
-        if loop is not None and (loop.signals.on_lease_gone(body) if gone else loop.signals.on_lease(body)):
+        label = (body["metadata"].get("labels") or {}).get(object_names.POLICY_LABEL, "")
+        loop = self._note(self._leases, _key(body, label), event, body)
+        if loop is not None and (
+            loop.signals.on_lease_gone(body) if event == "DELETED" else loop.signals.on_lease(body)
+        ):
             loop.wake()
+
+    def _note(
+        self, objects: dict[Policy, dict[str, dict[str, Any]]], key: Policy, event: str | None, body: dict[str, Any]
+    ) -> PolicyController | None:
+        """Keep an object of a policy, or forget it; returns the policy's loop."""
+        with self._lock:
+            known = objects.setdefault(key, {})
+            if event == "DELETED":
+                known.pop(body["metadata"]["name"], None)
+            else:
+                known[body["metadata"]["name"]] = body
+            if not known:
+                del objects[key]
+            return self._loops.get(key)
 
     def _forget_deleted(self) -> None:
         """Forget deleted policies again once their loops have ended: a last reconcile may have reported since."""
         for one in [(key, loop) for key, loop in self._deleted if not loop.is_alive()]:
             self._deleted.remove(one)
             if one[0] not in self._loops:
-                self._forget(*one[0])
-
-    def _place_changed(self, key: tuple[str, str]) -> None:
-        """A policy got or lost its place: end its loop in the second case, and have it settled."""
-        loop = None if self._quota.has_place(key) else self._loops.pop(key, None)
-        if loop is not None:
-            loop.request_stop()
-            self._ending[key] = loop
-            self._waiting[key] = loop.body["metadata"].get("generation")
-        self._later(key)
-
-    def _still_ending(self, key: tuple[str, str]) -> bool:
-        """Whether the loop of a policy that lost its place is at work still."""
-        loop = self._ending.get(key)
-        if loop is not None and not loop.is_alive():
-            del self._ending[key]
-            loop = None
-        return loop is not None
-
-    def settle(
-        self,
-        key: tuple[str, str],
-        read: Callable[[tuple[str, str]], dict[str, Any] | None],
-        refuse: Callable[[dict[str, Any], str], None],
-    ) -> bool:
-        """Start a policy that got a place, and report one that has none. False while its former loop is ending.
-
-        ``read`` gets its object, None if it is gone; ``refuse`` reports it. Raises what they raise.
-        """
-        with self._lock:
-            if self._still_ending(key):
-                return False
-        body = read(key)
-        if body is None:
-            return True
-        with self._lock:  # it may have been deleted meanwhile
-            if self._quota.has_place(key):
-                self.policy(None, body)
-                return True
-            waits = key in self._waiting
-        if waits:
-            self._forget(*key)
-            refuse(body, self._quota.refusal(key[0]))
-        return True
+                self._forget(one[1].namespace, one[1].policy_name)
 
     def known(self) -> frozenset[tuple[str, str]]:
         """The policies that the watches have delivered, by namespace and name."""
-        return self._quota.known()
+        return frozenset((loop.namespace, loop.policy_name) for loop in list(self._loops.values()))
 
     def problems(self, bound_seconds: float = STUCK_SECONDS) -> list[str]:
         """Problems of any loop that only a restart resolves. Takes no lock: a stuck thread may hold it."""
@@ -202,14 +129,14 @@ class PolicyManager:
     def request_stop(self, timeout_seconds: float) -> None:
         """End all loops, giving their Leases up, and forget what was seen."""
         with self._lock:
-            loops = dict(self._loops)
-            for known in (self._loops, self._healths, self._labels, self._ending, self._waiting, self._quota):
-                known.clear()
-        for loop in loops.values():
+            loops = list(self._loops.values())
+            self._loops.clear()
+            self._healths.clear()
+        for loop in loops:
             loop.request_stop()
-        for key, loop in loops.items():
+        for loop in loops:
             loop.join(timeout_seconds)
-            self._forget(*key)
+            self._forget(loop.namespace, loop.policy_name)
 
 
 def register(registry: kopf.OperatorRegistry, loops: PolicyManager, *, pulse: Heartbeat | None = None) -> None:
@@ -234,7 +161,7 @@ def register(registry: kopf.OperatorRegistry, loops: PolicyManager, *, pulse: He
         settings.watching.client_timeout = 330
         settings.networking.request_timeout = 30
         settings.networking.error_backoffs = EndlessBackoff()
-        settings.scanning.disabled = True  # ``definitions`` looks after the kinds: kopf asks for no right to watch them
+        settings.scanning.disabled = True  # ``readiness`` looks after the kinds: kopf asks for no right to watch them
 
     @kopf.on.event(GROUP, VERSION, "leadershippolicies", registry=registry)
     def policy_seen(event: Mapping[str, Any], body: kopf.Body, **_: Any) -> None:
@@ -269,6 +196,5 @@ async def _beat(pulse: Heartbeat) -> None:
         await asyncio.sleep(BEAT_SECONDS)
 
 
-def _policy_of(health: dict[str, Any]) -> tuple[str, str]:
-    spec = health.get("spec") or {}
-    return health["metadata"]["namespace"], str((spec.get("policyRef") or {}).get("name", ""))
+def _key(body: dict[str, Any], policy: str) -> Policy:
+    return body["metadata"]["namespace"], object_names.legal(policy)

@@ -3,6 +3,10 @@
 In: a client, the watched namespaces, and which policies the watches know. Out: the problems, for ``/readyz``. A thread
 reads the API every few seconds, so that a readiness request does not wait for it. A standby process is
 as ready as the leading one.
+
+kopf asks once, at its start, which kinds are served, and ends when one is served no more: the process waits for both
+before it starts kopf. The API server calls a definition Established a moment before discovery lists its kind, so
+discovery is asked, by the addresses that kopf asks.
 """
 
 from __future__ import annotations
@@ -13,9 +17,9 @@ from collections.abc import Callable, Collection, Sequence
 import structlog
 
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, KubernetesClient, NotFound
-from bellwether.controllers.crd_watch import REMEDY, missing_definitions
+from bellwether.api.v1alpha1.base_model import GROUP, VERSION
 from bellwether.ports.clock import Clock
-from bellwether.ports.errors import BellwetherError, Transient
+from bellwether.ports.errors import BellwetherError, Terminal, Transient
 from bellwether.telemetry.heartbeat import Heartbeat
 
 ASK_SECONDS = 3.0
@@ -25,16 +29,48 @@ LIST_SECONDS = 15.0
 TRAILS_SECONDS = 30.0
 """How long the watches may lag behind the API, once they have listed."""
 
+WAIT_SECONDS = 2.0
+SETTLE_SECONDS = 3.0
+"""After definitions that came late: another API server may list them a moment later."""
+
+REMEDY = "install those of the chart (crds.install), or kubectl apply -f crds/"
+
 log = structlog.get_logger(__name__)
 
 Named = tuple[str, str]
 
 
-class Readiness(threading.Thread):
-    """See the module. ``known`` gives the policies that the watches know, by namespace and name.
+def missing_definitions(api: KubernetesClient) -> list[str]:
+    """The names of our definitions whose kinds discovery does not list. Raises Transient or Terminal."""
+    served = api.served(GROUP, VERSION)
+    return [f"{one.plural}.{GROUP}" for one in (POLICIES, BROKER_HEALTHS) if one.plural not in served]
 
-    ``begin_anew`` is called when they cannot go on: the definitions were gone, or they know no policy where there are.
-    """
+
+def await_definitions(api: KubernetesClient, sleep: Callable[[float], None]) -> None:
+    """Return once discovery lists both kinds, or where this account may not ask. What is missing is logged once."""
+    reported: list[str] = []
+    while True:
+        try:
+            missing = missing_definitions(api)
+        except Transient:  # readiness reports it
+            sleep(WAIT_SECONDS)
+            continue
+        except Terminal as error:
+            log.warning("definitions_not_checked", error=str(error))
+            return
+        if not missing:
+            break
+        if missing != reported:
+            log.error("definitions_missing", missing=missing, remedy=REMEDY)
+            reported = missing
+        sleep(WAIT_SECONDS)
+    if reported:
+        log.info("definitions_served")
+        sleep(SETTLE_SECONDS)
+
+
+class Readiness(threading.Thread):
+    """See the module. ``known`` gives the policies that the watches know, by namespace and name."""
 
     def __init__(
         self,
@@ -42,25 +78,24 @@ class Readiness(threading.Thread):
         namespaces: Sequence[str],
         known: Callable[[], Collection[Named]],
         clock: Clock,
-        begin_anew: Callable[[], None],
     ) -> None:
         super().__init__(name="readiness", daemon=True)
         self._api = api
         self._namespaces: Sequence[str | None] = tuple(namespaces) or (None,)
         self._known = known
         self._clock = clock
-        self._begin_anew = begin_anew
         self._stop_requested = threading.Event()
         self._problem: str | None = "the first list of policies has not been received yet"
         self._listed = False
         self._list_at = 0.0
         self._missing: dict[Named, float] = {}
+        self._lost: str | None = None
         self._heartbeat = Heartbeat("the readiness thread", clock.monotonic)
 
     def stuck(self) -> list[str]:
-        """Reports that the checking thread is dead or stuck."""
+        """Reports what only a restart cures: the checking thread is dead or stuck, the watches cannot go on."""
         found = self._heartbeat.unhealthy_reason() if self.ident is not None else None
-        return [] if found is None else [found]
+        return [one for one in (found, self._lost) if one is not None]
 
     def problems(self) -> list[str]:
         """What keeps the operator from its work."""
@@ -91,9 +126,9 @@ class Readiness(threading.Thread):
         try:
             missing = missing_definitions(self._api)
             if missing:
-                self._listed = False
-                self._begin_anew()  # the watch of a kind that is no longer served does not recover
-                return f"custom resource definitions are missing: {', '.join(missing)}: {REMEDY}"
+                text = f"custom resource definitions are missing: {', '.join(missing)}: {REMEDY}"
+                self._lost = f"the watches have ended: {text}" if self._listed else None
+                return text
             now = self._clock.monotonic()
             if self._problem is None and not self._missing and now < self._list_at:
                 return None
@@ -122,8 +157,7 @@ class Readiness(threading.Thread):
         if late:
             named = ", ".join("/".join(one) for one in late[:3])
             if not self._known() and any(now - since >= TRAILS_SECONDS for since in self._missing.values()):
-                self._missing = {}
-                self._begin_anew()  # no policy is at work that this could disturb
+                self._lost = f"the watches deliver no policy, and the API has {named}"
             return f"{len(late)} policies in the API are not delivered by the watch yet: {named}"
-        self._listed = True
+        self._listed, self._lost = True, None
         return None

@@ -13,7 +13,6 @@ import structlog
 
 from bellwether.adapters.kubernetes.api_client import Object
 from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch
-from bellwether.adapters.kubernetes.leases import CLAIM_ANNOTATION
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.cluster_connection import ClusterConnection, Connector, PolicyRefused
@@ -78,16 +77,7 @@ class Session:
         self.memory = None
         if not self.link.lease.acquire():
             self._reporter.leading(self._namespace, self._policy, False)
-            lease = self.link.lease
-            if lease.claimed_by is not None:
-                text = (
-                    f"namespace {lease.claimed_by} claims Kafka cluster {self.link.cluster_id}: only its policies may "
-                    f"manage the cluster. If namespace {self._namespace} is to manage it, an administrator "
-                    f"runs: kubectl annotate lease {lease.name} -n {lease.namespace} "
-                    f"{CLAIM_ANNOTATION}={self._namespace} --overwrite"
-                )
-                raise PolicyRefused(Reason.CLUSTER_CLAIMED, text)
-            owner = lease.owner
+            owner = self.link.lease.owner
             # No owner: another process was quicker in this moment, and the next try shows which.
             if owner is None or owner.startswith(f"policy {self._namespace}/{self._policy} "):
                 raise PolicyRefused(Reason.NOT_LEADER, DESCRIPTIONS[Reason.NOT_LEADER])

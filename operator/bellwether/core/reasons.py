@@ -105,7 +105,6 @@ class Reason(StrEnum):
     STRIMZI_NOT_READY = "StrimziNotReady"
     CLUSTER_CHANGED = "ClusterChanged"
     CLUSTER_CLAIMED = "ClusterClaimed"
-    TOO_MANY_POLICIES = "TooManyPolicies"
     INVALID_POLICY = "InvalidPolicy"
     RECORD_UNAVAILABLE = "RecordUnavailable"
     UNINSTALLING = "Uninstalling"
@@ -238,7 +237,6 @@ DESCRIPTIONS: dict[Reason, str] = {
     Reason.STRIMZI_NOT_READY: "Strimzi has not published the listener's address or the user's Secret yet.",
     Reason.CLUSTER_CHANGED: "The bootstrap servers lead to another Kafka cluster than the policy is pinned to.",
     Reason.CLUSTER_CLAIMED: "Another policy already manages this Kafka cluster.",
-    Reason.TOO_MANY_POLICIES: "The namespace has more policies than are reconciled; the oldest ones come first.",
     Reason.INVALID_POLICY: "The policy is invalid; the message names the field and the remedy.",
     Reason.RECORD_UNAVAILABLE: "The undo record cannot be read or written, so nothing new starts.",
     Reason.UNINSTALLING: "Bellwether is being uninstalled: orders are restored or exported; reconciling has stopped.",

@@ -125,33 +125,20 @@ def test_a_released_lease_is_taken_without_waiting(api: KubernetesClient, namesp
     other.release()
 
 
-def test_a_released_cluster_stays_claimed_by_the_namespace_that_held_it_first(
-    api: KubernetesClient, namespace: str, apiserver: ApiServer
+def test_the_released_lease_of_another_policy_is_free_after_twice_the_time(
+    api: KubernetesClient, namespace: str
 ) -> None:
-    first, second, thief = (lease(api, namespace, who) for who in ("prod/main", "prod/other", "tenant/evil"))
+    clock = ManualClock()
+    first, second = (lease(api, namespace, who, clock) for who in ("prod/main", "staging/main"))
     assert first.acquire()
     first.release()
-    assert not thief.acquire()
-    assert thief.claimed_by == "prod"
+    assert not second.acquire()
+    assert second.owner == "policy prod/main (holder none)"
+    clock.advance(2 * (QUICK["duration_seconds"] + QUICK["margin_seconds"]))
+    assert not second.acquire()
+    clock.advance(0.001)
     assert second.acquire()
     second.release()
-    claim = "bellwether.dev/claimed-by-namespace=tenant"
-    apiserver.kubectl("annotate", "lease", thief.name, "-n", namespace, claim, "--overwrite")
-    assert thief.acquire()
-    assert thief.claimed_by is None
-    thief.release()
-
-
-def test_a_holder_whose_claim_an_administrator_moves_loses_the_lease(
-    api: KubernetesClient, namespace: str, apiserver: ApiServer
-) -> None:
-    mine = lease(api, namespace, "prod/main")
-    assert mine.acquire()
-    claim = "bellwether.dev/claimed-by-namespace=tenant"
-    apiserver.kubectl("annotate", "lease", mine.name, "-n", namespace, claim, "--overwrite")
-    until(lambda: mine.lost is not None)
-    assert "the Kafka cluster is claimed by namespace tenant" in str(mine.lost)
-    assert not mine.acquire()
 
 
 def test_a_dead_holder_is_waited_for_as_long_as_its_lease_and_a_request_last(
@@ -160,7 +147,7 @@ def test_a_dead_holder_is_waited_for_as_long_as_its_lease_and_a_request_last(
     process.kill()
     process.wait()
     clock = ManualClock()
-    other = lease(api, namespace, clock=clock)
+    other = lease(api, namespace, "ns/frozen", clock)
     assert not other.acquire()
     clock.advance(QUICK["duration_seconds"] + QUICK["margin_seconds"])
     assert not other.acquire()

@@ -218,12 +218,12 @@ def test_the_operator_may_come_before_the_definitions_with_rights(
             crew.site.close()
 
 
-def waits(crew: Crew, times: int = 1) -> bool:
-    return crew.site.logs().count("definitions_missing") >= times
+def waits(crew: Crew) -> bool:
+    return "definitions_missing" in crew.site.logs()
 
 
 @pytest.mark.parametrize("gone", ["leadershippolicies", "brokerhealths"])
-def test_definitions_that_were_removed_and_come_back_are_worked_on_without_a_restart(
+def test_an_operator_whose_definitions_are_removed_ends_and_waits_for_them_at_its_next_start(
     kafka: KafkaCluster, tmp_path: Path, gone: str
 ) -> None:
     with AuditedApiServer(tmp_path / "bare") as server:
@@ -231,12 +231,14 @@ def test_definitions_that_were_removed_and_come_back_are_worked_on_without_a_res
         try:
             server.apply(ROOT / "crds")
             crew.site.topics({crew.site.topic: 6})
-            crew.operator()
+            operator = crew.operator()
             crew.policy()
             crew.site.until_reported()
             crew.site.delete()
             crew.site.until(crew.site.gone, 60, "the policy is gone")
             server.kubectl("delete", "crd", f"{gone}.bellwether.dev")
+            crew.site.until(lambda: not operator.alive, 60, "it ends", crew.site.logs)
+            crew.operator()
             crew.site.until(lambda: waits(crew), 60, "it waits for the definition", crew.site.logs)
             server.apply(ROOT / "crds")
             crew.policy()

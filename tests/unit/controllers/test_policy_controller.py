@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAPS, EVENTS, LEASES, POLICIES
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
@@ -219,20 +218,6 @@ def test_a_second_policy_for_the_same_cluster_is_told_who_has_it(operator: Memor
     assert "default/main" in message
     assert "delete one of the two" in message
     assert operator.condition()[:2] == ("True", "UpToDate")
-
-
-def test_a_claimed_cluster_is_refused_with_the_command_that_moves_the_claim(operator: MemoryOperator):
-    loop = operator.make()
-    operator.step(loop)
-    loop.release()
-    lease = object_names.cluster_lease(operator.site.cluster_id)
-    claim = {"bellwether.dev/claimed-by-namespace": "prod"}
-    operator.api.merge(LEASES, "operators", lease, {"metadata": {"annotations": claim}})
-    assert operator.step(loop) == PACE.lease_retry_seconds
-    status, reason, message = operator.condition()
-    assert (status, reason) == ("False", "ClusterClaimed")
-    assert message.startswith(f"namespace prod claims Kafka cluster {operator.site.cluster_id}")
-    assert f"kubectl annotate lease {lease} -n operators bellwether.dev/claimed-by-namespace=default" in message
 
 
 def test_another_cluster_behind_the_bootstrap_is_refused_with_both_ids(operator: MemoryOperator):

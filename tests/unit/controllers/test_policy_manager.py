@@ -12,7 +12,6 @@ import pytest
 
 from bellwether.controllers import policy_manager
 from bellwether.controllers.policy_manager import EndlessBackoff, PolicyManager, register
-from bellwether.controllers.policy_quota import PER_NAMESPACE, PolicyQuota
 from bellwether.jitter import SHARE
 from bellwether.simulation.memory_world import ManualClock
 from bellwether.telemetry.heartbeat import Heartbeat
@@ -36,7 +35,7 @@ class Loop:
     """As much of a policy's loop as the watches know."""
 
     def __init__(self, body: dict[str, Any]) -> None:
-        self.body = body
+        self.namespace, self.policy_name = body["metadata"]["namespace"], body["metadata"]["name"]
         self.heard: list[str] = []
         self.signals = Book(self.heard)
         self.alive = False
@@ -48,8 +47,7 @@ class Loop:
         self.alive = True
         self.heard.append("start")
 
-    def update(self, body: dict[str, Any]) -> None:
-        self.body = body
+    def update(self, _body: dict[str, Any]) -> None:
         self.heard.append("update")
 
     def wake(self) -> None:
@@ -66,43 +64,15 @@ class Loop:
 
 
 class Hall:
-    """Makes loops. ``later``: what is to be settled; ``refused``: the policies that wait; ``api``: their objects."""
+    """Makes loops."""
 
-    def __init__(self, limit: int = 0) -> None:
+    def __init__(self) -> None:
         self.made: list[Loop] = []
         self.forgotten: list[tuple[str, str]] = []
-        self.later: list[tuple[str, str]] = []
-        self.refused: dict[str, str] = {}
-        self.api: dict[tuple[str, str], dict[str, Any]] = {}
-        self.loops = PolicyManager(
-            self.make, lambda *key: self.forgotten.append(key), PolicyQuota(limit), self.later.append
-        )
+        self.loops = PolicyManager(self.make, lambda *key: self.forgotten.append(key))
 
-    def event(
-        self, name: str, namespace: str = "default", *, at: int = 0, event: str = "ADDED", **metadata: Any
-    ) -> None:
-        """A policy that was created at that second."""
-        body = api_objects.policy(name)
-        created = f"2026-01-01T00:{at // 60:02}:{at % 60:02}Z"
-        body["metadata"] |= {"namespace": namespace, "creationTimestamp": created, "generation": 1, **metadata}
-        self.api[namespace, name] = body
-        if event == "DELETED":
-            del self.api[namespace, name]
-        self.loops.policy(event, body)
-
-    def settle(self) -> list[bool]:
-        """What the thread of the waiting policies does, once for each."""
-        waiting, self.later[:] = self.later[:], []
-
-        def refuse(body: dict[str, Any], why: str) -> None:
-            self.refused[body["metadata"]["name"]] = why
-
-        return [self.loops.settle(key, self.api.get, refuse) for key in waiting]
-
-    @property
-    def at_work(self) -> set[str]:
-        """Policies whose loop was not told to end."""
-        return {loop.body["metadata"]["name"] for loop in self.made if "halt" not in loop.heard}
+    def event(self, name: str, event: str = "ADDED") -> None:
+        self.loops.policy(event, api_objects.policy(name))
 
     def make(self, body: dict[str, Any]) -> Any:
         self.made.append(Loop(body))
@@ -190,22 +160,22 @@ def test_a_deleted_policy_ends_its_loop_and_is_forgotten(hall: Hall):
 
 def test_what_a_loop_reports_after_its_policy_was_deleted_is_forgotten(hall: Hall):
     hall.event("main")
-    hall.event("main", event="DELETED")
+    hall.event("main", "DELETED")
     hall.event("other")
     assert hall.forgotten == [("default", "main")], "its loop is at work"
     hall.made[0].alive = False
-    hall.event("other", event="MODIFIED")
+    hall.event("other", "MODIFIED")
     assert hall.forgotten == [("default", "main")] * 2
-    hall.event("other", event="MODIFIED")
+    hall.event("other", "MODIFIED")
     assert len(hall.forgotten) == 2
 
 
 def test_a_policy_that_is_there_again_is_not_forgotten_with_the_one_before_it(hall: Hall):
     hall.event("main")
-    hall.event("main", event="DELETED")
+    hall.event("main", "DELETED")
     hall.event("main")
     hall.made[0].alive = False
-    hall.event("main", event="MODIFIED")
+    hall.event("main", "MODIFIED")
     assert hall.forgotten == [("default", "main")]
 
 
@@ -219,93 +189,6 @@ def test_a_loop_that_has_ended_is_made_anew(hall: Hall):
     hall.made[0].alive = False
     hall.loops.policy("MODIFIED", POLICY)
     assert [loop.heard for loop in hall.made] == [["start"], ["start"]]
-
-
-def test_a_thousand_policies_of_one_tenant_get_no_more_loops_than_the_limit():
-    hall = Hall(PER_NAMESPACE)
-    for number in range(1000):
-        hall.event(f"a-{number}", "tenant-a", at=number)
-    hall.event("orders", "tenant-b", at=2000)
-    assert len(hall.made) == PER_NAMESPACE + 1
-    assert "orders" in hall.at_work
-    hall.settle()
-    assert len(hall.refused) == 900
-    assert "namespace tenant-a has more than 100 LeadershipPolicies" in hall.refused["a-999"]
-    assert len(hall.loops.known()) == 1001, "all were delivered"
-
-
-def test_older_policies_come_first_in_whatever_order_they_are_seen():
-    hall = Hall(2)
-    for name, at in (("c", 3), ("b", 2), ("a", 1), ("d", 4)):
-        hall.event(name, at=at)
-    assert hall.at_work == {"a", "b"}
-    hall.settle()
-    assert set(hall.refused) == {"d"}, "the loop of c is ending"
-    for loop in hall.made:
-        loop.alive = "halt" not in loop.heard
-    hall.loops.policy(
-        "MODIFIED", {**hall.api["default", "c"], "metadata": {**hall.api["default", "c"]["metadata"], "generation": 2}}
-    )
-    assert hall.settle() == [True]
-    assert set(hall.refused) == {"c", "d"}
-
-
-def test_a_policy_that_waits_is_reported_once_for_each_generation():
-    hall = Hall(1)
-    hall.event("a", at=1)
-    for _ in range(3):
-        hall.event("b", at=2, event="MODIFIED")
-    assert hall.later == [("default", "b")]
-    hall.settle()
-    hall.event("b", at=2, event="MODIFIED", generation=2)
-    assert hall.later == [("default", "b")]
-
-
-def test_a_place_that_becomes_free_is_taken_by_the_next_policy():
-    hall = Hall(1)
-    for name, at in (("a", 1), ("b", 2), ("c", 3)):
-        hall.event(name, at=at)
-    hall.settle()
-    hall.event("a", at=1, event="DELETED")
-    hall.settle()
-    assert hall.at_work == {"b"}
-    assert hall.made[-1].heard == ["start"]
-
-
-def test_a_policy_whose_loop_is_ending_is_started_when_that_has_ended():
-    hall = Hall(1)
-    hall.event("b", at=2)
-    hall.event("a", at=1)
-    hall.event("a", at=1, event="DELETED")
-    assert not any(hall.settle()), "its first loop is at work"
-    hall.made[0].alive = False
-    hall.later.append(("default", "b"))
-    assert hall.settle() == [True]
-    assert hall.made[-1].body["metadata"]["name"] == "b"
-    assert hall.made[-1].heard == ["start"]
-
-
-def test_a_policy_that_is_being_deleted_gets_a_place_to_restore_its_baselines():
-    hall = Hall(1)
-    hall.event("a", at=1)
-    hall.event("b", at=2)
-    hall.event("b", at=2, event="MODIFIED", deletionTimestamp="2026-01-02T00:00:00Z")
-    assert hall.at_work == {"b"}
-    hall.event("b", at=2, event="DELETED")
-    hall.made[0].alive = False
-    hall.settle()
-    assert hall.made[-1].body["metadata"]["name"] == "a"
-
-
-def test_a_policy_that_was_deleted_before_it_is_settled_is_not_started():
-    hall = Hall(1)
-    hall.event("a", at=1)
-    hall.event("b", at=2)
-    hall.event("a", at=1, event="DELETED")
-    del hall.api["default", "b"]
-    assert hall.settle() == [True, True]
-    assert hall.at_work == set()
-    assert hall.refused == {}
 
 
 def test_at_the_end_all_are_halted_before_any_is_waited_for(hall: Hall):

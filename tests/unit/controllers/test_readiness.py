@@ -5,10 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import structlog
 
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, NotFound
-from bellwether.controllers.readiness import LIST_SECONDS, TRAILS_SECONDS, Readiness
-from bellwether.ports.errors import Terminal
+from bellwether.controllers.readiness import (
+    LIST_SECONDS,
+    SETTLE_SECONDS,
+    TRAILS_SECONDS,
+    WAIT_SECONDS,
+    Readiness,
+    await_definitions,
+)
+from bellwether.ports.errors import Terminal, Transient
 from bellwether.simulation.memory_world import ManualClock
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
@@ -30,14 +38,8 @@ def known() -> set[tuple[str, str]]:
 
 
 @pytest.fixture
-def begun() -> list[str]:
-    """An entry for each time that the watches were to begin anew."""
-    return []
-
-
-@pytest.fixture
-def readiness(api: MemoryApi, known: set[tuple[str, str]], clock: ManualClock, begun: list[str]) -> Readiness:
-    return Readiness(api, (), lambda: known, clock, lambda: begun.append("anew"))
+def readiness(api: MemoryApi, known: set[tuple[str, str]], clock: ManualClock) -> Readiness:
+    return Readiness(api, (), lambda: known, clock)
 
 
 def test_nobody_is_ready_before_the_watches_have_listed(readiness: Readiness) -> None:
@@ -74,7 +76,7 @@ def test_while_the_api_is_away_it_is_not_and_afterwards_it_is(
 
 @pytest.mark.parametrize("kind", [POLICIES, BROKER_HEALTHS])
 def test_missing_definitions_are_named_with_the_remedy(
-    readiness: Readiness, api: MemoryApi, known: set[Any], kind: Any, begun: list[str]
+    readiness: Readiness, api: MemoryApi, known: set[Any], kind: Any
 ) -> None:
     known.add(MAIN)
     api.refuse("list", kind, NotFound("no such kind"))
@@ -82,22 +84,34 @@ def test_missing_definitions_are_named_with_the_remedy(
     (text,) = readiness.problems()
     assert f"missing: {kind.plural}.bellwether.dev: " in text
     assert "kubectl apply -f crds/" in text
+    assert readiness.stuck() == [], "the watches have not begun"
     api.refuse("list", kind, None)
     readiness.ask()
     assert readiness.problems() == []
-    assert begun == ["anew"], "a watch of a kind that is not served has ended"
 
 
-def test_watches_that_know_no_policy_where_there_are_begin_anew_after_a_while(
-    readiness: Readiness, clock: ManualClock, begun: list[str]
+def test_definitions_removed_while_it_runs_need_a_restart(
+    readiness: Readiness, api: MemoryApi, known: set[Any]
+) -> None:
+    known.add(MAIN)
+    readiness.ask()
+    api.refuse("list", POLICIES, NotFound("no such kind"))
+    readiness.ask()
+    (text,) = readiness.stuck()
+    assert text.startswith("the watches have ended: custom resource definitions are missing")
+
+
+def test_watches_that_deliver_no_policy_for_long_need_a_restart(
+    readiness: Readiness, clock: ManualClock, known: set[Any]
 ) -> None:
     readiness.ask()
-    assert begun == []
+    assert readiness.stuck() == []
     clock.advance(TRAILS_SECONDS)
     readiness.ask()
-    assert begun == ["anew"]
+    assert readiness.stuck() == ["the watches deliver no policy, and the API has default/main"]
+    known.add(MAIN)
     readiness.ask()
-    assert begun == ["anew"], "they are given the same time again"
+    assert readiness.stuck() == []
 
 
 def test_what_is_refused_is_told_as_it_is(readiness: Readiness, api: MemoryApi) -> None:
@@ -107,7 +121,7 @@ def test_what_is_refused_is_told_as_it_is(readiness: Readiness, api: MemoryApi) 
 
 
 def test_a_watch_may_trail_for_a_moment_and_not_for_long(
-    readiness: Readiness, api: MemoryApi, known: set[Any], clock: ManualClock, begun: list[str]
+    readiness: Readiness, api: MemoryApi, known: set[Any], clock: ManualClock
 ) -> None:
     known.add(MAIN)
     readiness.ask()
@@ -118,14 +132,14 @@ def test_a_watch_may_trail_for_a_moment_and_not_for_long(
     clock.advance(TRAILS_SECONDS)
     readiness.ask()
     assert readiness.problems() == ["1 policies in the API are not delivered by the watch yet: default/second"]
-    assert begun == [], "those that they know are at work"
+    assert readiness.stuck() == [], "the policies that they know are reconciled"
     known.add(("default", "second"))
     readiness.ask()
     assert readiness.problems() == []
 
 
 def test_only_the_namespaces_that_are_watched_count(api: MemoryApi, clock: ManualClock) -> None:
-    readiness = Readiness(api, ("elsewhere",), set, clock, lambda: None)
+    readiness = Readiness(api, ("elsewhere",), set, clock)
     readiness.ask()
     assert readiness.problems() == []
 
@@ -145,3 +159,43 @@ def test_one_that_looks_no_more_is_told(readiness: Readiness, clock: ManualClock
     readiness.join(limit(10))
     clock.advance(1000)
     assert "the readiness thread has been stuck" in readiness.stuck()[0]
+
+
+@pytest.mark.parametrize("kind", [POLICIES, BROKER_HEALTHS])
+def test_definitions_that_are_missing_are_waited_for_and_named_once(kind: Any) -> None:
+    api, slept = MemoryApi(), list[float]()
+    api.refuse("list", kind, NotFound("no such kind"))
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 3:
+            api.refuse("list", kind, None)
+
+    with structlog.testing.capture_logs() as logs:
+        await_definitions(api, sleep)
+    assert slept == [WAIT_SECONDS] * 3 + [SETTLE_SECONDS]
+    named = [(entry["event"], entry.get("missing")) for entry in logs]
+    assert named == [("definitions_missing", [f"{kind.plural}.bellwether.dev"]), ("definitions_served", None)]
+    assert "kubectl apply -f crds/" in logs[0]["remedy"]
+
+
+def test_where_both_are_served_nothing_is_waited_for() -> None:
+    await_definitions(MemoryApi(), lambda _: pytest.fail("it waited"))
+
+
+def test_an_api_that_is_away_is_waited_for() -> None:
+    api, slept = MemoryApi(), list[float]()
+    api.refuse("served", POLICIES, Transient("no answer"))
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        api.refuse("served", POLICIES, None)
+
+    await_definitions(api, sleep)
+    assert slept == [WAIT_SECONDS]
+
+
+def test_an_account_that_may_not_ask_does_not_wait() -> None:
+    api = MemoryApi()
+    api.refuse("served", POLICIES, Terminal("forbidden"))
+    await_definitions(api, lambda _: pytest.fail("it waited"))

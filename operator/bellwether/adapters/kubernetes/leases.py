@@ -3,7 +3,7 @@
 In: the Lease object of the API and the monotonic clock of this process; no other clock is trusted. Out:
 ``seconds_left``, which the executor checks before each batch. A cluster's Lease is named after Kafka's cluster id, and
 its annotations contain the policy that holds it, so two policies for one Kafka cluster find each other. A thread renews
-it. The claim, the namespace whose policies may hold a cluster's Lease, outlasts the holder (invariant 14).
+it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
 
 CLUSTER_ANNOTATION = "bellwether.dev/kafka-cluster-id"
 POLICY_ANNOTATION = "bellwether.dev/policy"
-CLAIM_ANNOTATION = "bellwether.dev/claimed-by-namespace"
 
 
 def micro_time(moment: datetime) -> str:
@@ -35,7 +34,8 @@ class HeldLease:
 
     ``policy`` is ``namespace/name``; together with ``holder`` it is the identity of the holder. A Lease of another
     holder is free if it was not renewed, by the clock of this process, for its duration plus ``margin_seconds``, or was
-    released. ``renew_seconds`` must allow several attempts within the duration.
+    released. The Lease of another policy, also a released one, is free after twice that time, so that after a restart
+    the policy that had it is first. ``renew_seconds`` must allow several attempts within the duration.
     """
 
     def __init__(
@@ -179,17 +179,18 @@ class HeldLease:
 
     def _free(self, found: Object, now: float) -> bool:
         spec = found.get("spec") or {}
-        other = spec.get("holderIdentity") or ""
-        policy = annotation(found, POLICY_ANNOTATION)
-        if not other or (other == self.holder and policy == self._policy):
+        other, policy = spec.get("holderIdentity") or "", annotation(found, POLICY_ANNOTATION)
+        ours = policy in ("", self._policy)
+        if ours and other in ("", self.holder):
             return True
         with self._state:
             renewed = f"{other} {spec.get('renewTime')}"  # by its text: others change the version, too
             if self._seen is None or self._seen[0] != renewed:
                 self._seen = (renewed, now)
             waited = now - self._seen[1]
-            self._owner = f"policy {policy or 'unknown'} (holder {other})"
-        return waited > float(spec.get("leaseDurationSeconds") or self._duration) + self._margin
+            self._owner = f"policy {policy or 'unknown'} (holder {other or 'none'})"
+        free_after = float(spec.get("leaseDurationSeconds") or self._duration) + self._margin
+        return waited > (free_after if ours else 2 * free_after)
 
     def _fresh(self, found: Object | None) -> Object:
         now = micro_time(self._clock.now())
@@ -274,11 +275,6 @@ class ClusterLease(HeldLease):
 
     ``margin_seconds`` is the hard timeout of a Kafka request: a new holder waits that much longer than the duration of
     the Lease after the last renewal, so that a batch that the old holder sent at the last moment has ended.
-
-    The first holder claims the cluster for its namespace. The claim stays when the Lease is released or expires: a
-    cluster id is what a policy's own bootstrap servers report, so anyone could present the id of another tenant's
-    cluster. Only an administrator changes the annotation; a holder whose claim was changed loses the Lease at its next
-    renewal.
     """
 
     def __init__(
@@ -304,32 +300,8 @@ class ClusterLease(HeldLease):
             renew_seconds=renew_seconds,
             margin_seconds=margin_seconds,
             holder=holder,
-            annotations={CLUSTER_ANNOTATION: cluster_id, CLAIM_ANNOTATION: policy.partition("/")[0]},
+            annotations={CLUSTER_ANNOTATION: cluster_id},
         )
-        self._claimed_by: str | None = None
-
-    @property
-    def claimed_by(self) -> str | None:
-        """The other namespace that claims the Kafka cluster; None if this policy may hold the Lease."""
-        with self._state:
-            return self._claimed_by
-
-    def _claim_of_another(self, found: Object) -> str | None:
-        claim = annotation(found, CLAIM_ANNOTATION)
-        return claim if claim not in ("", self._annotations[CLAIM_ANNOTATION]) else None
-
-    def _free(self, found: Object, now: float) -> bool:
-        claim = self._claim_of_another(found)
-        with self._state:
-            self._claimed_by = claim
-        return super()._free(found, now) and claim is None
-
-    def _still_ours(self, current: Object) -> bool:
-        return super()._still_ours(current) and self._claim_of_another(current) is None
-
-    def _why_lost(self, current: Object) -> str:
-        claim = self._claim_of_another(current)
-        return super()._why_lost(current) if claim is None else f"the Kafka cluster is claimed by namespace {claim}"
 
 
 def annotation(found: Object, name: str) -> str:

@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient, connect
+from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
 from bellwether.adapters.kubernetes.permissions import operator_lacks
 from bellwether.cli.process_options import LOG_FORMAT, LOG_LEVEL, METADATA_LIMIT
-from bellwether.controllers.policy_quota import PER_NAMESPACE, PolicyQuota
-from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.lifecycle import RebalanceRun
 from bellwether.core.reporting.requeue import Requeue
 from bellwether.gc_tuning import collect_seldom
@@ -66,14 +64,6 @@ SHORTEST_BOUND_SECONDS = 10.0
     help="Report a thread as stuck, and 503 at /healthz, after this many seconds without progress.",
 )
 @click.option(
-    "--max-policies-per-namespace",
-    "max_policies",
-    type=click.IntRange(0),
-    default=PER_NAMESPACE,
-    show_default=True,
-    help="Reconcile at most this many policies of a namespace, the oldest ones; 0: all.",
-)
-@click.option(
     "--load-config",
     type=click.Path(dir_okay=False, path_type=Path),
     help="YAML file with the stores and job profiles of load rebalancing.  [default: none, no policy rebalances]",
@@ -90,7 +80,6 @@ def operator(
     metrics_port: int,
     health_port: int,
     stuck_after: float,
-    max_policies: int,
     load_config: Path | None,
     metadata_mebibytes: int,
     log_format: logs.Format,
@@ -108,17 +97,15 @@ def operator(
     from bellwether.adapters.kafka.connection.broker_pool import Limits
     from bellwether.api.config.load_config import LoadConfig
     from bellwether.controllers.cluster_connection import Connector, LeaseTimes
-    from bellwether.controllers.crd_watch import Watches
     from bellwether.controllers.deletion.baseline_export import BaselineExports
     from bellwether.controllers.deletion.finalizer import PolicyFinalizer
     from bellwether.controllers.lease_watch import LeaseWatch
     from bellwether.controllers.policy_controller import PolicyController
     from bellwether.controllers.policy_manager import PolicyManager, register
-    from bellwether.controllers.readiness import Readiness
+    from bellwether.controllers.readiness import Readiness, await_definitions
     from bellwether.controllers.rebalance_backend import rebalance_backend
     from bellwether.controllers.rebalance_controller import RebalanceController
     from bellwether.controllers.reporting.status_reporter import StatusReporter
-    from bellwether.controllers.waiting_policies import WaitingPolicies
     from bellwether.telemetry import logs
     from bellwether.telemetry.health_server import Health, HealthServer
     from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
@@ -176,24 +163,15 @@ def operator(
             body, connector, reporter, finalizer, clock, Requeue(jitter=jittered), rebalance_controller
         )
 
-    def read(key: tuple[str, str]) -> dict[str, Any] | None:
-        return api.find(POLICIES, *key)
-
-    def refuse(body: dict[str, Any], why: str) -> None:
-        reporter.trouble(body, Reason.TOO_MANY_POLICIES, why)
-
     registry = kopf.OperatorRegistry()
-    waiting = WaitingPolicies(lambda key: loops.settle(key, read, refuse))
-    loops = PolicyManager(make, reporter.forget, PolicyQuota(max_policies), waiting.add)
+    loops = PolicyManager(make, reporter.forget)
     pulse = Heartbeat("the event loop of the watches", clock.monotonic, begun=False)
     register(registry, loops, pulse=pulse)
-    watches = Watches(api, registry, namespaces, lambda: loops.request_stop(timeout_seconds=20), clock.sleep)
-    readiness = Readiness(api, namespaces, loops.known, clock, watches.begin_anew)
+    readiness = Readiness(api, namespaces, loops.known, clock)
     leases = [LeaseWatch(api, namespace, loops.lease, clock) for namespace in namespaces or (None,)]
     health.watch(lambda: [text for text in (pulse.unhealthy_reason(stuck_after),) if text])
     health.watch(lambda: loops.problems(stuck_after))
     health.watch(lambda: [text for watch in leases for text in watch.problems(stuck_after)])
-    health.watch(waiting.problems)
     health.watch(readiness.stuck)
     health.require(readiness.problems)
     health.require(reporter.problems)
@@ -202,14 +180,15 @@ def operator(
             HealthServer(health, health_port)
         except OSError as error:
             raise click.ClickException(f"--health-port {health_port}: {error.strerror}; choose another") from None
-    for thread in (waiting, readiness, *leases):
+    for thread in (readiness, *leases):
         thread.start()
     log_missing_permissions(api, namespaces, lease_namespace)
     named = {"stores": sorted(config.stores), "profiles": sorted(config.profiles)}
     structlog.get_logger(__name__).info(
         "operator_started", namespaces=list(namespaces) or "all", pid=os.getpid(), **named
     )
-    watches.run()
+    await_definitions(api, clock.sleep)
+    kopf.run(registry=registry, namespaces=namespaces, clusterwide=not namespaces, standalone=True)
 
 
 def log_missing_permissions(api: KubernetesClient, namespaces: Sequence[str], lease_namespace: str) -> None:

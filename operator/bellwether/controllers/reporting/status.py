@@ -93,7 +93,7 @@ def policy_status(
     return status
 
 
-STALLED = frozenset({Reason.INVALID_POLICY, Reason.CLUSTER_CHANGED, Reason.CLUSTER_CLAIMED, Reason.TOO_MANY_POLICIES})
+STALLED = frozenset({Reason.INVALID_POLICY, Reason.CLUSTER_CHANGED, Reason.CLUSTER_CLAIMED})
 """Reasons that last until the policy is edited: condition ``Stalled``, as kstatus, Argo CD and Flux know it."""
 
 _REPLACED = frozenset({"Ready", "Connected", "Stalled"})

@@ -153,7 +153,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "integration/operator/test_slow_log_dir.py": ("*/log_dir*", "core/detection/storage*", "cli/probe/storage*"),
     "integration/operator/test_standby.py": (*_LOOPS, "adapters/kubernetes/leases*"),
     "integration/operator/test_uninstall.py": ("controllers/deletion/*", "cli/installation/uninstall*"),
-    "integration/operator/test_versions.py": (*_KEEPING, "controllers/crd_watch*"),
+    "integration/operator/test_versions.py": (*_KEEPING, "controllers/readiness*"),
     "integration/operator/test_waves.py": ("core/demotion/restoration*", "core/model/restoration_waves*"),
     "integration/parts/test_api_server.py": ("/tests/support/realparts/apiserver*",),
     "integration/parts/test_broker_faults.py": ("/tests/support/realparts/*",),
@@ -199,7 +199,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "integration/prometheus/test_prober.py": ("probes/prometheus/*", *_PROBING),
     "integration/rights/test_nothing_superfluous.py": _RIGHTS,
     "integration/rights/test_probers_need_their_rights.py": _RIGHTS,
-    "integration/rights/test_rights_suffice.py": (*_RIGHTS, "controllers/crd_watch*"),
+    "integration/rights/test_rights_suffice.py": (*_RIGHTS, "controllers/readiness*"),
     "integration/rights/test_strimzi_rights.py": (*_RIGHTS, *_STRIMZI),
     "integration/rights/test_two_tenants.py": (
         *_RIGHTS,

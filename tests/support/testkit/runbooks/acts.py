@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAPS, LEASES, POLICIES, Object
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAPS, POLICIES, Object
 from testkit.processes.person_shell import Ended
 from testkit.processes.sites import POLICY
 from testkit.runbooks.chart_release import HOME, OPERATOR
@@ -181,16 +181,6 @@ def stop_operator(it: Installation, text: str) -> None:
     it.server.kubectl("scale", f"deploy/{OPERATOR}", "-n", HOME, "--replicas=2")
 
 
-def claim(it: Installation, text: str) -> None:
-    """The claim on a cluster, which another namespace had, is this one's."""
-    name, key = "bellwether-other", "bellwether.dev/claimed-by-namespace"
-    it.site.api.create(LEASES, HOME, {"metadata": {"name": name, "namespace": HOME, "annotations": {key: "former"}}})
-    it.placeholders["LEASE"] = name
-    _ended_well(it.run(text))
-    assert it.site.api.get(LEASES, HOME, name)["metadata"]["annotations"][key] == it.site.namespace
-    it.site.api.delete(LEASES, HOME, name)
-
-
 def apply_definitions(it: Installation, text: str) -> None:
     """Both definitions are applied over those that are there."""
     ended = it.run(text)
@@ -219,7 +209,6 @@ ACTS: Mapping[str, Act] = {
     REPLAY: record_and_replay,
     "kill -CONT PID": continue_process,
     "kubectl scale deploy/bellwether-operator -n BELLWETHER --replicas=0": stop_operator,
-    "kubectl annotate lease LEASE -n BELLWETHER bellwether.dev/claimed-by-namespace=NAMESPACE --overwrite": claim,
     "kubectl apply --server-side -f crds/": apply_definitions,
 }
 """By command as the pages have it, on healthy brokers."""

@@ -109,9 +109,8 @@ LOOKS: Mapping[str, Look] = {
     "kubectl get lease -n NAMESPACE -l bellwether.dev/policy=NAME "
     "-o custom-columns=Lease:.metadata.name,Holder:.spec.holderIdentity,Renewed:.spec.renewTime": LEASES,
     "kubectl get lease -n BELLWETHER -o custom-columns='Lease:.metadata.name,"
-    "Policy:.metadata.annotations.bellwether\\.dev/policy,"
-    "Claimed:.metadata.annotations.bellwether\\.dev/claimed-by-namespace'": Look(
-        r"\ALease +Policy +Claimed\n(?s:.*)^bellwether-\S+ +(\S+)/main +\1$"
+    "Policy:.metadata.annotations.bellwether\\.dev/policy'": Look(
+        r"\ALease +Policy\n(?s:.*)^bellwether-\S+ +\S+/main$"
     ),
     "kubectl get lease -n BELLWETHER bellwether-quarantine-NAMESPACE.NAME-BROKER --ignore-not-found "
     "-o jsonpath='{.spec.renewTime}{\"\\n\"}'": Look(r"\A\d{4}-\d\d-\d\dT\S+\n\Z"),

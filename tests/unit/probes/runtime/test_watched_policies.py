@@ -17,10 +17,10 @@ from testkit.kubernetes.memory_api import MemoryApi
 from waiting import limit, until
 
 
-def put(api: MemoryApi, *names: str, namespace: str = "kafka", since: int = 1) -> None:
-    for number, name in enumerate(names):
+def put(api: MemoryApi, *names: str, namespace: str = "kafka") -> None:
+    for name in names:
         body = policy(name)
-        body["metadata"] |= {"namespace": namespace, "creationTimestamp": f"2026-01-{since + number:02}T00:00:00Z"}
+        body["metadata"]["namespace"] = namespace
         api.put(POLICIES, body)
 
 
