@@ -42,8 +42,7 @@ from bellwether.core.signals import SourceSignals
 from bellwether.gather import Memory
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError
-from bellwether.telemetry.metrics.broker_metrics import Patience
-from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
+from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics, Patience
 
 log = structlog.get_logger(__name__)
 

@@ -6,22 +6,24 @@ own state and the requests that it makes, and nothing about brokers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from bellwether.core.doctor.risks import Risk
-from bellwether.core.planning.preferred_election import PreferredElectionStatus
-from bellwether.core.reasons import Reason
+from bellwether.core.quarantine.hold_decision import ENDINGS
+from bellwether.core.reasons import Reason, reason_named
 from bellwether.core.rebalance.lifecycle import RebalanceRun
+from bellwether.core.reporting.broker_report import BrokerReport
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import SourceSignals
-from bellwether.telemetry.metrics.broker_metrics import BrokerMetrics, Patience
 from bellwether.telemetry.metrics.client_metrics import ClientMetrics
 from bellwether.telemetry.metrics.metric_registry import LabelledRegistry, PolicyGauge
-from bellwether.telemetry.metrics.quarantine_metrics import QuarantineMetrics
-from bellwether.telemetry.metrics.rebalance_metrics import RebalanceMetrics
+from bellwether.telemetry.metrics.policy_series import OF_BROKERS, OF_REBALANCE, OF_REPORT, Table
 
+Patience = Callable[[str, str], float | None]
+"""Seconds after which a signal of that type and source is stale; None if the policy does not use it."""
+
+SIGNAL_STATES = ("passing", "failing", "unknown", "stale")
 _POLICY = ("namespace", "policy")
 _RECONCILE_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
@@ -36,9 +38,11 @@ class OperatorMetrics:
         self.registry = LabelledRegistry("operator")
         self._gone: dict[tuple[str, str], None] = {}  # the oldest first
         self.exchanges = ClientMetrics(self.registry, self._gone)
-        self._brokers = BrokerMetrics(self.registry)
-        self._quarantines = QuarantineMetrics(self.registry)
-        self._rebalances = RebalanceMetrics(self.registry)
+        self._of_report = Table(OF_REPORT, self.registry)
+        self._of_brokers = Table(OF_BROKERS, self.registry)
+        self._of_rebalance = Table(OF_REBALANCE, self.registry)
+        self._reported: dict[tuple[str, str], tuple[BrokerReport, ...]] = {}
+        """The broker reports that the series are made of."""
         self._reconciles = self.registry.histogram(
             "bellwether_reconcile_duration_seconds",
             "Duration of one successful reconcile, in seconds.",
@@ -61,60 +65,45 @@ class OperatorMetrics:
         self._leading = self._gauge(
             "operator_leading", "1 while this process holds the Lease of the policy's Kafka cluster, 0 on standby."
         )
-        self._epoch = self._gauge("epoch", "Epoch of the undo record; each new Lease holder raises it.")
-        self._enforcing = self._gauge(
+        self._enforcing = self._policy_gauge(
             "policy_enforcing", "1 while the policy may change Kafka: mode Enforce and not suspended; else 0."
         )
         self._policy_error = self._policy_gauge(
             "policy_error", "1, with the reason why the policy cannot be reconciled; else absent.", "reason"
         )
-        self._conditions = self._policy_gauge(
-            "policy_condition", "1 while the condition of the policy is True, 0 while it is False; else absent.", "type"
+        self._entries = self._policy_gauge(
+            "undo_record_entries", "Partitions in the undo record, including tombstones."
         )
-        self._idle = self._gauge("reconcile_idle", "1 if the last reconcile had nothing to change in Kafka, else 0.")
-        self._moves_blocked = self._policy_gauge(
-            "partition_moves_blocked", "Partitions whose leader move is blocked, by reason.", "reason"
-        )
-        self._brokers_blocked = self._policy_gauge(
-            "brokers_action_blocked", "Brokers whose demotion or promotion is blocked, by reason.", "reason"
-        )
-        self._partitions = self._gauge("partitions", "Partitions of the cluster in the last reconcile.")
-        self._leaderless = self._gauge("partitions_leaderless", "Partitions without a leader.")
-        self._risks = self._policy_gauge(
-            "partitions_at_risk", "Partitions with too few in-sync replicas or without a leader, by risk class.", "risk"
-        )
-        self._displaced = self._gauge(
-            "partitions_displaced", "Partitions whose replica order differs from their baseline."
-        )
-        self._for_racks = self._gauge(
-            "partitions_displaced_for_racks",
-            "Displaced partitions whose order differs permanently because of the racks in spec.placement.",
-        )
-        self._misplaced = self._gauge(
-            "leaders_misplaced", "Partitions led by another broker than the first one of their baseline."
-        )
-        self._imbalance = self._policy_gauge(
-            "preferred_leader_imbalance",
-            "Partitions not led by the first broker of their order: now, and before and after the last periodic"
-            " election that moved leaders. Absent without spec.election.intervalSeconds.",
-            "when",
-        )
-        self._entries = self._gauge("undo_record_entries", "Partitions in the undo record, including tombstones.")
         self._reordered = self._counter("partitions_reordered", "Partitions whose replica order was changed.")
         self._elected = self._counter("leaders_elected", "Leaders moved by preferred election.")
         self._conflicts = self._counter(
             "replica_set_conflicts", "Replica sets that another tool changed while Bellwether changed their order."
         )
+        self._age = self._policy_gauge(
+            "signal_age_seconds",
+            "Seconds since the last Lease renewal of the source, at the last reconcile; -1 if never renewed.",
+            "type",
+            "source",
+        )
+        self._signals = self._policy_gauge(
+            "signals",
+            "Signals by state: passing, failing, unknown, or stale (its prober's Lease is not renewed).",
+            "type",
+            "state",
+        )
+        self._quarantines_started = self._counter("quarantines_started", "Orders to hold a broker.")
+        self._quarantines_ended = self._counter(
+            "quarantines_ended", "Ended orders to hold a broker, by reason.", "reason"
+        )
         self._by_policy = (
-            self._moves_blocked,
-            self._brokers_blocked,
-            self._risks,
+            self._of_report,
+            self._of_brokers,
+            self._of_rebalance,
+            self._enforcing,
             self._policy_error,
-            self._conditions,
-            self._brokers,
-            self._imbalance,
-            self._quarantines,
-            self._rebalances,
+            self._entries,
+            self._age,
+            self._signals,
         )
 
     def known(self, namespace: str, policy: str) -> None:
@@ -142,32 +131,24 @@ class OperatorMetrics:
         self._reconciles.labels(*labels).observe(seconds)
         self._finished.labels(*labels).set(report.now.timestamp())
         self._policy_error.set_series(namespace, policy, {})
-        self._epoch.labels(*labels).set(report.epoch)
-        self._enforcing.labels(*labels).set(acts)
-        self._idle.labels(*labels).set(report.settled)
-        self._partitions.labels(*labels).set(report.partitions)
-        self._leaderless.labels(*labels).set(report.leaderless)
-        self._displaced.labels(*labels).set(report.displaced)
-        self._for_racks.labels(*labels).set(report.displaced_for_racks)
-        self._misplaced.labels(*labels).set(report.leaders_out_of_place)
-        self._entries.labels(*labels).set(entries)
+        self._enforcing.set_series(namespace, policy, {(): acts})
+        self._entries.set_series(namespace, policy, {(): entries})
         self._reordered.labels(*labels).inc(report.result.reordered)
         self._elected.labels(*labels).inc(report.result.elected)
         self._conflicts.labels(*labels).inc(len(report.result.touched))
         if report.result.stopped is not None:
             self._stopped.labels(*labels, str(report.result.stopped.reason)).inc()
-        self._brokers.judged(namespace, policy, report)
-        self._quarantines.update(namespace, policy, report)
-        self._imbalance.set_series(namespace, policy, _imbalances(report.election))
-        counts = report.risk_summary.counts
-        risks = {(str(risk),): float(counts.get(risk, 0)) for risk in Risk if risk is not Risk.IN_SYNC}
-        self._risks.set_series(namespace, policy, risks)
-        held = {(str(reason),): float(count) for reason, count in report.blocked_by_reason.items()}
-        self._moves_blocked.set_series(namespace, policy, held)
-        reasons = [str(hold.reason) for hold in report.plan.decisions.held]
-        known = {(c.type,): float(c.status) for c in report.conditions if c.status is not None}
-        self._conditions.set_series(namespace, policy, known)
-        self._brokers_blocked.set_series(namespace, policy, {(r,): float(reasons.count(r)) for r in reasons})
+        self._of_report.update(namespace, policy, report)
+        if self._reported.get(labels) is not report.brokers:
+            self._reported[labels] = report.brokers
+            self._of_brokers.update(namespace, policy, report.brokers)
+        for order in (b.quarantine_order for b in report.brokers if b.quarantine_order is not None):
+            for reason in ENDINGS:  # start at 0: Prometheus does not see an increase of a missing series
+                self._quarantines_ended.labels(*labels, str(reason))
+            if order.since == report.now:
+                self._quarantines_started.labels(*labels).inc()
+            if order.ended_at == report.now:
+                self._quarantines_ended.labels(*labels, str(reason_named(order.reason))).inc()
 
     def turn_failed(self, namespace: str, policy: str, kind: str) -> None:
         """A reconcile ended with an error of that kind."""
@@ -187,28 +168,41 @@ class OperatorMetrics:
         self._leading.labels(*labels).set(held)
         if held:
             # Counters start at 0: Prometheus does not see an increase of a series that did not exist.
-            for counter in (self._reordered, self._elected, self._conflicts):
+            for counter in (self._reordered, self._elected, self._conflicts, self._quarantines_started):
                 counter.labels(*labels)
-            self._quarantines.init_counters(namespace, policy)
-            return
-        for group in self._by_policy:
-            group.forget(namespace, policy)
-        for gauge in (self._epoch, self._enforcing, self._idle, self._partitions, self._leaderless, self._displaced):
-            gauge.remove_by_labels({"namespace": namespace, "policy": policy})
-        for gauge in (self._for_racks, self._misplaced, self._entries):
-            gauge.remove_by_labels({"namespace": namespace, "policy": policy})
+        else:
+            self._forget_series(namespace, policy)
 
     def rebalance(self, namespace: str, policy: str, run: RebalanceRun | None) -> None:
         """State of the rebalance by load; None if the policy has none."""
-        if (namespace, policy) not in self._gone:
-            self._rebalances.update(namespace, policy, run)
+        if run is None:
+            self._of_rebalance.forget(namespace, policy)
+        elif (namespace, policy) not in self._gone:
+            self._of_rebalance.update(namespace, policy, run)
 
     def export_signal_ages(
         self, namespace: str, policy: str, sources: Iterable[SourceSignals], patience: Patience
     ) -> None:
         """Age of each source and count of signals by state; ``patience``: maximum ages by the policy."""
-        if (namespace, policy) not in self._gone:
-            self._brokers.export_signal_ages(namespace, policy, sources, patience)
+        if (namespace, policy) in self._gone:
+            return
+        ages: dict[tuple[str, ...], float] = {}
+        states: dict[tuple[str, ...], int] = {}
+        for said in sources:
+            enough = patience(said.type, said.source)
+            if enough is None:
+                continue  # the policy does not judge by it
+            kind, source = str(said.type), (str(said.type), said.source)
+            age = -1.0 if said.age_seconds is None else said.age_seconds
+            last = ages.get(source, -1.0)
+            ages[source] = age if last < 0 else last if age < 0 else min(last, age)
+            if (kind, "stale") not in states:
+                states |= {(kind, state): 0 for state in SIGNAL_STATES}
+            stale = age < 0 or age > enough
+            for reading, count in said.readings.items():
+                states[kind, "stale" if stale else str(reading).lower()] += count
+        self._age.set_series(namespace, policy, ages)
+        self._signals.set_series(namespace, policy, states)
 
     def forget(self, namespace: str, policy: str) -> None:
         """Drop all series of a deleted policy, and ignore later updates by its controller."""
@@ -216,13 +210,16 @@ class OperatorMetrics:
         self._gone[namespace, policy] = None
         if len(self._gone) > MOST_GONE:
             del self._gone[next(iter(self._gone))]
-        for group in self._by_policy:
-            group.forget(namespace, policy)
+        self._forget_series(namespace, policy)
         self.exchanges.forget(namespace, policy)
-        self._quarantines.remove_counters(namespace, policy)
         for metric in vars(self).values():
             if isinstance(metric, Gauge | Counter | Histogram):
                 metric.remove_by_labels({"namespace": namespace, "policy": policy})
+
+    def _forget_series(self, namespace: str, policy: str) -> None:
+        self._reported.pop((namespace, policy), None)
+        for group in self._by_policy:
+            group.forget(namespace, policy)
 
     def _gauge(self, name: str, text: str) -> Gauge:
         return self.registry.gauge(f"bellwether_{name}", text, *_POLICY)
@@ -232,14 +229,3 @@ class OperatorMetrics:
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return self.registry.counter(f"bellwether_{name}", text, *_POLICY, *labels)
-
-
-def _imbalances(found: PreferredElectionStatus | None) -> dict[tuple[str, ...], float]:
-    if found is None:
-        return {}
-    series: dict[tuple[str, ...], float] = {("now",): float(found.imbalance)}
-    if (last := found.last) is not None:
-        series[("before",)] = float(last.before)
-        if last.after is not None:
-            series[("after",)] = float(last.after)
-    return series

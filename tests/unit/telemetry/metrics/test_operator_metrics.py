@@ -19,8 +19,7 @@ from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.signals import Reading, Signal, SignalType, SourceSignals, UnreachableCause
 from bellwether.telemetry.metrics import operator_metrics
-from bellwether.telemetry.metrics.broker_metrics import SIGNAL_STATES
-from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
+from bellwether.telemetry.metrics.operator_metrics import SIGNAL_STATES, OperatorMetrics
 from testkit.values.builders import (
     after,
     cluster,
