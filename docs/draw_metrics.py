@@ -12,13 +12,15 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from bellwether.telemetry.metrics.canary_metrics import CanaryMetrics
-from bellwether.telemetry.metrics.lag_metrics import LagMetrics
 from bellwether.telemetry.metrics.metric_registry import LATENCY_BUCKETS, JointRegistry
 from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
-from bellwether.telemetry.metrics.plugin_metrics import PluginMetrics
-from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
-from bellwether.telemetry.metrics.query_metrics import QueryMetrics
+from bellwether.telemetry.metrics.probe_metrics import (
+    CanaryMetrics,
+    LagMetrics,
+    PluginMetrics,
+    ProbeMetrics,
+    QueryMetrics,
+)
 from bellwether.telemetry.metrics.sampler_metrics import SamplingMetrics
 
 PAGE = Path(__file__).parent / "reference" / "metrics.md"

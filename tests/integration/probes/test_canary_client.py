@@ -16,8 +16,7 @@ from bellwether.kafka_connection import Connection
 from bellwether.ports.canary import PRODUCE
 from bellwether.ports.errors import Terminal
 from bellwether.probes.canary.canary_probe import CanaryProbe
-from bellwether.telemetry.metrics.canary_metrics import CanaryMetrics
-from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
+from bellwether.telemetry.metrics.probe_metrics import CanaryMetrics, ProbeMetrics
 from realparts.kafka import KafkaCluster, create_topics
 from realparts.kafka_topics import delete_topics, live_brokers
 from testkit.kafka.contract_clusters import KafkaSubject

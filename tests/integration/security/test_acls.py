@@ -27,8 +27,7 @@ from bellwether.kafka_connection import Connection, Mechanism, Protocol, Securit
 from bellwether.ports.errors import Unauthorized
 from bellwether.ports.kafka import Reorder
 from bellwether.probes.canary.canary_probe import CanaryProbe
-from bellwether.telemetry.metrics.canary_metrics import CanaryMetrics
-from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
+from bellwether.telemetry.metrics.probe_metrics import CanaryMetrics, ProbeMetrics
 from realparts.secured import Acl
 from testkit.processes.sites import condition
 from waiting import limit, until

@@ -101,7 +101,7 @@ class _Running:
         import structlog
 
         from bellwether.probes.canary.canary_probe import CanaryProbe
-        from bellwether.telemetry.metrics.canary_metrics import CanaryMetrics
+        from bellwether.telemetry.metrics.probe_metrics import CanaryMetrics
 
         prober, metrics = policy.prober, CanaryMetrics(policy.metrics)
         self._prober = prober
@@ -169,8 +169,7 @@ class _Running:
 def _once(client: ConfluentCanary, objectives: Objectives, output: str) -> int:
     from bellwether.cli.probe import measurement_table
     from bellwether.probes.canary.canary_probe import CanaryProbe
-    from bellwether.telemetry.metrics.canary_metrics import CanaryMetrics
-    from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
+    from bellwether.telemetry.metrics.probe_metrics import CanaryMetrics, ProbeMetrics
 
     clock, metrics, partitions = SystemClock(), CanaryMetrics(ProbeMetrics()), client.partitions()
     probe = CanaryProbe("once", lambda _signal: None, lambda _broker: None, clock, metrics)

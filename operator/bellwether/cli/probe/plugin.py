@@ -99,7 +99,7 @@ def _run(policy: PolicyProber, kind: Kind) -> None:
     from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
     from bellwether.probes.plugins.broker_listeners import Listeners
     from bellwether.probes.plugins.plugin_probe import PluginProbe
-    from bellwether.telemetry.metrics.plugin_metrics import PluginMetrics
+    from bellwether.telemetry.metrics.probe_metrics import PluginMetrics
 
     prober, clock, metrics = policy.prober, policy.clock, PluginMetrics(policy.metrics)
     running = PluginProbe(kind, prober.source, Plugin(type=kind.type), prober.post, prober.forget, clock, metrics)

@@ -102,7 +102,7 @@ def _once(api: KubernetesClient, namespace: str, policy: str, output: str) -> in
 def _run(policy: PolicyProber) -> None:
     """Evaluate the policy's rules until it has to end."""
     from bellwether.probes.prometheus.prometheus_probe import PrometheusProbe
-    from bellwether.telemetry.metrics.query_metrics import QueryMetrics
+    from bellwether.telemetry.metrics.probe_metrics import QueryMetrics
 
     prober, clients = policy.prober, _Clients(policy.secrets)
     running = PrometheusProbe(prober.post, policy.clock, QueryMetrics(policy.metrics))

@@ -81,7 +81,7 @@ def _run(policy: PolicyProber, limits: Limits) -> None:
     """Measure under the policy's settings until it has to end."""
     from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
     from bellwether.probes.replication.replication_probe import ReplicationProbe
-    from bellwether.telemetry.metrics.lag_metrics import LagMetrics
+    from bellwether.telemetry.metrics.probe_metrics import LagMetrics
 
     prober, metrics = policy.prober, LagMetrics(policy.metrics)
     running = ReplicationProbe(prober.source, prober.post, prober.forget, prober.brokers, policy.clock, metrics)

@@ -75,8 +75,3 @@ class ClientMetrics:
         """One request to the Kubernetes API."""
         self.kubernetes_requests.labels(verb, resource, outcome).inc()
         self.kubernetes_seconds.labels(verb).observe(seconds)
-
-    def forget(self, namespace: str, policy: str) -> None:
-        """Drop all series of a deleted policy."""
-        for metric in (self.kafka_requests, self.kafka_seconds, self.certificates):
-            metric.remove_by_labels({"namespace": namespace, "policy": policy})

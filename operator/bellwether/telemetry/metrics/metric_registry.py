@@ -23,12 +23,16 @@ LATENCY_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 """Seconds: from a fast disk to a connection that hangs."""
 
 
+M = TypeVar("M", Counter, Gauge, Histogram)
+
+
 class LabelledRegistry(CollectorRegistry):
     """A registry that adds ``labels`` to all series; labels with an empty value are omitted."""
 
     def __init__(self, component: str, labels: Mapping[str, str] | None = None) -> None:
         super().__init__()
         self._labels = {name: value for name, value in (labels or {}).items() if value}
+        self._metrics: list[tuple[Counter | Gauge | Histogram, tuple[str, ...]]] = []
         about = "component", "version", "python"
         build = self.gauge("bellwether_build_info", "Always 1; the labels have the running version.", *about)
         build.labels(component, __version__, platform.python_version()).set(1)
@@ -40,15 +44,25 @@ class LabelledRegistry(CollectorRegistry):
 
     def counter(self, name: str, text: str, *labels: str) -> Counter:
         """A counter in this registry."""
-        return Counter(name, text, labels, registry=self)
+        return self._kept(Counter(name, text, labels, registry=self), labels)
 
     def gauge(self, name: str, text: str, *labels: str) -> Gauge:
         """A gauge in this registry."""
-        return Gauge(name, text, labels, registry=self)
+        return self._kept(Gauge(name, text, labels, registry=self), labels)
 
     def histogram(self, name: str, text: str, *labels: str, buckets: Sequence[float] = LATENCY_BUCKETS) -> Histogram:
         """A histogram of seconds in this registry."""
-        return Histogram(name, text, labels, buckets=buckets, registry=self)
+        return self._kept(Histogram(name, text, labels, buckets=buckets, registry=self), labels)
+
+    def remove_series(self, **labels: object) -> None:
+        """Remove the series that have these values of these labels."""
+        for metric, names in self._metrics:
+            if labels.keys() <= set(names):
+                metric.remove_by_labels({label: str(value) for label, value in labels.items()})
+
+    def _kept(self, metric: M, labels: tuple[str, ...]) -> M:
+        self._metrics.append((metric, labels))
+        return metric
 
     def collect(self) -> Iterable[Metric]:
         """Every metric, its series with the common labels."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import Counter, Gauge
 
 from bellwether.core.quarantine.hold_decision import ENDINGS
 from bellwether.core.reasons import Reason, reason_named
@@ -211,10 +211,7 @@ class OperatorMetrics:
         if len(self._gone) > MOST_GONE:
             del self._gone[next(iter(self._gone))]
         self._forget_series(namespace, policy)
-        self.exchanges.forget(namespace, policy)
-        for metric in vars(self).values():
-            if isinstance(metric, Gauge | Counter | Histogram):
-                metric.remove_by_labels({"namespace": namespace, "policy": policy})
+        self.registry.remove_series(namespace=namespace, policy=policy)
 
     def _forget_series(self, namespace: str, policy: str) -> None:
         self._reported.pop((namespace, policy), None)

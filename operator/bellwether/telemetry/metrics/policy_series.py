@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Row(Generic[T]):
-    """A gauge: its name without prefix, its meaning, its labels besides the policy's, its values."""
+    """A gauge: its name without prefix, its meaning, its labels after namespace and policy, its values."""
 
     name: str
     text: str

@@ -1,19 +1,20 @@
 """Prometheus metrics of a prober. Labels are bounded: brokers of one cluster, a handful of stages, no addresses.
 
 Updated by the probes; served by ``bellwether probe ... --metrics-port``. Every series has the labels of the policy,
-the type of signal and the source (the vantage), so that one query reads all probers of a cluster.
+the type of signal and the source (the vantage), so that one query reads all probers of a cluster. Some kinds of probers
+have metrics of their own in the same registry.
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
-
-from prometheus_client import Counter, Gauge, Histogram
+from typing import Protocol
 
 from bellwether.core.signals import Reading, Signal
 from bellwether.telemetry.health_server import Health
 from bellwether.telemetry.metrics.metric_registry import LabelledRegistry
+
+_ROUND_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 READING_VALUES = {Reading.PASSING: 1.0, Reading.FAILING: 0.0, Reading.UNKNOWN: -1.0}
 
@@ -24,9 +25,6 @@ class ProbeMetrics:
     def __init__(self, labels: Mapping[str, str] | None = None) -> None:
         self.health = Health()
         self.registry = LabelledRegistry("prober", labels)
-        self._results: dict[
-            int, set[tuple[str, str]]
-        ] = {}  # by broker, to remove its series without a search through all
         self._requests = self.registry.counter(
             "bellwether_probe_requests",
             "Requests to brokers, by path (external, internal) and result: ok, the stage that failed (Connect, Tls,"
@@ -95,7 +93,6 @@ class ProbeMetrics:
 
     def asked(self, broker: int, path: str, result: str, seconds: float) -> None:
         """One request over ``external`` or ``internal``: ``ok``, or the stage that failed, and its duration."""
-        self._results.setdefault(broker, set()).add((path, result))
         self._requests.labels(broker, path, result).inc()
         if result == "ok":
             self._request_seconds.labels(broker, path).observe(seconds)
@@ -139,11 +136,176 @@ class ProbeMetrics:
 
     def gone(self, broker: int) -> None:
         """The broker is no longer watched: remove its series."""
-        results = self._results.pop(broker, set())
-        found: list[tuple[Counter | Histogram | Gauge, tuple[str, ...]]]
-        found = [(self._requests, (path, result)) for path, result in results]
-        found += [(self._request_seconds, (path,)) for path in {path for path, _ in results}]
-        found += [(self._reading, ())]
-        for metric, labels in found:
-            with contextlib.suppress(KeyError):  # it was never measured
-                metric.remove(broker, *labels)
+        self.registry.remove_series(broker=broker)
+
+
+class Sounding(Protocol):
+    """The fields used from one round's measurement of a broker."""
+
+    @property
+    def worst_seconds(self) -> float:
+        """The longest lag."""
+        ...
+
+    @property
+    def lagging(self) -> int:
+        """Partitions that lag."""
+        ...
+
+    @property
+    def in_isr(self) -> int:
+        """Those of them in the ISR."""
+        ...
+
+    @property
+    def problem(self) -> str:
+        """Why the broker was not measured; empty when it was."""
+        ...
+
+
+class _OwnMetrics:
+    """Metrics of one kind of prober, in addition to those of every prober."""
+
+    def __init__(self, metrics: ProbeMetrics) -> None:
+        self._metrics = metrics
+
+    def judged(self, signal: Signal) -> None:
+        """A broker's reading."""
+        self._metrics.judged(signal)
+
+    def gone(self, broker: int) -> None:
+        """The broker is no longer measured: remove its series."""
+        self._metrics.gone(broker)
+
+
+class CanaryMetrics(_OwnMetrics):
+    """Counts and durations of one vantage's requests. Updated by ``probes.canary``."""
+
+    def __init__(self, metrics: ProbeMetrics) -> None:
+        super().__init__(metrics)
+        self._requests = metrics.registry.counter(
+            "bellwether_probe_canary_requests",
+            "Requests of the canary, by kind (produce, fetch) and result (ok, failed, unmeasured).",
+            "broker",
+            "kind",
+            "result",
+        )
+        self._seconds = metrics.registry.histogram(
+            "bellwether_probe_canary_duration_seconds",
+            "Duration of a successful request of the canary, in seconds.",
+            "broker",
+            "kind",
+        )
+
+    def ended(self, broker: int, kind: str, result: str, seconds: float) -> None:
+        """One request of a kind: ``ok``, ``failed`` or ``unmeasured``, and its duration."""
+        self._requests.labels(broker, kind, result).inc()
+        if result == "ok":
+            self._seconds.labels(broker, kind).observe(seconds)
+
+
+class PluginMetrics(_OwnMetrics):
+    """Counts of one plug-in's measurements. Updated by ``probes.plugins``."""
+
+    def __init__(self, metrics: ProbeMetrics) -> None:
+        super().__init__(metrics)
+        self._measurements = metrics.registry.counter(
+            "bellwether_probe_plugin_measurements",
+            "Measurements of a plug-in signal type, by result (passing, failing, unknown, error, timeout).",
+            "broker",
+            "result",
+        )
+
+    def measured(self, broker: int, result: str) -> None:
+        """One measurement."""
+        self._measurements.labels(broker, result).inc()
+
+
+class LagMetrics(_OwnMetrics):
+    """Replication lag by broker, and the cost of measuring it. Updated by ``probes.replication``."""
+
+    def __init__(self, metrics: ProbeMetrics) -> None:
+        super().__init__(metrics)
+        self._seconds = metrics.registry.gauge(
+            "bellwether_probe_replication_lag_seconds",
+            "Replication lag of a broker's worst partition, in seconds: how long ago the leader's log ended where the"
+            " follower's log ends now.",
+            "broker",
+        )
+        self._lagging = metrics.registry.gauge(
+            "bellwether_probe_replication_lagging_partitions",
+            "Partitions whose follower on this broker lags above the threshold, by ISR membership (in, out).",
+            "broker",
+            "isr",
+        )
+        self._rounds = metrics.registry.counter(
+            "bellwether_probe_replication_rounds",
+            "Measuring rounds of a broker, by result (ok, failed).",
+            "broker",
+            "result",
+        )
+        self._round_seconds = metrics.registry.histogram(
+            "bellwether_probe_replication_round_duration_seconds",
+            "Duration of one measuring round over all brokers, in seconds.",
+            buckets=_ROUND_BUCKETS,
+        )
+        self._partitions = metrics.registry.gauge(
+            "bellwether_probe_replication_partitions", "Partitions of the cluster in the last round."
+        )
+
+    def measured(self, broker: int, look: Sounding) -> None:
+        """One round's measurement of one broker; after a failed round its gauges are absent."""
+        self._rounds.labels(broker, "failed" if look.problem else "ok").inc()
+        if look.problem:
+            for gauge in (self._seconds, self._lagging):
+                gauge.remove_by_labels({"broker": str(broker)})
+            return
+        self._seconds.labels(broker).set(look.worst_seconds)
+        self._lagging.labels(broker, "in").set(look.in_isr)
+        self._lagging.labels(broker, "out").set(look.lagging - look.in_isr)
+
+    def ended(self, seconds: float, partitions: int) -> None:
+        """A round over so many partitions has ended."""
+        self._round_seconds.observe(seconds)
+        self._partitions.set(partitions)
+
+
+class QueryMetrics:
+    """Counts and durations of one policy's queries, by rule, at most 32. Updated by ``probes.prometheus``."""
+
+    def __init__(self, metrics: ProbeMetrics) -> None:
+        self._queries = metrics.registry.counter(
+            "bellwether_probe_queries",
+            "Queries to Prometheus, by rule and result (ok, failed, timeout).",
+            "rule",
+            "result",
+        )
+        self._seconds = metrics.registry.histogram(
+            "bellwether_probe_query_duration_seconds",
+            "Duration of a successful query to Prometheus, in seconds.",
+            "rule",
+        )
+        self._reading = metrics.registry.gauge(
+            "bellwether_probe_rule_reading",
+            "Reading of a broker by a rule: 1 passing, 0 failing, -1 unknown.",
+            "rule",
+            "broker",
+        )
+
+    def asked(self, rule: str, result: str, seconds: float) -> None:
+        """One query."""
+        self._queries.labels(rule, result).inc()
+        if result == "ok":
+            self._seconds.labels(rule).observe(seconds)
+
+    def judged(self, signal: Signal) -> None:
+        """A broker's reading."""
+        self._reading.labels(signal.source, signal.broker).set(READING_VALUES[signal.reading])
+
+    def gone(self, rule: str, broker: int | None = None) -> None:
+        """A rule was removed, or a broker is no longer known: remove their series."""
+        if broker is not None:
+            self._reading.remove_by_labels({"rule": rule, "broker": str(broker)})
+            return
+        for metric in (self._queries, self._seconds, self._reading):
+            metric.remove_by_labels({"rule": rule})

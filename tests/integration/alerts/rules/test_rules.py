@@ -12,9 +12,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from bellwether.telemetry.metrics.metric_registry import JointRegistry
-from bellwether.telemetry.metrics.plugin_metrics import PluginMetrics
-from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
-from bellwether.telemetry.metrics.query_metrics import QueryMetrics
+from bellwether.telemetry.metrics.probe_metrics import PluginMetrics, ProbeMetrics, QueryMetrics
 from bellwether.telemetry.metrics.sampler_metrics import SamplingMetrics
 from testkit.alerts import alert_rules
 from testkit.alerts.cases import ALL

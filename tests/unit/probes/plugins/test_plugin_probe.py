@@ -16,8 +16,7 @@ from bellwether.probes.plugins import plugin_probe
 from bellwether.probes.plugins.plugin_api import Measurement
 from bellwether.probes.plugins.plugin_call import attempted
 from bellwether.probes.plugins.plugin_probe import MOST_AT_ONCE, PluginProbe
-from bellwether.telemetry.metrics.plugin_metrics import PluginMetrics
-from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
+from bellwether.telemetry.metrics.probe_metrics import PluginMetrics, ProbeMetrics
 from waiting import limit, until
 
 

@@ -16,8 +16,7 @@ from bellwether.core.signals import Reading, Signal
 from bellwether.ports.errors import Transient
 from bellwether.probes.replication.lag_round import LagRounds, NoAnswer
 from bellwether.probes.replication.replication_probe import ReplicationProbe, measure_once, reading
-from bellwether.telemetry.metrics.lag_metrics import LagMetrics
-from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
+from bellwether.telemetry.metrics.probe_metrics import LagMetrics, ProbeMetrics
 from testkit.kafka.log_ends import Word
 from waiting import until
 
