@@ -1,6 +1,7 @@
 """Watch policies and BrokerHealths with kopf, and start, update, wake and stop one policy controller for each policy.
 
-Only ``kopf.on.event`` is used: it needs neither finalizers nor annotations, so a settled cluster causes no write.
+Only ``kopf.on.event`` is used: it needs neither finalizers nor annotations, so a settled cluster causes no write. The
+handlers wait for nothing but a lock that is held for moments, so they run in kopf's event loop and need no thread.
 """
 
 from __future__ import annotations
@@ -164,11 +165,11 @@ def register(registry: kopf.OperatorRegistry, loops: PolicyManager, *, pulse: He
         settings.scanning.disabled = True  # ``readiness`` looks after the kinds: kopf asks for no right to watch them
 
     @kopf.on.event(GROUP, VERSION, "leadershippolicies", registry=registry)
-    def policy_seen(event: Mapping[str, Any], body: kopf.Body, **_: Any) -> None:
+    async def policy_seen(event: Mapping[str, Any], body: kopf.Body, **_: Any) -> None:
         loops.policy(event.get("type"), dict(body))
 
     @kopf.on.event(GROUP, VERSION, "brokerhealths", registry=registry)
-    def health_seen(event: Mapping[str, Any], body: kopf.Body, **_: Any) -> None:
+    async def health_seen(event: Mapping[str, Any], body: kopf.Body, **_: Any) -> None:
         loops.health(event.get("type"), dict(body))
 
     @kopf.on.cleanup(registry=registry)

@@ -34,7 +34,7 @@ def test_a_policy_that_is_gone_takes_its_requests_along() -> None:
     told = ClientMetrics(registry)
     told.kafka("kafka", "main", "Metadata", "ok", 0.2)
     told.kafka("kafka", "other", "Metadata", "ok", 0.2)
-    told.forget("kafka", "main")
+    registry.remove_series(namespace="kafka", policy="main")
     policies = {s.labels["policy"] for metric in registry.collect() for s in metric.samples if "policy" in s.labels}
     assert policies == {"other"}
 
@@ -49,5 +49,5 @@ def test_the_end_of_certificates_is_exported_by_owner() -> None:
     told.certificate("kafka", "main", "own", None)
     assert registry.get_sample_value(name, {**own, "certificate": "own"}) is None
     assert registry.get_sample_value(name, {**own, "certificate": "broker"}) == 200.0
-    told.forget("kafka", "main")
+    registry.remove_series(namespace="kafka", policy="main")
     assert registry.get_sample_value(name, {**own, "certificate": "broker"}) is None
