@@ -57,7 +57,7 @@ class Failures:
                 return self._refused(policy, body, error.reason, error)
             case Fenced():
                 log.warning("leadership_lost", error=str(error))
-                self._reporter.failed(*self._who, "Fenced")
+                self._reporter.metrics.turn_failed(*self._who, "Fenced")
                 self._release()
                 return 0.0
             case WrongCluster():
@@ -75,7 +75,7 @@ class Failures:
     def defect(self) -> float:
         """A reconcile failed in a way that no error of ours names."""
         log.exception("reconcile_failed_unexpectedly")
-        self._reporter.failed(*self._who, "Defect")
+        self._reporter.metrics.turn_failed(*self._who, "Defect")
         self._release()
         return self._requeue.jitter(self._requeue.retry_seconds)
 
@@ -85,7 +85,7 @@ class Failures:
         log.warning("reconcile_failed", reason=str(reason), error=str(error))
         self._times = self._times + 1 if self._reason is reason else 1
         self._reason = reason
-        self._reporter.failed(*self._who, type(error).__name__)
+        self._reporter.metrics.turn_failed(*self._who, type(error).__name__)
         if self._session.led_elsewhere(policy):
             return self._requeue.retry_seconds  # an error of a stand-by process is not the policy's
         self._reporter.trouble(body, reason, str(error))

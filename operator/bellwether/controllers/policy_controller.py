@@ -74,6 +74,8 @@ class PolicyController(threading.Thread):
         self._problems: tuple[str, ...] = ()
         self._took_seconds = 0.0
         self._ended = False
+        self.on_end: Callable[[], None] = lambda: None
+        """Called once, at the end of the thread."""
 
     @property
     def body(self) -> dict[str, Any]:
@@ -135,6 +137,7 @@ class PolicyController(threading.Thread):
         self._rebalance.close()
         self._session.close()
         self._ended = True
+        self.on_end()
         log.info("policy_controller_stopped")
 
     def wait(self, seconds: float) -> bool:
@@ -184,21 +187,21 @@ class PolicyController(threading.Thread):
         inputs = self._inputs()  # before the signals are read: a change during the cycle wakes the controller again
         generations = self.signals.generations()  # before, too: the status must not claim a newer one than was judged
         began = self._clock.monotonic()
-        self._reporter.begins(self.namespace, self.policy_name)
+        self._reporter.metrics.turn_begins(self.namespace, self.policy_name, self._clock.now().timestamp())
         try:
             world = replace(with_heartbeat(link.world, self._heartbeat.beat), pods=pods.source)
             result = reconcile(world, policy.policy(), memory, decide, rebalance_input)
             self._session.memory = memory = result.memory
             self._must_lead()
         finally:
-            self._reporter.ends(self.namespace, self.policy_name)
+            self._reporter.metrics.turn_ends(self.namespace, self.policy_name)
         self._took_seconds = seconds = self._clock.monotonic() - began
         self._rebalance.on_result(policy, result)
         report = self._session.qualified(result.report)
         run = self._rebalance.run
         if self._reporter.publish(policy, report, memory, seconds, generations, run, self._must_lead):
             self._rebalance.on_published(run)
-        self._reporter.export_signal_ages(
+        self._reporter.metrics.export_signal_ages(
             self.namespace, self.policy_name, self.signals.sources(), self._detection.stale_after
         )
         self._wakeups.judged(inputs)

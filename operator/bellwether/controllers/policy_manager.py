@@ -11,6 +11,7 @@ import itertools
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import kopf
@@ -49,7 +50,6 @@ class PolicyManager:
         self._forget = forget
         self._lock = threading.RLock()
         self._loops: dict[Policy, PolicyController] = {}
-        self._deleted: list[tuple[Policy, PolicyController]] = []
         # BrokerHealths and Leases may arrive before their policy does, by their policy and then by name. Leases outlast
         # a run of kopf, which does not watch them.
         self._healths: dict[Policy, dict[str, dict[str, Any]]] = {}
@@ -59,17 +59,16 @@ class PolicyManager:
         """A LeadershipPolicy was seen, changed or deleted."""
         key = _key(body, body["metadata"]["name"])
         with self._lock:
-            self._forget_deleted()
             loop = self._loops.get(key)
             if event == "DELETED":
                 self._loops.pop(key, None)
                 if loop is not None:
                     loop.request_stop()
-                    self._deleted.append((key, loop))
                 self._forget(body["metadata"]["namespace"], body["metadata"]["name"])
                 return
             if loop is None or not loop.is_alive():
                 loop = self._loops[key] = self._make(body)
+                loop.on_end = partial(self._ended, key, loop)
                 for found in self._healths.get(key, {}).values():
                     loop.signals.on_broker_health(found)
                 for found in self._leases.get(key, {}).values():
@@ -112,12 +111,11 @@ class PolicyManager:
                 del objects[key]
             return self._loops.get(key)
 
-    def _forget_deleted(self) -> None:
-        """Forget deleted policies again once their loops have ended: a last reconcile may have reported since."""
-        for one in [(key, loop) for key, loop in self._deleted if not loop.is_alive()]:
-            self._deleted.remove(one)
-            if one[0] not in self._loops:
-                self._forget(one[1].namespace, one[1].policy_name)
+    def _ended(self, key: Policy, loop: PolicyController) -> None:
+        """A loop has ended: forget a deleted policy again, as a last reconcile may have reported since."""
+        with self._lock:
+            if key not in self._loops:
+                self._forget(loop.namespace, loop.policy_name)
 
     def known(self) -> frozenset[tuple[str, str]]:
         """The policies that the watches have delivered, by namespace and name."""
@@ -137,7 +135,6 @@ class PolicyManager:
             loop.request_stop()
         for loop in loops:
             loop.join(timeout_seconds)
-            self._forget(loop.namespace, loop.policy_name)
 
 
 def register(registry: kopf.OperatorRegistry, loops: PolicyManager, *, pulse: Heartbeat | None = None) -> None:

@@ -158,7 +158,7 @@ def operator(
         return made
 
     def make(body: dict[str, Any]) -> PolicyController:
-        metrics.known(body["metadata"]["namespace"], body["metadata"]["name"])
+        metrics.leading(body["metadata"]["namespace"], body["metadata"]["name"], False)
         return PolicyController(
             body, connector, reporter, finalizer, clock, Requeue(jitter=jittered), rebalance_controller
         )

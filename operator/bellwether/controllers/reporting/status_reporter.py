@@ -38,11 +38,10 @@ from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.lifecycle import RebalanceRun
 from bellwether.core.reporting.broker_report import BrokerReport
 from bellwether.core.reporting.report import Report
-from bellwether.core.signals import SourceSignals
 from bellwether.gather import Memory
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError
-from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics, Patience
+from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
 
 log = structlog.get_logger(__name__)
 
@@ -75,7 +74,7 @@ class StatusReporter:
         self._healths = BrokerHealths(api, clock)
         self._events = EventWriter(api, clock, instance)
         self._instance = instance
-        self._metrics = metrics
+        self.metrics = metrics
         self._lock = threading.Lock()
         self._said: dict[tuple[str, str], _Said] = {}
         self._outdated: dict[tuple[str, str], str] = {}
@@ -115,23 +114,11 @@ class StatusReporter:
         """Whether another writer has overwritten the status; the next reconcile writes it again."""
         return self._statuses.overwritten(resource, found)
 
-    def begins(self, namespace: str, name: str) -> None:
-        """A reconcile starts."""
-        self._metrics.turn_begins(namespace, name, self._clock.now().timestamp())
-
-    def ends(self, namespace: str, name: str) -> None:
-        """The current reconcile has ended, with or without an error."""
-        self._metrics.turn_ends(namespace, name)
-
-    def failed(self, namespace: str, name: str, kind: str) -> None:
-        """A reconcile ended with an error."""
-        self._metrics.turn_failed(namespace, name, kind)
-
     def leading(self, namespace: str, name: str, held: bool) -> None:
         """This process holds the Lease of the policy's cluster, or does not."""
         if not held:  # the new holder finds out what can be written
             self._outdated.pop((namespace, name), None)
-        self._metrics.leading(namespace, name, held)
+        self.metrics.leading(namespace, name, held)
 
     def publish(
         self,
@@ -153,8 +140,8 @@ class StatusReporter:
         namespace, name = policy.metadata.namespace, policy.metadata.name
         said = self._of(namespace, name)
         acts = policy.policy().acts
-        self._metrics.turn_ended(namespace, name, seconds, report, len(memory.record.entries), acts)
-        self._metrics.rebalance(namespace, name, run)
+        self.metrics.turn_ended(namespace, name, seconds, report, len(memory.record.entries), acts)
+        self.metrics.rebalance(namespace, name, run)
         if report.result.changed or report.result.stopped is not None:
             log.info(
                 "leaders_moved",
@@ -177,17 +164,11 @@ class StatusReporter:
             return False
         return True
 
-    def export_signal_ages(
-        self, namespace: str, name: str, sources: Iterable[SourceSignals], patience: Patience
-    ) -> None:
-        """Export the ages of a policy's signals; ``patience`` are the limits."""
-        self._metrics.export_signal_ages(namespace, name, sources, patience)
-
     def trouble(self, body: dict[str, Any], reason: Reason, message: str) -> None:
         """The policy could not be reconciled, and why."""
         metadata = body["metadata"]
         namespace, name = metadata["namespace"], metadata["name"]
-        self._metrics.troubled(namespace, name, reason)
+        self.metrics.troubled(namespace, name, reason)
         said = self._of(namespace, name)
         if not said.conditions:  # conditions that others have written stay
             with suppress(ValidationError):
@@ -227,7 +208,7 @@ class StatusReporter:
             self._said.pop((namespace, name), None)
         self._statuses.forget(namespace, name)
         self._healths.forget(namespace, name)
-        self._metrics.forget(namespace, name)
+        self.metrics.forget(namespace, name)
 
     def _write(
         self,

@@ -6,8 +6,6 @@ names, the stages at which a connection fails, and the kinds of Kubernetes objec
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from bellwether.telemetry.metrics.metric_registry import LabelledRegistry
 
 _POLICY = ("namespace", "policy")
@@ -16,9 +14,7 @@ _POLICY = ("namespace", "policy")
 class ClientMetrics:
     """Counts and durations of requests, by outcome."""
 
-    def __init__(self, registry: LabelledRegistry, gone: Collection[tuple[str, str]] = frozenset()) -> None:
-        """``gone``: deleted policies (namespace, name), whose controllers may still send requests."""
-        self._gone = gone
+    def __init__(self, registry: LabelledRegistry) -> None:
         self.kafka_requests = registry.counter(
             "bellwether_kafka_requests",
             "Requests to brokers, including opened connections (Open), by outcome: ok, the stage that failed (Connect,"
@@ -56,16 +52,12 @@ class ClientMetrics:
 
     def kafka(self, namespace: str, policy: str, request: str, outcome: str, seconds: float) -> None:
         """One request to a broker of a policy's cluster."""
-        if (namespace, policy) in self._gone:
-            return
         self.kafka_requests.labels(namespace, policy, request, outcome).inc()
         if outcome == "ok":
             self.kafka_seconds.labels(namespace, policy, request).observe(seconds)
 
     def certificate(self, namespace: str, policy: str, which: str, ends: float | None) -> None:
         """When a certificate expires (Unix time); None if it no longer exists."""
-        if (namespace, policy) in self._gone:
-            return
         if ends is None:
             self.certificates.remove_by_labels({"namespace": namespace, "policy": policy, "certificate": which})
         else:

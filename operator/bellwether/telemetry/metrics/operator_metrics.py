@@ -27,17 +27,13 @@ SIGNAL_STATES = ("passing", "failing", "unknown", "stale")
 _POLICY = ("namespace", "policy")
 _RECONCILE_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
-MOST_GONE = 10_000
-"""Deleted policies that are remembered, because their controllers may still report."""
-
 
 class OperatorMetrics:
     """The operator's metrics, in a registry of their own."""
 
     def __init__(self) -> None:
         self.registry = LabelledRegistry("operator")
-        self._gone: dict[tuple[str, str], None] = {}  # the oldest first
-        self.exchanges = ClientMetrics(self.registry, self._gone)
+        self.exchanges = ClientMetrics(self.registry)
         self._of_report = Table(OF_REPORT, self.registry)
         self._of_brokers = Table(OF_BROKERS, self.registry)
         self._of_rebalance = Table(OF_REBALANCE, self.registry)
@@ -106,28 +102,19 @@ class OperatorMetrics:
             self._signals,
         )
 
-    def known(self, namespace: str, policy: str) -> None:
-        """A policy is watched from now on; this process does not lead it yet."""
-        self._gone.pop((namespace, policy), None)
-        self.leading(namespace, policy, False)
-
     def turn_begins(self, namespace: str, policy: str, timestamp: float) -> None:
         """A reconcile starts; ``timestamp`` is Unix time in seconds."""
-        if (namespace, policy) not in self._gone:
-            self._started.labels(namespace, policy).set(timestamp)
+        self._started.labels(namespace, policy).set(timestamp)
 
     def turn_ends(self, namespace: str, policy: str) -> None:
         """No reconcile is running any more."""
-        if (namespace, policy) not in self._gone:
-            self._started.labels(namespace, policy).set(0)
+        self._started.labels(namespace, policy).set(0)
 
     def turn_ended(
         self, namespace: str, policy: str, seconds: float, report: Report, entries: int, acts: bool = True
     ) -> None:
         """A reconcile succeeded. ``acts``: the policy may change Kafka."""
         labels = (namespace, policy)
-        if labels in self._gone:
-            return
         self._reconciles.labels(*labels).observe(seconds)
         self._finished.labels(*labels).set(report.now.timestamp())
         self._policy_error.set_series(namespace, policy, {})
@@ -152,19 +139,15 @@ class OperatorMetrics:
 
     def turn_failed(self, namespace: str, policy: str, kind: str) -> None:
         """A reconcile ended with an error of that kind."""
-        if (namespace, policy) not in self._gone:
-            self._errors.labels(namespace, policy, kind).inc()
+        self._errors.labels(namespace, policy, kind).inc()
 
     def troubled(self, namespace: str, policy: str, reason: Reason) -> None:
         """The policy cannot be reconciled, and why; until a reconcile succeeds or another process leads."""
-        if (namespace, policy) not in self._gone:
-            self._policy_error.set_series(namespace, policy, {(str(reason),): 1.0})
+        self._policy_error.set_series(namespace, policy, {(str(reason),): 1.0})
 
     def leading(self, namespace: str, policy: str, held: bool) -> None:
         """Whether this process holds the Lease."""
         labels = (namespace, policy)
-        if labels in self._gone:
-            return
         self._leading.labels(*labels).set(held)
         if held:
             # Counters start at 0: Prometheus does not see an increase of a series that did not exist.
@@ -177,15 +160,13 @@ class OperatorMetrics:
         """State of the rebalance by load; None if the policy has none."""
         if run is None:
             self._of_rebalance.forget(namespace, policy)
-        elif (namespace, policy) not in self._gone:
+        else:
             self._of_rebalance.update(namespace, policy, run)
 
     def export_signal_ages(
         self, namespace: str, policy: str, sources: Iterable[SourceSignals], patience: Patience
     ) -> None:
         """Age of each source and count of signals by state; ``patience``: maximum ages by the policy."""
-        if (namespace, policy) in self._gone:
-            return
         ages: dict[tuple[str, ...], float] = {}
         states: dict[tuple[str, ...], int] = {}
         for said in sources:
@@ -205,11 +186,7 @@ class OperatorMetrics:
         self._signals.set_series(namespace, policy, states)
 
     def forget(self, namespace: str, policy: str) -> None:
-        """Drop all series of a deleted policy, and ignore later updates by its controller."""
-        self._gone.pop((namespace, policy), None)
-        self._gone[namespace, policy] = None
-        if len(self._gone) > MOST_GONE:
-            del self._gone[next(iter(self._gone))]
+        """Drop all series of a deleted policy."""
         self._forget_series(namespace, policy)
         self.registry.remove_series(namespace=namespace, policy=policy)
 

@@ -18,7 +18,6 @@ from bellwether.core.rebalance.lifecycle import RebalanceFigures, RebalanceRun, 
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.signals import Reading, Signal, SignalType, SourceSignals, UnreachableCause
-from bellwether.telemetry.metrics import operator_metrics
 from bellwether.telemetry.metrics.operator_metrics import SIGNAL_STATES, OperatorMetrics
 from testkit.values.builders import (
     after,
@@ -162,22 +161,6 @@ def test_a_policy_that_is_gone_leaves_nothing(metrics: OperatorMetrics):
     assert left == {"bellwether_build_info"}
 
 
-def test_a_deleted_policys_loop_exports_nothing_at_its_end(metrics: OperatorMetrics):
-    metrics.known("default", "main")
-    metrics.forget("default", "main")
-    metrics.leading("default", "main", False)
-    metrics.turn_failed("default", "main", "Fenced")
-    metrics.turn_begins("default", "main", 1000.0)
-    metrics.turn_ends("default", "main")
-    metrics.exchanges.kafka("default", "main", "Metadata", "ok", 0.1)
-    metrics.exchanges.certificate("default", "main", "own", 2000.0)
-    ended(metrics)
-    left = {s.name for family in metrics.registry.collect() for s in family.samples}
-    assert left == {"bellwether_build_info"}
-    metrics.known("default", "main")
-    assert value(metrics, "operator_leading") == 0
-
-
 def test_a_rebalance_tells_its_state_its_partitions_and_its_loads(metrics: OperatorMetrics):
     figures = RebalanceFigures(200.0, 100.0, 1.0, 0.0, 99.0, 0.01, 7, 2, 400, 300)
     run = RebalanceRun(RunState.APPLYING, figures=figures, taken_up=5, left={"ChangedSincePlan": 2})
@@ -204,7 +187,7 @@ def test_a_process_that_lost_the_lease_says_nothing_of_a_rebalance(metrics: Oper
 
 
 def test_a_policy_counts_as_not_led_until_it_is(metrics: OperatorMetrics):
-    metrics.known("default", "main")
+    metrics.leading("default", "main", False)
     assert value(metrics, "operator_leading") == 0
     metrics.leading("default", "main", True)
     assert value(metrics, "operator_leading") == 1
@@ -344,12 +327,3 @@ def test_a_thousand_brokers_make_less_than_twenty_series_each(metrics: OperatorM
     metrics.export_signal_ages("default", "main", by_source(*probed, *beside), lambda _type, _source: 15.0)
     series = sum(len(family.samples) for family in metrics.registry.collect())
     assert brokers * 10 < series < brokers * 20
-
-
-def test_policies_that_come_and_go_leave_a_bounded_number_of_names(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(operator_metrics, "MOST_GONE", 10)
-    metrics = OperatorMetrics()
-    for number in range(100):
-        metrics.known("tenant-a", f"a-{number}")
-        metrics.forget("tenant-a", f"a-{number}")
-    assert list(metrics._gone) == [("tenant-a", f"a-{number}") for number in range(90, 100)]

@@ -6,7 +6,6 @@ reconcile; a settled cluster causes one list request and no write.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
@@ -27,12 +26,6 @@ from bellwether.ports.clock import Clock
 MADE_LABEL = "app.kubernetes.io/managed-by"
 GONE_AFTER_SECONDS = 3600.0
 
-MADE_AT_ONCE = 4000
-"""Objects that are created at once for one policy, twice as many as a cluster may have brokers; from then on one each
-``MADE_EACH_SECONDS``: a cluster that names other brokers in every response must not flood the API."""
-
-MADE_EACH_SECONDS = 2.0
-
 log = structlog.get_logger(__name__)
 
 
@@ -51,9 +44,7 @@ class BrokerHealths:
     def __init__(self, api: KubernetesClient, clock: Clock) -> None:
         self._api = api
         self._clock = clock
-        self._lock = threading.Lock()
         # By policy and Lease: its last renewal, and since when there was no other.
-        self._budgets: dict[tuple[str, str], tuple[float, float]] = {}  # objects left, and when that was
         self._silent: dict[tuple[str, str], dict[str, tuple[str, float]]] = {}
 
     def ensure_broker_healths(self, policy: Object, ids: Collection[int]) -> Tidied:
@@ -67,9 +58,9 @@ class BrokerHealths:
         found = {o["metadata"]["name"]: o for o in self._api.list(BROKER_HEALTHS, namespace, labels)}
         wanted = {object_names.broker_health(name, broker): broker for broker in ids}
         made = []
-        missing = [one for one in wanted if one not in found]
-        for object_name in sorted(missing, key=wanted.__getitem__)[: self._afford(namespace, name, len(missing))]:
-            broker = wanted[object_name]
+        for object_name, broker in sorted(wanted.items(), key=lambda one: one[1]):
+            if object_name in found:
+                continue
             body = _broker_health(policy, broker)
             found[object_name] = self._api.apply(BROKER_HEALTHS, namespace, object_name, body, MANAGER)
             made.append(broker)
@@ -111,23 +102,8 @@ class BrokerHealths:
         return tuple(removed)
 
     def forget(self, namespace: str, policy: str) -> None:
-        """Forget a deleted policy. What it may still create is not reset by creating it again."""
+        """Forget a deleted policy."""
         self._silent.pop((namespace, policy), None)
-
-    def _afford(self, namespace: str, policy: str, wanted: int) -> int:
-        """How many of these objects may be created now."""
-        if not wanted:
-            return 0
-        now = self._clock.monotonic()
-        with self._lock:  # the policies of all namespaces, each on its thread
-            budgets = {key: left + (now - at) / MADE_EACH_SECONDS for key, (left, at) in self._budgets.items()}
-            self._budgets = {key: (left, now) for key, left in budgets.items() if left < MADE_AT_ONCE}
-            left, _ = self._budgets.get((namespace, policy), (float(MADE_AT_ONCE), now))
-            granted = min(wanted, int(left))
-            self._budgets[namespace, policy] = (left - granted, now)
-        if 0 < granted < wanted:  # once, as nothing is left then
-            log.warning("broker_healths_throttled", policy=f"{namespace}/{policy}", missing=wanted - granted)
-        return granted
 
     def _remove(self, namespace: str, one: Object, kept: list[Object]) -> bool:
         patch = {

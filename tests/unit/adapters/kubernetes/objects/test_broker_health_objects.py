@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-from structlog.testing import capture_logs
-
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, Object
-from bellwether.adapters.kubernetes.objects import broker_health_objects
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, Object
 from bellwether.adapters.kubernetes.objects.broker_health_objects import (
     GONE_AFTER_SECONDS,
-    MADE_EACH_SECONDS,
     BrokerHealths,
 )
 from bellwether.simulation.memory_world import ManualClock
-from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
 
 POLICY_LABELS = {object_names.POLICY_LABEL: "main"}
@@ -32,19 +26,6 @@ def put(api: MemoryApi, *entries: Object) -> None:
 def renew(api: MemoryApi, lease: str, at: str) -> None:
     labels = {**POLICY_LABELS, object_names.PROBER_LABEL: "true"}
     api.put(LEASES, {"metadata": {"name": lease, "namespace": "kafka", "labels": labels}, "spec": {"renewTime": at}})
-
-
-def test_a_cluster_that_names_other_brokers_each_time_makes_a_bounded_number_of_objects(
-    api: MemoryApi, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(broker_health_objects, "MADE_AT_ONCE", 20)
-    healths, policy = BrokerHealths(api, clock), api.put(POLICIES, api_objects.policy())
-    with capture_logs() as logs:
-        made = [len(healths.ensure_broker_healths(policy, range(n, n + 8)).made) for n in range(0, 80, 8)]
-    assert made == [8, 8, 4, *[0] * 7]
-    assert [one["event"] for one in logs] == ["broker_healths_throttled"]
-    clock.advance(MADE_EACH_SECONDS * 3)
-    assert len(healths.ensure_broker_healths(policy, range(8)).made) == 3
 
 
 def test_an_entry_goes_once_its_lease_was_silent_for_long_enough(api: MemoryApi, clock: ManualClock) -> None:
