@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow]
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "signals" / "certificate-expiry"
-KIND = "CertificateExpiry"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "signals" / "tls-version"
+KIND = "TlsVersion"
 BROKERS = (1, 2, 3)
 
 
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The example in a folder of its own, and the variables that put it beside Bellwether. Nothing is downloaded."""
-    folder = tmp_path_factory.mktemp("certificate-expiry")
+    folder = tmp_path_factory.mktemp("tls-version")
     offline = ["--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
     command = [sys.executable, "-m", "pip", "install", "--quiet", *offline, "--target", folder / "there", EXAMPLE]
     subprocess.run(command, check=True, capture_output=True, timeout=limit(120))
@@ -39,8 +39,8 @@ def bellwether(environment: dict[str, str], *arguments: str) -> subprocess.Compl
     )
 
 
-def plugins(days: str) -> list[dict[str, Any]]:
-    settings = [{"name": "listener", "value": "SECURE"}, {"name": "minimumDays", "value": days}]
+def plugins(minimum: str) -> list[dict[str, Any]]:
+    settings = [{"name": "listener", "value": "SECURE"}, {"name": "minimum", "value": minimum}]
     return [{"type": KIND, "periodSeconds": 1, "onFailing": "Suspect", "settings": settings}]
 
 
@@ -50,39 +50,39 @@ def test_the_example_is_listed_once_it_is_installed_and_not_before(installed: di
     (line,) = (line for line in with_it.stdout.splitlines() if line.startswith(KIND))
     assert line.split() == [
         KIND,
-        "bellwether-certificate-expiry",
+        "bellwether-tls-version",
         "0.1.0",
-        "certificate_expiry:CertificateExpiry",
+        "tls_version:TlsVersion",
         "ready",
     ]
     assert (without.returncode, with_it.returncode) == (0, 0)
 
 
-def test_one_measurement_reads_the_certificate_that_each_broker_shows(bare_site: Site, installed: Any) -> None:
+def test_one_measurement_reads_the_version_that_each_broker_speaks(bare_site: Site, installed: Any) -> None:
     once = ["--once", "--type", KIND, "--bootstrap", bare_site.kafka.broker(1).internal]
     well = bellwether(installed, *once, "--setting", "listener=SECURE")
     rows = [line.split() for line in well.stdout.splitlines()[1:]]
     assert [row[:2] for row in rows] == [[str(b), "Passing"] for b in BROKERS], well.stderr
-    assert all(29 < float(row[2]) <= 30 for row in rows)
+    assert all(float(row[2]) == 1.3 for row in rows)
     assert well.returncode == 0
     plain = bellwether(installed, *once, "--setting", "listener=INTERNAL")
     assert plain.stdout.count("Unknown") == 3
-    assert "shows no certificate" in plain.stdout
+    assert "speaks no TLS" in plain.stdout
     assert plain.returncode == 4
 
 
 def test_its_signal_is_judged_and_explained_and_changes_with_the_policy(bare_site: Site, installed: Any) -> None:
     site = bare_site
-    site.policy(mode="Observe", detection={"plugins": plugins("14")})
+    site.policy(mode="Observe", detection={"plugins": plugins("1.3")})
     site.operator()
     site.until_reported()
     prober = site.start("prober-plugin", command(site), installed)
     site.until(lambda: [entry(site, b).get("reading") for b in BROKERS] == ["Passing"] * 3, 60, "all pass", site.logs)
     site.until(lambda: [site.verdict(b)[0] for b in BROKERS] == ["Healthy"] * 3, 30, "all are Healthy")
-    assert 29 < float(entry(site, 2)["value"]) <= 30
+    assert float(entry(site, 2)["value"]) == 1.3
     before = [site.health(b)["signals"] for b in BROKERS]
 
-    site.change(detection={"plugins": plugins("45")})
+    site.change(detection={"plugins": plugins("1.4")})
     site.until(
         lambda: [site.verdict(b) for b in BROKERS] == [("Suspect", "SignalFailing")] * 3,
         40,
@@ -91,10 +91,10 @@ def test_its_signal_is_judged_and_explained_and_changes_with_the_policy(bare_sit
     )
     address = site.kafka.broker(2).secure
     said = site.health(2)["verdict"]["message"]
-    assert f"the certificate of {address} is valid for" in said
+    assert f"{address} speaks TLS 1.3" in said
     assert [site.health(b)["signals"] for b in BROKERS] != before
 
-    site.change(detection={"plugins": plugins("14")})
+    site.change(detection={"plugins": plugins("1.3")})
     site.until(lambda: [site.verdict(b)[0] for b in BROKERS] == ["Healthy"] * 3, 40, "all are Healthy again")
     prober.ask_to_stop()
     site.until(lambda: not prober.alive, 30, "the prober has ended")

@@ -25,7 +25,7 @@ WHERE = {Where.POLICIES: POLICIES, Where.LEASES: HOME}
 def values(**changed: Any) -> dict[str, Any]:
     """Everything is wanted."""
     kinds = [{"kind": "Reachability", "vantage": "zone-a"}, {"kind": "Replication"}, {"kind": "Prometheus"}]
-    plugin = {"kind": "Plugin", "plugin": "CertificateExpiry", "vantage": "zone-a"}
+    plugin = {"kind": "Plugin", "plugin": "TlsVersion", "vantage": "zone-a"}
     return {
         "watchNamespaces": [POLICIES],
         "rbac": {"secretNames": ["kafka-user"]},

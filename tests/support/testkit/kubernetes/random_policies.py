@@ -46,7 +46,7 @@ GOOD = {
     "threshold": ["200", "-0.5"],
     "tokenEndpoint": ["https://login.example.com/token"],
     "topic": ["bellwether-canary", "a.b"],
-    "type": ["CertificateExpiry", "StorageLatency", "X"],
+    "type": ["TlsVersion", "StorageLatency", "X"],
     "url": ["http://prometheus:9090", "https://prometheus.example.com/x", "https://proxy:3128"],
     "userName": ["bellwether"],
     "userSecretName": ["user"],
