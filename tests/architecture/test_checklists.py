@@ -112,7 +112,7 @@ def test_a_command_has_all_of_its_places(verb: str) -> None:
     assert list(lacking_for_verb(verb, COMMANDS[verb], tree(ROOT))) == []
 
 
-def test_a_new_signal_type_is_told_each_place_that_it_lacks() -> None:
+def test_a_new_signal_type_gets_each_place_that_it_lacks() -> None:
     lacking = [place.partition(":")[0] for place in lacking_for_signal("ClockSkew", "CLOCK_SKEW", tree(ROOT))]
     assert lacking == [
         "operator/bellwether/probes/",
@@ -125,7 +125,7 @@ def test_a_new_signal_type_is_told_each_place_that_it_lacks() -> None:
     ]
 
 
-def test_a_new_command_is_told_each_place_that_it_lacks() -> None:
+def test_a_new_command_gets_each_place_that_it_lacks() -> None:
     target = "bellwether.cli.leadership.teleport:teleport"
     lacking = [place.partition(":")[0] for place in lacking_for_verb("teleport", target, tree(ROOT))]
     assert lacking == [

@@ -97,7 +97,7 @@ def test_a_path_of_nobodys_machine_is_let_through(tmp_path: Path, text: str) -> 
         "GOPROXY=direct",
     ],
 )
-def test_a_host_that_nobody_knows_is_found(tmp_path: Path, text: str) -> None:
+def test_an_unknown_host_is_found(tmp_path: Path, text: str) -> None:
     (tmp_path / "dev.lock").write_text(f"fine\n{text}\n")
     assert unknown_hosts(tmp_path) == ["dev.lock:2"]
 

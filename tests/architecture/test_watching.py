@@ -121,7 +121,7 @@ def test_rules_and_dashboards_ask_for_metrics_that_are_served() -> None:
     assert unknown_metrics(expressions(), metrics_page()) == []
 
 
-def test_a_metric_that_nobody_serves_is_found() -> None:
+def test_a_metric_that_is_not_exported_is_found() -> None:
     page = (
         "| `bellwether_reconcile_duration_seconds` | histogram | | x |\n"
         "| `bellwether_reconcile_errors_total` | counter | | x |"
@@ -238,7 +238,7 @@ def test_a_placeholder_without_a_value_is_refused() -> None:
         page_commands.filled("kubectl logs POD", values)
 
 
-def test_every_alert_is_told_by_policy_but_for_those_of_a_whole_process() -> None:
+def test_every_alert_is_by_policy_except_those_of_a_process() -> None:
     for rule in alert_rules.alerts():
         if rule["alert"] != "BellwetherKubernetesWritesFailing":
             assert "namespace_policy:" in rule["expr"] or "namespace, policy" in rule["expr"], rule["alert"]

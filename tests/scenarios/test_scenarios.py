@@ -42,7 +42,7 @@ def test_the_head_of_a_scenario_is_left_as_people_wrote_it(tmp_path: Path):
         assert copy.read_text() == "# why\ntells: so\ngolden:\n- at: 0\n"
 
 
-def test_an_event_that_nobody_knows_is_refused():
+def test_an_unknown_event_is_refused():
     cluster = {"brokers": 3, "topics": {"orders": 3}}
     with pytest.raises(KeyError, match="dance"):
         scenarios.play({"cluster": cluster, "seconds": 1, "events": {0: [{"dance": [1]}]}})

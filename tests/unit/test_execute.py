@@ -109,7 +109,7 @@ def test_replicas_that_a_killed_run_set_moving_are_cancelled_by_its_successor(si
     assert (sorted(orders(site).replicas), orders(site).reassigning) == ([1, 2, 4], False)
 
 
-def test_somebody_else_s_reassignment_is_never_cancelled(site: MemorySite):
+def test_a_foreign_reassignment_is_never_cancelled(site: MemorySite):
     operator = Operator(site)
     operator.reconciles(2)
     displaced = orders(site).replicas

@@ -316,7 +316,7 @@ class TestOutstanding:
         assert len(self.outstanding(run.carry_out())) == len(run.plan.moves)
 
 
-def test_what_stands_is_remembered_as_displaced():
+def test_a_written_order_is_recorded_as_displaced():
     assert {e.state for e in Run().carry_out().record.entries.values()} == {EntryState.DISPLACED}
 
 

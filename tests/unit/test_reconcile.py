@@ -88,7 +88,7 @@ def test_who_only_watches_touches_nothing_and_says_what_it_would_do(policy: Poli
     assert (condition.status, str(condition.reason)) == ready
 
 
-def test_a_suspension_keeps_a_demotion_as_it_stands():
+def test_a_suspension_keeps_a_demotion_unchanged():
     made = well()
     operator = Operator(made)
     operator.reconcile()
@@ -149,7 +149,7 @@ def test_what_a_reconcile_learns_is_what_the_next_one_starts_from():
     assert after.grace_seconds == 33
 
 
-def test_observing_hands_the_record_on_as_it_stands_in_the_store():
+def test_observing_keeps_the_record_of_the_store_unchanged():
     made = well()
     world = made.process()
     memory = Memory(world.records.take_over(made.cluster_id))

@@ -33,13 +33,13 @@ def said(operator: Operator, type_: str, broker: int = 2) -> Any:
     return next((c for c in report.conditions if c.type == type_), None)
 
 
-def test_a_broker_that_nobody_works_on_has_no_such_condition(made: MemorySite):
+def test_a_broker_without_maintenance_has_no_such_condition(made: MemorySite):
     operator = Operator(made)
     operator.reconciles(1)
     assert (said(operator, "Drained"), said(operator, "Overridden")) == (None, None)
 
 
-def test_it_is_drained_once_it_leads_nothing_and_stands_first_nowhere(made: MemorySite):
+def test_it_is_drained_once_it_leads_nothing_and_is_first_nowhere(made: MemorySite):
     operator = Operator(made)
     made.signals.drain(2)
     operator.reconciles(1)
@@ -68,7 +68,7 @@ def test_it_is_not_while_a_reassignment_keeps_it_first_somewhere():
     assert drained.status is True
 
 
-def test_it_is_not_while_it_stands_first_where_somebody_else_leads():
+def test_it_is_not_while_first_where_another_broker_leads():
     made = site(4, {"orders": 6})
     operator = Operator(made)
     operator.reconciles(1)
@@ -311,7 +311,7 @@ def test_an_override_that_has_ended_is_named_until_it_is_taken_away(made: Memory
     assert said(operator, "Overridden") is None
 
 
-def test_one_that_was_over_when_it_was_written_drains_nobody_and_says_so(made: MemorySite):
+def test_a_drain_that_ended_before_it_began_moves_nothing(made: MemorySite):
     operator = Operator(made)
     before = made.cluster.mutations
     made.signals.drain(2, until=made.clock.now() - timedelta(hours=1))

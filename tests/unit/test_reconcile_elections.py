@@ -56,7 +56,7 @@ def test_leaders_are_back_once_the_interval_is_over_and_the_figures_say_so(resta
     assert found.imbalance == 0
 
 
-def test_without_an_interval_nobody_is_elected_and_nobody_is_asked(restarted: MemorySite):
+def test_without_an_interval_nothing_is_elected_or_read(restarted: MemorySite):
     operator = Operator(restarted)
     operator.reconciles(2)
     bounce(restarted)
@@ -95,7 +95,7 @@ def test_a_sick_broker_is_not_elected_however_out_of_balance_its_leaders_are(res
     assert restarted.cluster.snapshot().leaders()[1] == 0
 
 
-def test_whoever_observes_says_what_it_would_elect_and_elects_nobody(restarted: MemorySite):
+def test_an_observing_policy_reports_elections_and_makes_none(restarted: MemorySite):
     operator = Operator(restarted, replace(EVERY_30, mode=Mode.OBSERVE))
     operator.reconciles(2)
     bounce(restarted)

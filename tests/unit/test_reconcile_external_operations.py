@@ -60,7 +60,7 @@ def beside() -> Beside:
     return Beside()
 
 
-def test_where_nobody_else_is_at_work_nothing_is_said(beside: Beside):
+def test_without_an_external_operation_nothing_is_reported(beside: Beside):
     beside.demote(1)
     assert beside.waiting() is None
 
@@ -89,7 +89,7 @@ class TestReassignments:
         assert beside.cluster.partition("orders", 2).reassigning
 
     @pytest.mark.parametrize("mark", ["cruise control", "throttle"])
-    def test_a_rebalance_is_told_by_its_marks_and_holds_promotion(self, beside: Beside, mark: str):
+    def test_a_rebalance_is_recognised_by_its_marks_and_holds_promotion(self, beside: Beside, mark: str):
         if mark == "cruise control":
             beside.cluster.create_topic("__CruiseControlMetrics", assignment=[(2, 3, 4)])
         else:
@@ -183,7 +183,7 @@ class TestPreferredRacks:
         assert placed.waiting() is None
         assert placed.orders[0] == (1, 2, 3)
 
-    def test_another_wish_waits_and_a_demotion_does_not(self, placed: Beside):
+    def test_changed_preferred_racks_wait_and_a_demotion_does_not(self, placed: Beside):
         placed.operator.policy = replace(POLICY, placement=Placement(Preference(("b",))))
         placed.reconciles()
         assert (placed.orders[0], placed.orders[2]) == ((1, 2, 3), (1, 3, 2))
@@ -213,7 +213,7 @@ class TestOrders:
         beside.reconciles()
         assert beside.cluster.snapshot().leaders()[1] == 0
 
-    def test_replicas_that_were_added_stand_where_they_were_put_and_the_others_go_back(self, beside: Beside):
+    def test_added_replicas_keep_their_place_and_others_return(self, beside: Beside):
         beside.demote(1)
         beside.cluster.raise_rf("orders")
         beside.reconciles()
@@ -262,7 +262,7 @@ class TestExpanding:
         assert 4 in {b.broker for b in beside.operator.reports[-1].brokers}
         assert beside.orders == ROUND
 
-    def test_a_replica_that_somebody_puts_there_follows_until_somebody_puts_it_first(self, beside: Beside):
+    def test_a_foreign_replica_stays_behind_until_it_is_put_first(self, beside: Beside):
         beside.cluster.foreign_reassign(beside.cluster.partition("orders", 0).name, (1, 2, 4))
         beside.cluster.finish_reassignments()
         before = beside.cluster.mutations
@@ -312,7 +312,7 @@ class TestShrinking:
         assert not any(1 in e.baseline for e in memory.record.entries.values())
         assert 1 not in {b.broker for b in beside.operator.reports[-1].brokers}
 
-    def test_a_broker_of_the_same_id_begins_anew(self, beside: Beside):
+    def test_a_new_broker_of_the_same_id_starts_without_history(self, beside: Beside):
         beside.site.signals.say(1, Reading.FAILING)
         beside.reconciles()
         self.leave(beside)

@@ -66,7 +66,7 @@ class Watched:
         return self.metrics.registry.get_sample_value(f"bellwether_{name}", all_labels)
 
 
-def test_a_quarantine_is_told_from_its_order_to_the_recovery_of_the_disk():
+def test_a_quarantine_is_exported_from_its_order_to_recovery():
     watched = Watched()
     watched.until_held()
     assert watched.risk_summary.held == {1}
@@ -84,7 +84,7 @@ def test_a_quarantine_is_told_from_its_order_to_the_recovery_of_the_disk():
     assert watched.value("quarantines_started_total") == 1
 
 
-def test_a_disk_that_does_not_recover_is_told_before_the_limit_and_after_it():
+def test_a_lasting_fault_is_exported_before_and_after_the_limit():
     watched = Watched()
     watched.until_held()
     since, until = watched.of_broker("since_timestamp_seconds"), watched.of_broker("until_timestamp_seconds")
@@ -98,7 +98,7 @@ def test_a_disk_that_does_not_recover_is_told_before_the_limit_and_after_it():
     assert watched.value("broker_demoted", broker="1") == 1
 
 
-def test_a_agent_that_dies_is_told_as_an_order_that_nobody_obeys():
+def test_a_dead_agent_is_exported_as_an_order_without_hold():
     watched = Watched()
     watched.until_held()
     watched.risk_summary.kill_agent(1)

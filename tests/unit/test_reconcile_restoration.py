@@ -108,7 +108,7 @@ def test_a_relapse_takes_back_what_was_given_and_counts_as_flapping(made: Memory
     assert flaps.demotions == 2
 
 
-def test_another_broker_that_falls_ill_meanwhile_is_demoted_as_usual(made: MemorySite):
+def test_another_broker_that_becomes_sick_meanwhile_is_demoted(made: MemorySite):
     operator = well_after_sickness(made)
     made.signals.say(3, Reading.FAILING)
     operator.reconciles(3)

@@ -54,7 +54,7 @@ def well(made: MemorySite) -> MemorySite:
     return made
 
 
-def test_what_the_racks_keep_away_is_told_as_theirs_for_good(racked: MemorySite):
+def test_partitions_away_for_their_racks_are_reported_as_such(racked: MemorySite):
     operator = Watched(racked, IN_A)
     operator.reconciles(120)
     assert operator.away == (2, 2)
@@ -71,7 +71,7 @@ def test_a_demotion_and_its_end_leave_nothing_away_but_for_the_racks(racked: Mem
     assert operator.away == (2, 2)
 
 
-def test_once_the_wish_is_gone_what_was_kept_away_is_to_go_back(racked: MemorySite):
+def test_without_preferred_racks_partitions_away_are_to_return(racked: MemorySite):
     operator = Watched(racked, IN_A)
     operator.reconciles(5)
     operator.policy = replace(POLICY, suspend=True)

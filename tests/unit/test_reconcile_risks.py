@@ -80,9 +80,7 @@ def test_the_setting_is_asked_for_once_in_a_while_and_a_change_is_seen_then(site
 
 
 @pytest.mark.parametrize("error", [Transient, Terminal])
-def test_a_setting_that_nobody_tells_is_unknown_and_holds_no_reconcile_up(
-    site: MemorySite, error: type[BellwetherError]
-):
+def test_an_unreadable_setting_is_unknown_and_delays_no_reconcile(site: MemorySite, error: type[BellwetherError]):
     class Refusing(MemoryConfigs):
         def topic_configs(self, topics: Collection[str], names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
             self.asked += 1

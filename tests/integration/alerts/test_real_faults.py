@@ -37,7 +37,7 @@ def test_more_brokers_than_the_cap_are_a_systemic_cause(watched: WatchedSite, ka
     watched.until_quiet(["BellwetherSystemicCause", "BellwetherSickBrokerLeading", "BellwetherBrokerDemoted"])
 
 
-def test_vantages_that_fall_silent_are_named_and_then_the_quorum_is_lost(watched: WatchedSite) -> None:
+def test_silent_vantages_are_named_until_the_quorum_is_lost(watched: WatchedSite) -> None:
     probers = [watched.processes[zone] for zone in ("zone-a", "zone-b")]
     probers[0].pause()
     try:
@@ -60,7 +60,7 @@ def test_an_operator_that_is_killed_is_missed_until_another_one_leads(watched: W
     )
 
 
-def test_a_second_policy_for_the_cluster_is_told_until_it_is_gone(watched: WatchedSite) -> None:
+def test_a_second_policy_for_the_cluster_alerts_until_removed(watched: WatchedSite) -> None:
     watched.site.policy("second")
     watched.until_fires("BellwetherClusterClaimed", policy="second")
     assert not watched.fires("BellwetherNoActiveOperator")
@@ -69,7 +69,7 @@ def test_a_second_policy_for_the_cluster_is_told_until_it_is_gone(watched: Watch
     watched.until_quiet(["BellwetherClusterClaimed", "BellwetherNoActiveOperator"])
 
 
-def test_a_policy_whose_cluster_does_not_answer_is_told(watched: WatchedSite) -> None:
+def test_a_policy_whose_cluster_does_not_answer_alerts(watched: WatchedSite) -> None:
     nowhere: dict[str, Any] = {"bootstrapServers": [f"127.0.0.1:{watched.site.free_port()}"]}
     watched.site.policy("lost", kafka=nowhere)
     for alert in ("BellwetherReconcileFailing", "BellwetherNoActiveOperator", "BellwetherKafkaRequestsFailing"):
@@ -78,7 +78,7 @@ def test_a_policy_whose_cluster_does_not_answer_is_told(watched: WatchedSite) ->
     watched.until_quiet(["BellwetherReconcileFailing", "BellwetherNoActiveOperator", "BellwetherKafkaRequestsFailing"])
 
 
-def test_an_undo_record_that_somebody_damaged_is_told(watched: WatchedSite, kafka: KafkaCluster) -> None:
+def test_a_damaged_undo_record_alerts(watched: WatchedSite, kafka: KafkaCluster) -> None:
     site = watched.site
     damaged = {"data": {"format": "99"}}  # as a later version would write
     [name] = [n for n in site.kubectl("get", "cm", "-o", "name").split() if n.endswith("bellwether-undo-main")]
@@ -91,7 +91,7 @@ def test_an_undo_record_that_somebody_damaged_is_told(watched: WatchedSite, kafk
     watched.until_quiet(["BellwetherUndoRecordUnavailable", "BellwetherReconcileFailing"])
 
 
-def test_an_operator_that_is_stopped_in_good_order_hands_over_in_silence(watched: WatchedSite) -> None:
+def test_an_orderly_handover_to_another_operator_alerts_nothing(watched: WatchedSite) -> None:
     site, first = watched.site, watched.processes["operator"]
     watched.operator("operator-2")
     site.until(lambda: held(watched, "operator-2") == 0, 60, "another one stands by")

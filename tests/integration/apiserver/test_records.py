@@ -226,9 +226,7 @@ def test_a_write_whose_answer_was_lost_does_not_fence_its_writer(api: Kubernetes
     assert ConfigMapRecords(api, namespace, "main").take_over(CLUSTER).entries == record.entries
 
 
-def test_a_label_put_on_by_somebody_else_does_not_fence_the_writer(
-    api: KubernetesClient, namespace: str, apiserver: ApiServer
-) -> None:
+def test_a_foreign_label_does_not_fence_the_writer(api: KubernetesClient, namespace: str, apiserver: ApiServer) -> None:
     records = ConfigMapRecords(api, namespace, "main")
     record = records.take_over(CLUSTER)
     apiserver.kubectl("label", "configmap", "-n", namespace, "--all", "team=kafka")

@@ -102,7 +102,7 @@ def test_two_probers_and_the_operator_write_one_status_side_by_side(
     } <= managers
 
 
-def test_a_word_that_stands_already_is_not_written_again(
+def test_an_unchanged_entry_is_not_written_again(
     api: KubernetesClient, namespace: str, prober: Callable[..., Prober]
 ) -> None:
     a = prober("zone-a")

@@ -119,7 +119,7 @@ def test_a_policys_conditions_are_written(api: KubernetesClient, namespace: str,
     assert api.get(POLICIES, namespace, "main")["status"]["conditions"] == [condition]
 
 
-def test_the_same_words_are_told_once(api: KubernetesClient, namespace: str, policy: Any) -> None:
+def test_equal_events_are_posted_once(api: KubernetesClient, namespace: str, policy: Any) -> None:
     events = EventWriter(api, SystemClock(), "pod-1")
     assert events.post(policy, "Demoted", "broker 2 is demoted", warning=True)
     assert not events.post(policy, "Demoted", "broker 2 is demoted", warning=True)
@@ -145,7 +145,7 @@ def test_an_event_that_cannot_be_posted_breaks_nothing(api: KubernetesClient, po
     assert not EventWriter(api, SystemClock(), "pod-1").post(nowhere, "Demoted", "broker 2 is demoted")
 
 
-def test_secrets_are_read_into_private_files_and_never_told(api: KubernetesClient, namespace: str) -> None:
+def test_secrets_are_read_into_private_files_and_never_printed(api: KubernetesClient, namespace: str) -> None:
     data = {"password": base64.b64encode(b"hunter2\n").decode()}
     api.create(SECRETS, namespace, {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "kafka"}, "data": data})
     reader = SecretReader(api, namespace)

@@ -36,7 +36,7 @@ def breakable_apiserver(apiserver: ApiServer, bare_site: Site) -> Iterator[ApiSe
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["frozen", "stopped"])
-def test_demotions_stand_while_the_api_is_away_and_work_goes_on_afterwards(
+def test_demotions_stay_during_an_api_outage_and_work_continues_afterwards(
     site: Site, breakable_apiserver: ApiServer, how: str
 ) -> None:
     before = site.orders()

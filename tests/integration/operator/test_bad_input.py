@@ -98,7 +98,7 @@ def test_an_empty_cluster_is_no_trouble_and_an_override_on_a_broker_that_does_no
 
 
 @pytest.mark.slow
-def test_partitions_that_nobody_else_can_lead_are_held_and_named(site: Site, breakable_kafka: KafkaCluster) -> None:
+def test_partitions_without_another_leader_are_held_and_named(site: Site, breakable_kafka: KafkaCluster) -> None:
     single, pair = f"{site.topic}-single", f"{site.topic}-pair"
     site.topics({single: 2, pair: 2}, assignments={single: [[1], [1]], pair: [[1, 2], [1, 2]]})
     breakable_kafka.broker(2).stop()
@@ -121,7 +121,7 @@ def test_partitions_that_nobody_else_can_lead_are_held_and_named(site: Site, bre
 
 
 @pytest.mark.slow
-def test_a_topic_made_anew_in_the_middle_of_a_demotion_is_demoted_as_a_new_one(bare_site: Site) -> None:
+def test_a_topic_recreated_during_a_demotion_is_demoted_as_new(bare_site: Site) -> None:
     site = bare_site
     site.topics()
     site.policy(election={"batchSize": 15})

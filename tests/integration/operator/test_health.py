@@ -81,7 +81,7 @@ def test_one_that_leads_and_one_that_stands_by_are_ready_and_a_frozen_one_answer
 
 
 @pytest.mark.slow
-def test_a_loop_that_hangs_in_a_reconcile_is_told(bare_site: Site, port: int) -> None:
+def test_a_loop_that_hangs_in_a_reconcile_is_reported(bare_site: Site, port: int) -> None:
     """The request never comes back, whatever its own time limit says: a defect of ours, played by the program."""
     site = bare_site
     site.topics()
@@ -104,7 +104,7 @@ def test_a_loop_that_hangs_in_a_reconcile_is_told(bare_site: Site, port: int) ->
 
 
 @pytest.mark.slow
-def test_an_event_loop_that_hangs_is_told(bare_site: Site, port: int) -> None:
+def test_a_hanging_event_loop_is_reported(bare_site: Site, port: int) -> None:
     site = bare_site
     site.operator(
         "--health-port",

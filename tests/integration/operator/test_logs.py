@@ -47,7 +47,7 @@ def test_each_line_is_an_event_that_names_policy_epoch_and_broker_where_they_are
     assert [(line["reason"], line["broker"]) for line in about] == [("Demoted", 2), ("Promoted", 2)]
 
 
-def test_a_standing_trouble_is_told_once_and_its_end_too(bare_site: Site) -> None:
+def test_lasting_error_is_logged_once_and_so_is_its_end(bare_site: Site) -> None:
     site = bare_site
     site.topics()
     site.policy(kafka={"bootstrapServers": [f"127.0.0.1:{site.free_port()}"]})

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
-def test_a_schedule_a_plan_and_its_waves_need_nobody(bare_site: Site, tmp_path: Path) -> None:
+def test_schedule_plan_and_waves_run_without_a_person(bare_site: Site, tmp_path: Path) -> None:
     site, uri = bare_site, str(tmp_path / "store")
     store = Store.open(f"{uri}/{site.namespace}/main")
     site.topics({site.topic: 16}, assignments={site.topic: [[1, 2, 3]] * 8 + [[1, 3, 2]] * 8})

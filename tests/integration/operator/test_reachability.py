@@ -46,7 +46,7 @@ def test_a_broker_cut_off_loses_its_leaders_and_gets_them_back(
 
 
 @pytest.mark.slow
-def test_one_vantage_alone_demotes_nobody(site: Site, breakable_kafka: KafkaCluster) -> None:
+def test_one_failing_vantage_alone_demotes_no_broker(site: Site, breakable_kafka: KafkaCluster) -> None:
     voice = site.voice("zone-b")
     voice.calls_well(1, 2, 3)
     all_healthy(site, "zone-a")
@@ -62,7 +62,7 @@ def test_one_vantage_alone_demotes_nobody(site: Site, breakable_kafka: KafkaClus
 
 
 @pytest.mark.slow
-def test_a_broker_that_answers_nobody_is_down_and_left_to_kafka(site: Site, breakable_kafka: KafkaCluster) -> None:
+def test_a_broker_without_answers_is_down_and_left_to_kafka(site: Site, breakable_kafka: KafkaCluster) -> None:
     all_healthy(site, "zone-a", "zone-b")
     orders = site.orders()
     breakable_kafka.broker(3).pause()

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 QUIET_SECONDS = 10.0
 
 
-def test_a_settled_cluster_causes_no_mutation_whether_or_not_somebody_is_demoted(shared_site: Site) -> None:
+def test_a_settled_cluster_gets_no_mutation_with_and_without_demotions(shared_site: Site) -> None:
     site = shared_site
     voices = [site.voice("zone-a"), site.voice("zone-b")]
     for voice in voices:

@@ -89,7 +89,7 @@ def move_leaders_on(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_a_wave_is_rolled_back_by_a_relapse_and_begins_anew(waved: tuple[Site, FakeProber]) -> None:
+def test_wave_is_rolled_back_by_a_relapse_and_starts_again(waved: tuple[Site, FakeProber]) -> None:
     site, voice = waved
     before = site.orders()
     voice.says(1, Reading.FAILING)
@@ -174,7 +174,7 @@ def brought_back(site: Site) -> dict[str, Any]:
     return told()
 
 
-def test_leaders_that_stand_elsewhere_are_brought_back_every_few_seconds(bare_site: Site) -> None:
+def test_leaders_off_their_preferred_replica_return_every_few_seconds(bare_site: Site) -> None:
     site = bare_site
     site.topics({site.topic: 12})
     home = site.orders()

@@ -95,7 +95,7 @@ def test_a_foreign_order_and_another_replication_factor_become_what_is_gone_back
     until_stands(site, [HOME, (3, 1, 2), (1, 2, 5, 3), HOME], by_1=3, by_3=1)
 
 
-def test_the_baselines_of_a_topic_that_is_made_anew_are_dropped(demoted: tuple[Site, Guide]) -> None:
+def test_the_baselines_of_a_recreated_topic_are_dropped(demoted: tuple[Site, Guide]) -> None:
     site, guide = demoted
     old = {p.topic_id for p in site.partitions().values()}
     guide.follow("A recreated topic", seconds=60)

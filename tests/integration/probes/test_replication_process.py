@@ -102,7 +102,7 @@ def test_a_settled_cluster_causes_no_write_while_the_lease_is_renewed(bench: Any
 
 
 @pytest.mark.slow
-def test_a_rolling_restart_fails_nobody(bench: Any, written: KafkaCluster) -> None:
+def test_a_rolling_restart_fails_no_broker(bench: Any, written: KafkaCluster) -> None:
     started(bench)
     for broker in written.brokers.values():
         broker.restart()

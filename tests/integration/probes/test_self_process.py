@@ -88,9 +88,7 @@ def test_a_broker_whose_listener_is_cut_says_so_itself_while_its_peer_is_talked_
 
 
 @pytest.mark.slow
-def test_a_broker_that_is_frozen_is_quiet_only_once_nobody_speaks_to_it(
-    bench: Any, breakable_kafka: KafkaCluster
-) -> None:
+def test_a_frozen_broker_is_quiet_only_once_no_client_sends(bench: Any, breakable_kafka: KafkaCluster) -> None:
     """Its kernel goes on hearing clients: from outside it is reachable, whatever else ails it."""
     broker = breakable_kafka.broker(3)
     with visitors(broker.external):

@@ -59,7 +59,7 @@ def test_a_disk_that_stalls_fails_while_the_write_still_hangs(bench: Any, breaka
 
 
 @pytest.mark.slow
-def test_syncs_that_are_slow_alone_are_no_harm_and_are_told(bench: Any, breakable_kafka: KafkaCluster) -> None:
+def test_slow_syncs_alone_are_no_harm_and_are_reported(bench: Any, breakable_kafka: KafkaCluster) -> None:
     started(bench, breakable_kafka)
     breakable_kafka.slow_disk(1).set(800, "fsync")
     bench.until(lambda: float(entry(bench).get("value") or 0) >= 0.5, 60)

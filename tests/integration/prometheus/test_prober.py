@@ -181,7 +181,7 @@ def test_rules_fail_a_broker_and_pass_it_again_each_by_itself_under_one_lease(
 
 
 @pytest.mark.slow
-def test_a_server_that_hangs_makes_all_unknown_and_nobody_failing_until_it_goes_on(
+def test_a_hanging_server_makes_all_unknown_until_it_answers_again(
     bench: Bench, scraping: PrometheusServer, exporters: dict[int, Exporter]
 ) -> None:
     bench.policy(scraping.url, IDLE)

@@ -105,7 +105,7 @@ def test_others_cannot_write(stage: Stage, audited: AuditedApiServer, who: str) 
     api.delete(CONFIG_MAPS, stage.namespace, "theirs")
 
 
-def test_an_exported_record_belongs_to_whoever_may_write_config_maps(stage: Stage) -> None:
+def test_exported_record_may_be_deleted_by_writers_of_config_maps(stage: Stage) -> None:
     stranger = stage.by(STRANGER)
     create(stage, stage.by(OPERATOR), f"{RECORD}-export-1a2b3c4d")
     stranger.delete(CONFIG_MAPS, stage.namespace, f"{RECORD}-export-1a2b3c4d")

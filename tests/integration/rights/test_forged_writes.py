@@ -304,7 +304,7 @@ def test_a_prober_of_many_sources_writes_any_of_them_under_its_one_lease(stage: 
         stage.apply(rules, 3, entry("ReplicationLag", "FlushTime"))
 
 
-def test_an_account_without_a_grant_is_told_how_to_get_one(stage: Stage) -> None:
+def test_an_account_without_a_grant_gets_the_remedy(stage: Stage) -> None:
     stranger = stage.by(STRANGER)
     with pytest.raises(Terminal, match=r"add it to probers or sidecars\.accounts in the chart values"):
         stage.apply(stranger, 1, entry(OUTSIDE, "zone-a"))

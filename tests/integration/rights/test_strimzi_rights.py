@@ -70,7 +70,7 @@ def test_the_operator_needs_each_verb_on_strimzis_objects(crew: Crew) -> None:
         crew.site.until_reported()
 
 
-def test_without_a_right_to_list_clusters_a_wrong_name_is_told_without_those_there_are(crew: Crew) -> None:
+def test_without_the_right_to_list_no_existing_cluster_is_named(crew: Crew) -> None:
     with crew.accounts.without(OPERATOR, "kafka.strimzi.io", "kafkas", "list", crew.site.namespace):
         begin(crew, "no-such")
         crew.site.until(

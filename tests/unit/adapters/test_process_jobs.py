@@ -93,7 +93,7 @@ def test_a_step_that_fails_ends_the_run_and_its_last_words_say_why(jobs: Process
     assert called(folder) == ["loads"]
 
 
-def test_nobody_waits_for_a_step(jobs: ProcessJobs, folder: Path):
+def test_starting_a_step_does_not_block(jobs: ProcessJobs, folder: Path):
     (folder / "loads.hangs").touch()
     began = time.monotonic()
     jobs.start(RUN)
@@ -123,7 +123,7 @@ def test_what_runs_ends_with_us(jobs: ProcessJobs, folder: Path):
     assert jobs.look(RUN) is None
 
 
-def test_a_run_that_nobody_started_is_not_known(jobs: ProcessJobs):
+def test_an_unknown_run_is_not_found(jobs: ProcessJobs):
     assert jobs.look("another") is None
     assert jobs.said("another") == []
 

@@ -62,7 +62,7 @@ def test_a_policy_that_is_given_as_an_argument_is_refused_with_the_command_that_
     assert re.fullmatch(rf"Got unexpected extra arguments? \({stray}\)\. {HINT} NAME{meant}", last)
 
 
-def test_an_argument_too_many_beside_a_policy_is_none() -> None:
+def test_an_extra_argument_next_to_a_policy_gets_no_hint() -> None:
     found = CliRunner().invoke(main, ["explain", "--policy", "main", "3", "4"])
     assert found.exit_code == 2
     assert HINT not in found.output

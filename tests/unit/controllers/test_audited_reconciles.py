@@ -28,7 +28,7 @@ def trail(operator: MemoryOperator) -> list[AuditEntry]:
     return ConfigMapAuditLog(operator.api, "default", "main", operator.site.clock).read()
 
 
-def test_a_demotion_and_its_end_stand_with_their_reasons(operator: MemoryOperator):
+def test_a_demotion_and_its_end_are_logged_with_reasons(operator: MemoryOperator):
     loop = operator.make(promotion={"stabilizationSeconds": 1})
     operator.step(loop)
     assert trail(operator) == []
@@ -50,7 +50,7 @@ def test_a_demotion_and_its_end_stand_with_their_reasons(operator: MemoryOperato
     assert risen.moves.restores == risen.moves.reorders == 4
 
 
-def test_a_settled_cluster_writes_nothing_whether_or_not_somebody_is_demoted(operator: MemoryOperator):
+def test_a_settled_cluster_writes_nothing_with_and_without_demotions(operator: MemoryOperator):
     loop = operator.make()
     operator.site.signals.say(1, Reading.FAILING)
     operator.step(loop, 4)
@@ -59,7 +59,7 @@ def test_a_settled_cluster_writes_nothing_whether_or_not_somebody_is_demoted(ope
     assert [m["metadata"]["resourceVersion"] for m in operator.api.all(CONFIG_MAPS)] == before
 
 
-def test_a_persons_override_is_told_by_its_reason(operator: MemoryOperator):
+def test_an_override_is_logged_with_its_reason(operator: MemoryOperator):
     loop = operator.make()
     operator.step(loop)
     operator.site.signals.override(2, OverrideState.DEMOTED, "its disk is replaced")
@@ -102,7 +102,7 @@ def test_a_process_killed_in_the_middle_leaves_its_intent(operator: MemoryOperat
     assert entry.moves is not None
 
 
-def test_the_end_of_a_policy_is_told_and_the_trail_stays(operator: MemoryOperator):
+def test_end_of_a_policy_is_logged_and_the_trail_stays(operator: MemoryOperator):
     loop = operator.make()
     operator.site.signals.say(1, Reading.FAILING)
     operator.step(loop, 2)

@@ -83,7 +83,7 @@ def test_a_secret_that_is_not_there_is_named_and_not_shown(connector: Connector)
         pytest.param("operator-b", "default/other", 1, False, id="another policy has the cluster"),
     ],
 )
-def test_a_policy_seems_led_elsewhere_while_somebody_renews_its_lease(
+def test_a_policy_is_led_elsewhere_while_another_renews_its_lease(
     connector: Connector, holder: str, of: str, age: int, elsewhere: bool
 ):
     renewed = (START - timedelta(seconds=age)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
@@ -109,7 +109,7 @@ def test_a_renewed_link_keeps_its_lease_and_its_record(connector: Connector):
     assert renewed.world.clusters is not link.world.clusters
 
 
-def test_the_files_of_all_connections_stand_in_one_place_and_go_with_the_policy(
+def test_connection_files_share_one_directory_and_end_with_the_policy(
     connector: Connector, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     content = base64.b64encode(Authority(tmp_path / "tls").path.read_bytes()).decode()
@@ -125,7 +125,7 @@ def test_the_files_of_all_connections_stand_in_one_place_and_go_with_the_policy(
     assert list((tmp_path / "files").iterdir()) == []
 
 
-def test_when_the_certificates_of_a_policy_end_is_told(connector: Connector, tmp_path: Path):
+def test_the_end_of_a_policys_certificates_is_observed(connector: Connector, tmp_path: Path):
     told: list[tuple[Any, ...]] = []
     connector._certificate = lambda *what: told.append(what)
     connector.link(policy())

@@ -109,7 +109,7 @@ def test_what_cannot_be_used_is_said_and_the_former_connection_stays(
     assert "hunter2" not in said.message
 
 
-def test_what_is_mended_is_followed_again(followed: CredentialWatcher, api: MemoryApi, clock: ManualClock):
+def test_a_repaired_secret_is_followed_again(followed: CredentialWatcher, api: MemoryApi, clock: ManualClock):
     before = followed.now(POLICY)
     put(api, "kafka-user", other=b"x")
     assert changed(followed, clock) is None

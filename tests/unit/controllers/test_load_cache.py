@@ -94,7 +94,7 @@ def test_while_no_run_is_known_to_have_ended_the_newest_of_the_store_do():
 
 
 @pytest.mark.parametrize("error", [StoreDamaged("no Parquet"), StoreMissing("gone")])
-def test_what_is_damaged_or_gone_is_told_and_an_older_one_does_while_there_is_no_other(error: StoreError):
+def test_damaged_or_missing_loads_are_reported_and_older_ones_kept(error: StoreError):
     reader = Reader(a=loads(1), b=error)
     reader.step("b")
     assert reader.known == loads(1)
@@ -124,7 +124,7 @@ def test_it_is_tried_again_after_a_while_and_not_before():
     assert not reader.step("a")
 
 
-def test_a_defect_is_told_and_ends_nothing():
+def test_a_defect_is_reported_and_ends_no_reading():
     reader = Reader()
     reader.reading.read(lambda: 1 / 0, WISH)  # type: ignore[arg-type, return-value]
     assert reader.reading.trouble is not None
@@ -134,7 +134,7 @@ def test_a_defect_is_told_and_ends_nothing():
 @pytest.mark.parametrize(
     "terms", [{"objective": Objective(follow_weight=0)}, {"capacities": {1: 50}}, {"store": "archive"}]
 )
-def test_another_objective_other_capacities_or_another_store_are_read_anew(terms: dict[str, object]):
+def test_changed_objective_capacities_or_store_cause_another_reading(terms: dict[str, object]):
     reader = Reader(a=loads(1))
     reader.step("a")
     assert reader.step("", **terms)
@@ -157,7 +157,7 @@ def test_another_objective_is_not_forgotten_while_the_store_is_away():
     assert reader.book.asked == [f"{PREFIX}a"] * 2
 
 
-def test_whoever_sees_a_change_is_told_that_there_is_one():
+def test_a_change_of_the_loads_changes_the_shown_version():
     reader = Reader(a=loads(1), b=loads(2))
     shown = [reader.reading.shown]
     for latest in ("a", "a", "b"):
@@ -197,7 +197,7 @@ class TestWhileNothingWasReadYet:
         assert reader.known is None
 
 
-def test_a_policy_that_no_longer_asks_for_them_has_them_forgotten_and_read_anew_later():
+def test_unneeded_loads_are_dropped_and_read_again_on_demand():
     reader = Reader(a=loads(1))
     reader.step("a")
     assert not reader.reading.due(None)

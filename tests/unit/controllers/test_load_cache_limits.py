@@ -191,7 +191,7 @@ def test_heavier_loads_bring_nothing_back(desked: Desked):
     assert desked.site.cluster.mutations == before
 
 
-def test_another_objective_weighs_the_same_loads_anew(desked: Desked):
+def test_another_objective_weighs_the_same_loads_again(desked: Desked):
     loop = measured(desked)
     demote(desked, loop)
     larger = [{"brokerId": 2, "capacity": 300}, {"brokerId": 3, "capacity": 300}]
@@ -232,7 +232,7 @@ class TestAStoreThatIsAway:
 
         return answer
 
-    def test_it_is_said_and_the_former_loads_stand(self, desked: Desked, away: list[str]):
+    def test_an_unavailable_store_is_reported_and_earlier_loads_stay(self, desked: Desked, away: list[str]):
         kept = away.pop()
         loop = measured(desked)
         away.append(kept)
@@ -267,7 +267,7 @@ class TestAStoreThatIsAway:
         assert "LoadsAvailable" not in conditions(desked)
 
 
-def test_a_store_that_hangs_is_waited_for_no_longer_than_told(desked: Desked):
+def test_a_hanging_store_is_awaited_for_a_bounded_time(desked: Desked):
     """The desk's thread is stuck in the store: turns go on, at first without moving what may be too much."""
     loop = desked.make(rebalance=SPEC, demotion=limited())
     desked.step(loop)

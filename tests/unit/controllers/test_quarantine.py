@@ -68,7 +68,7 @@ ENDED = replace(HELD, ended_at=after(90), reason=Reason.QUARANTINE_ENDED)
         ),
     ],
 )  # fmt: skip
-def test_the_condition_tells_how_it_stands(found: Report, expected: object):
+def test_the_condition_gives_the_state_of_quarantine(found: Report, expected: object):
     assert condition(found) == expected
 
 

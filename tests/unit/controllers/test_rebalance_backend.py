@@ -61,7 +61,7 @@ def test_a_policy_that_rebalances_nothing_has_no_tools():
         made(load_config("/store"), api_objects.policy())
 
 
-def test_without_arrow_the_policy_is_told_which_extra_to_install(monkeypatch: pytest.MonkeyPatch):
+def test_without_arrow_the_message_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch):
     for name in ("filesystems", "plans.plan_store"):
         monkeypatch.delitem(sys.modules, f"bellwether.adapters.store.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "pyarrow", None)

@@ -23,7 +23,7 @@ def test_a_policy_that_says_nothing_of_it_shows_nothing_of_it(desked: Desked):
     assert desked.desks == []
 
 
-def test_until_somebody_asks_nothing_is_planned(desked: Desked):
+def test_without_a_request_nothing_is_planned(desked: Desked):
     loop = desked.make(rebalance=SPEC)
     desked.go(loop, 5, seconds=3600)
     assert (desked.state, desked.status["reason"]) == ("Idle", "NoPlanPending")
@@ -70,7 +70,7 @@ def test_another_digest_approves_nothing_and_the_condition_says_so(desked: Deske
     assert all(p.replicas[0] == p.leader for p in desked.site.cluster.partitions())
 
 
-def test_a_word_that_is_used_again_gets_a_plan_of_the_cluster_as_it_stands_now(desked: Desked):
+def test_a_repeated_annotation_value_gets_a_plan_of_current_facts(desked: Desked):
     loop = desked.proposed()
     first = desked.status["madeAt"]
     for word in ("another", "please"):
@@ -151,7 +151,7 @@ def test_an_approval_that_is_taken_back_stops_the_waves(desked: Desked):
     desked.until(loop, "Done")
 
 
-def test_whoever_asks_for_another_plan_ends_the_one_that_is_applied(desked: Desked):
+def test_a_request_for_another_plan_ends_the_applied_one(desked: Desked):
     loop = desked.proposed(waves={"partitions": 1, "pauseSeconds": 0})
     first = desked.approve()
     desked.until(loop, "Applying")

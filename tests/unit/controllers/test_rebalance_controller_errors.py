@@ -34,7 +34,7 @@ def test_a_job_that_fails_says_why_and_is_tried_again_at_the_next_time_and_not_b
     assert any("the history is empty" in e.get("note", "") for e in desked.api.all(EVENTS))
 
 
-def test_a_job_that_somebody_removed_has_failed(desked: Desked):
+def test_a_job_deleted_by_another_client_has_failed(desked: Desked):
     desked.planner.looks = 100
     loop = desked.make(rebalance=SPEC)
     desked.annotate(rebalance="please")
@@ -45,7 +45,7 @@ def test_a_job_that_somebody_removed_has_failed(desked: Desked):
     assert "deleted before it stored a plan" in desked.status["message"]
 
 
-def test_a_plan_that_does_not_stand_the_recheck_is_refused(desked: Desked):
+def test_a_plan_that_fails_the_recheck_is_refused(desked: Desked):
     desked.planner.tamper = lambda plan: replace(plan, after=replace(plan.after, max=plan.after.max / 2))
     loop = desked.make(rebalance={**SPEC, "approval": "Automatic"})
     desked.annotate(rebalance="please")
@@ -134,7 +134,7 @@ def test_a_store_that_is_away_is_said_and_tried_again(desked: Desked, monkeypatc
     desked.until(loop, "Proposed")
 
 
-def test_a_store_that_nobody_may_use_fails_the_run_with_the_remedy(desked: Desked):
+def test_an_unusable_store_fails_the_run_with_the_remedy(desked: Desked):
     (Path(desked.planner.store.filesystem[1]) / "problems").write_text("a file")
     loop = desked.make(rebalance=SPEC)
     desked.annotate(rebalance="please")

@@ -116,9 +116,7 @@ def test_a_pod_that_changes_ends_the_loops_rest(operator: MemoryOperator, loop: 
     assert loop._wakeups.changed(operator.body())
 
 
-def test_pods_that_cannot_be_told_apart_are_said_in_a_condition_that_goes_away(
-    operator: MemoryOperator, loop: PolicyController
-):
+def test_ambiguous_pods_are_in_a_condition_that_clears_again(operator: MemoryOperator, loop: PolicyController):
     operator.api.put(PODS, pod(1, "controller"))
     operator.site.clock.advance(LOOK_SECONDS)
     operator.step(loop, 2)

@@ -75,7 +75,7 @@ def goes_on(loops: PolicyManager, clock: ManualClock) -> None:
         until(lambda: loops.problems(0) == [])
 
 
-def test_a_thread_that_hangs_in_a_reconcile_is_told_with_its_policy_and_recovers(
+def test_a_hanging_reconcile_is_reported_with_its_policy_and_recovers(
     operator: MemoryOperator, clock: ManualClock, go: threading.Event
 ):
     readers: list[Reader] = []
@@ -170,7 +170,7 @@ class Fatal(BaseException):
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_thread_that_died_while_its_policy_stands_is_told(operator: MemoryOperator, clock: ManualClock):
+def test_a_dead_thread_of_an_existing_policy_is_reported(operator: MemoryOperator, clock: ManualClock):
     class Dying(Reader):
         def read(self) -> Cluster:
             raise Fatal
@@ -180,9 +180,7 @@ def test_a_thread_that_died_while_its_policy_stands_is_told(operator: MemoryOper
     assert "the loop of policy default/main has died" in loops.problems(BOUND)
 
 
-def test_a_loop_that_was_told_to_end_is_missed_by_nobody(
-    operator: MemoryOperator, clock: ManualClock, go: threading.Event
-):
+def test_a_loop_that_was_stopped_is_not_reported(operator: MemoryOperator, clock: ManualClock, go: threading.Event):
     go.set()
     loop, loops = running(operator, clock, lambda inner: Reader(inner, go))
     loop.request_stop()
@@ -190,7 +188,7 @@ def test_a_loop_that_was_told_to_end_is_missed_by_nobody(
     assert loops.problems(BOUND) == []
 
 
-def test_a_lease_whose_renewal_died_is_told(operator: MemoryOperator, clock: ManualClock):
+def test_a_lease_whose_renewal_died_is_reported(operator: MemoryOperator, clock: ManualClock):
     loop = operator.make()
     operator.step(loop)
     link = loop._session.link
@@ -206,7 +204,7 @@ def test_a_lease_whose_renewal_died_is_told(operator: MemoryOperator, clock: Man
     assert lease.unhealthy_reason() is None, "a Lease that was given up is renewed by nobody"
 
 
-def test_a_lease_whose_renewal_hangs_is_told(operator: MemoryOperator, clock: ManualClock):
+def test_a_lease_whose_renewal_hangs_is_reported(operator: MemoryOperator, clock: ManualClock):
     loop = operator.make()
     operator.step(loop)
     link = loop._session.link

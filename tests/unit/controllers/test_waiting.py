@@ -64,7 +64,7 @@ def test_no_time_is_no_wait(loop: PolicyController):
     assert (loop._clock.now() - began).total_seconds() < 10
 
 
-def test_halting_ends_it_for_good(loop: PolicyController):
+def test_a_stop_request_ends_every_wait(loop: PolicyController):
     loop.request_stop()
     assert loop.wait(LONG)
     assert loop.wait(LONG)
@@ -101,7 +101,7 @@ def test_a_changed_override_ends_it(loop: PolicyController):
     assert not waited(loop)
 
 
-def test_old_news_told_again_do_not_end_it(loop: PolicyController):
+def test_repeated_old_news_do_not_end_it(loop: PolicyController):
     loop.wake()
     assert waited(loop)
 
@@ -111,7 +111,7 @@ def test_evidence_that_goes_stale_ends_it_without_any_news(loop: PolicyControlle
     assert not waited(loop)
 
 
-def test_a_status_that_somebody_wrote_over_ends_it_once(loop: PolicyController, monkeypatch: pytest.MonkeyPatch):
+def test_an_overwritten_status_ends_it_once(loop: PolicyController, monkeypatch: pytest.MonkeyPatch):
     loop.ensure_connected(LeadershipPolicy.read(body()))
     monkeypatch.setattr(loop._reporter, "overwritten", lambda *_: True)
     loop.compare(POLICIES, body())

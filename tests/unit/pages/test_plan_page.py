@@ -182,7 +182,7 @@ def test_one_rack_needs_no_view_of_racks() -> None:
     assert "Per rack" not in said(taken_apart(plan_page(tell(plan, moves))))
 
 
-def test_former_plans_stand_in_charts_and_a_table() -> None:
+def test_former_plans_are_in_charts_and_a_table() -> None:
     plan, moves = plan_of_size(12)
     text = plan_page(tell(plan, moves, [former(plan, 1), former(plan, 30)]))
     assert {"Busiest broker", "Spread", "Gap"} <= set(drawings(text))
@@ -311,7 +311,7 @@ def test_topics_without_measured_consumption_are_named() -> None:
     assert "None is measured." in page(12, without_consumption=28, partitions=28)
 
 
-def test_small_figures_beside_large_ones_keep_their_digits() -> None:
+def test_small_figures_next_to_large_ones_keep_their_digits() -> None:
     plan, moves = plan_of_size(12)
     large = replace(former(plan, 1), before=replace(plan.before, max=5e9))
     tiny = replace(
@@ -348,7 +348,7 @@ def test_a_bound_that_rests_on_the_cap_says_so() -> None:
     assert f"No plan that changes {plan.moved.partitions} leaders or fewer can bring it below" in text
 
 
-def test_the_cap_and_the_racks_that_were_asked_for_are_told() -> None:
+def test_the_requested_cap_and_racks_are_on_the_page() -> None:
     text = said(taken_apart(page(12, objective=Objective(preferred_racks=("zone-a", "zone-b"), max_moves=1000))))
     assert "preferred racks zone-a, zone-b" in text
     assert "1,000 leaders, plus mandatory moves" in text

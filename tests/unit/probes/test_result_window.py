@@ -35,7 +35,7 @@ def streak_of(seen: list[bool], failures: int, successes: int) -> list[Streak]:
     return all_of_them
 
 
-def test_what_is_no_longer_known_is_unknown_since_then_and_counted_anew() -> None:
+def test_a_lost_reading_is_unknown_and_restarts_the_count() -> None:
     known = streak_of([False, False], 2, 2)[-1]
     lost = known.lost(at(5))
     assert lost == Streak(Reading.UNKNOWN, at(5))

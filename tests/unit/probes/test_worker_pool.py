@@ -42,7 +42,7 @@ def test_few_are_asked_at_once_and_all_in_turn() -> None:
     assert began == sorted(began)
 
 
-def test_those_that_wait_for_an_answer_hold_nobody_back() -> None:
+def test_waiting_items_delay_no_others() -> None:
     questions = WorkerPool(SystemClock(), lanes=2, working_seconds=0.05)
     answer = threading.Event()
     silent = [WorkItem(lambda: answer.wait(limit(30))) for _ in range(100)]
@@ -84,7 +84,7 @@ def test_while_the_whole_process_is_slow_those_that_seem_to_wait_keep_their_lane
     answer.set()
 
 
-def test_what_nobody_has_taken_up_can_be_forgotten() -> None:
+def test_an_item_that_has_not_begun_can_be_dropped() -> None:
     questions = WorkerPool(SystemClock(), lanes=1, working_seconds=60)
     answer = threading.Event()
     first, second = WorkItem(lambda: answer.wait(limit(60))), WorkItem(lambda: "never")

@@ -53,7 +53,7 @@ def test_the_operators_word_is_standing_reason_and_whether_it_is_demoted():
     }
 
 
-def test_what_stands_in_the_signals_is_not_kept_twice():
+def test_what_signals_hold_is_not_stored_twice():
     text = json.dumps(kept(STATUS))
     assert [
         status for status in ("evidence", "change", "leaders", "observedGeneration", "Healthy") if status in text

@@ -127,7 +127,7 @@ def test_a_broker_that_is_gone_is_gone_from_the_trace():
     assert made.kept.instants[-1].news["said"] == {"3": None}
 
 
-def test_who_is_on_the_way_back_is_written_while_anybody_is():
+def test_restorations_are_recorded_while_they_last():
     made = watched()
     assert all("returning" not in i.news for i in made.kept.instants)
     records = ConfigMapRecords(made.api, "default", "main")
@@ -150,7 +150,7 @@ def say_demoted(made: Watched, message: str) -> None:
     made.api.put(BROKER_HEALTHS, health)
 
 
-def test_broken_objects_are_passed_over():
+def test_broken_objects_are_skipped():
     made = watched()
     health = api_objects.health(4)
     health["metadata"]["labels"] = {"bellwether.dev/policy": "main"}
@@ -218,7 +218,7 @@ def test_brokers_that_do_not_look_well_are_asked_last():
     assert made.metadata.suspects == {2}
 
 
-def test_metadata_is_read_until_it_is_told_to_stop(monkeypatch: pytest.MonkeyPatch):
+def test_metadata_is_read_until_it_is_stopped(monkeypatch: pytest.MonkeyPatch):
     reader = Reader(cluster())
     metadata = Metadata(reader, ManualClock())  # type: ignore[arg-type]
     waited: list[float] = []

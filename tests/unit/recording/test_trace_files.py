@@ -66,7 +66,7 @@ def test_everything_written_can_be_read_while_the_recording_goes_on(tmp_path: Pa
 
 
 @NAMES
-def test_a_file_cut_off_anywhere_gives_what_stands_before_the_cut(tmp_path: Path, name: str):
+def test_a_file_cut_at_any_point_gives_the_lines_before(tmp_path: Path, name: str):
     write(tmp_path / name, INSTANTS)
     whole = (tmp_path / name).read_bytes()
     for end in (*range(300, len(whole), 41), len(whole) - 1):
@@ -78,7 +78,7 @@ def test_a_file_cut_off_anywhere_gives_what_stands_before_the_cut(tmp_path: Path
     assert len(found) >= len(INSTANTS) - 1
 
 
-def test_a_broken_last_line_is_passed_over_and_told(tmp_path: Path):
+def test_a_broken_last_line_is_skipped_and_reported(tmp_path: Path):
     write(tmp_path / "trace.jsonl", INSTANTS)
     with (tmp_path / "trace.jsonl").open("a") as stream:
         stream.write('{"at":50,"wal')

@@ -40,7 +40,7 @@ def test_an_older_epoch_may_not_write_any_more():
         MemoryRecords(store).save(old)
 
 
-def test_nobody_writes_before_taking_over():
+def test_a_write_before_taking_over_is_refused():
     with pytest.raises(Fenced, match="no process has taken it over"):
         MemoryRecords().save(record())
 
@@ -110,7 +110,7 @@ def test_saying_the_same_again_is_no_news():
     assert signals.signals() == ()
 
 
-def test_an_override_stands_until_it_is_lifted():
+def test_an_override_lasts_until_it_is_lifted():
     signals = MemorySignals()
     signals.override(2, OverrideState.DEMOTED, "disk swap")
     assert [o.broker for o in signals.overrides()] == [2]

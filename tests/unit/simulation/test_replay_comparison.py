@@ -28,25 +28,25 @@ def test_the_same_words_at_about_the_same_time_are_no_difference():
     assert texts(changes((0, WELL), (10, SICK), (12, GONE)), changes((0, WELL), (8.5, SICK), (10, GONE))) == []
 
 
-def test_a_word_that_only_the_operator_said_is_told():
+def test_a_verdict_of_the_operator_alone_is_reported():
     assert texts(changes((0, WELL), (10, SICK), (12, GONE)), changes((0, WELL), (10, SICK))) == [
         "09:00:12 broker 1 was Sick StorageSlow, demoted, but not in the replay"
     ]
 
 
-def test_a_word_that_only_the_replay_says_is_told():
+def test_a_verdict_of_the_replay_alone_is_reported():
     assert texts(changes((0, WELL)), changes((0, WELL), (10, SICK))) == [
         "09:00:10 broker 1 is Sick StorageSlow only in the replay"
     ]
 
 
-def test_a_word_that_comes_much_later_or_earlier_is_told():
+def test_a_verdict_at_another_time_is_reported():
     said, late = changes((0, WELL), (10, SICK)), changes((0, WELL), (20, SICK))
     assert texts(said, late) == ["09:00:20 broker 1 is Sick StorageSlow 10.0 s later than recorded"]
     assert texts(late, said) == ["09:00:10 broker 1 is Sick StorageSlow 10.0 s earlier than recorded"]
 
 
-def test_what_stood_when_the_recording_began_has_no_time():
+def test_a_verdict_from_before_the_recording_has_no_time():
     assert texts(changes((0, SICK)), changes((30, SICK))) == []
 
 

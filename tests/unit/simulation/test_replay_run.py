@@ -47,7 +47,7 @@ def play(watched: Watched, *changes: str) -> Timeline:
     return Replay(watched.header, None, chosen).play(watched.kept.instants)
 
 
-def test_a_cut_is_told_with_its_times_and_reasons():
+def test_a_cut_is_listed_with_its_times_and_reasons():
     timeline = play(incident())
     told = [str(row) for row in timeline.rows]
     # Until each prober's Lease was seen to advance there is no evidence.
@@ -179,7 +179,7 @@ def test_a_recording_that_begins_between_two_waves_goes_on_with_the_wave():
     assert reordered(play(watched)) == then == 2
 
 
-def test_an_older_recording_has_nobody_on_the_way_back():
+def test_an_older_recording_has_no_broker_in_restoration():
     watched, _ = coming_back()
     older = [replace(i, news={k: v for k, v in i.news.items() if k != "returning"}) for i in watched.kept.instants]
     timeline = Replay(watched.header).play(older)
@@ -221,7 +221,7 @@ def test_a_broker_that_stays_sick_costs_few_reconciles():
     assert replay.reconciles < 320 + 1800 / 5
 
 
-def test_overrides_and_changes_of_the_policy_are_told():
+def test_overrides_and_changes_of_the_policy_are_listed():
     watched = Watched(site(3, {"orders": 6}))
     for second in range(12):
         for broker in (1, 2, 3):

@@ -25,7 +25,7 @@ def test_a_row_is_a_line_for_a_person_and_a_document_for_a_machine():
     assert "broker" not in Row(AT, "moved", "3 leaders moved").document()
 
 
-def test_what_the_recorder_lost_and_found_is_told():
+def test_lost_and_restored_connections_of_the_recorder_are_listed():
     timeline = Timeline()
     timeline.recorded(AT, {"away": {"Kafka": "no broker answers"}}, {"away": {"Kafka": "no broker answers"}})
     timeline.recorded(AT, {"away": {"Kafka": None}}, {"away": {}})
@@ -39,7 +39,7 @@ def play(watched: Watched) -> Timeline:
     return Replay(watched.header).play(watched.kept.instants)
 
 
-def test_brokers_above_the_cap_are_held_and_that_is_told_once():
+def test_brokers_above_the_cap_are_listed_once_as_held():
     watched = Watched(site(6, {"orders": 12}), api_objects.policy(mode="Enforce", demotion={"maxBrokers": 1}))
     for second in range(20):
         for broker in range(1, 7):
@@ -51,7 +51,7 @@ def test_brokers_above_the_cap_are_held_and_that_is_told_once():
     assert next(r for r in told if r.what == "held").text.startswith("is held, CapReached: ")
 
 
-def test_a_slow_follower_that_everybody_waits_for_is_named_once():
+def test_a_follower_that_delays_acks_all_is_listed_once():
     watched = Watched(site(3, {"orders": 6}))
     for second in range(20):
         for broker in (1, 2, 3):

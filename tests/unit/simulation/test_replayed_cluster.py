@@ -120,7 +120,7 @@ def test_a_broker_that_joins_is_there():
     assert again.snapshot().brokers[4].rack == "d"
 
 
-def test_a_partition_that_somebody_leads_again_is_led_however_that_came_about():
+def test_a_partition_with_a_leader_again_follows_the_recording():
     then = recorded(1)
     lost = replace(then.partition("orders"), isr=(), leader=None)
     again = ReplayedCluster(replace(then.snapshot(), partitions=(lost,)))
@@ -130,7 +130,7 @@ def test_a_partition_that_somebody_leads_again_is_led_however_that_came_about():
 
 
 @given(st.data(), strategies.memory_clusters())
-def test_it_follows_whatever_befalls_a_cluster(data: st.DataObject, then: MemoryCluster):
+def test_it_follows_any_change_of_a_cluster(data: st.DataObject, then: MemoryCluster):
     again = ReplayedCluster(then.snapshot())
     for _, act in data.draw(st.lists(strategies.deeds(), max_size=8)):
         act(then)

@@ -115,7 +115,7 @@ def test_a_missing_kubeconfig_says_what_to_set(tmp_path: Path) -> None:
         (502, "unavailable"),
     ],
 )
-def test_every_request_is_told_with_what_came_of_it(server: ThreadingHTTPServer, status: int, outcome: str) -> None:
+def test_every_request_is_observed_with_its_outcome(server: ThreadingHTTPServer, status: int, outcome: str) -> None:
     told: list[tuple[str, str, str, float]] = []
     observed = client_of(server.server_port).observed(lambda *what: told.append(what)).with_timeout(20.0)
     with pytest.raises((Terminal, Transient)):
@@ -125,7 +125,7 @@ def test_every_request_is_told_with_what_came_of_it(server: ThreadingHTTPServer,
     assert 0 < seconds < 20
 
 
-def test_an_answer_is_told_as_well_and_so_is_silence(server: ThreadingHTTPServer) -> None:
+def test_answers_and_timeouts_are_observed(server: ThreadingHTTPServer) -> None:
     told: list[str] = []
     with socket.create_server(("127.0.0.1", 0)) as silent:
         for port, seconds in ((server.server_port, 30.0), (silent.getsockname()[1], 0.3)):

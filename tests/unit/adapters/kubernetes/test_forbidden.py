@@ -29,7 +29,7 @@ def test_the_core_group_has_a_name_for_people() -> None:
     assert "on secrets in the core API group" in denied("GET secrets n/a", said)
 
 
-def test_an_admission_policys_refusal_is_told_in_its_own_words_and_not_as_a_missing_verb() -> None:
+def test_an_admission_refusal_is_quoted_and_names_no_missing_verb() -> None:
     said = (
         "brokerhealths.bellwether.dev \"main-1\" is forbidden: ValidatingAdmissionPolicy 'bw-probers' with binding "
         "'bw-probers' denied request: kafka/bw-prober may write StorageLatency/broker-1 only"

@@ -36,7 +36,7 @@ def test_another_kinds_schema_is_none_of_our_definitions() -> None:
     assert not isinstance(error, OutdatedDefinition)
 
 
-def test_a_namespace_that_ends_is_told_from_a_missing_permission() -> None:
+def test_a_terminating_namespace_is_not_a_missing_permission() -> None:
     text = "configmaps is forbidden: unable to create new content in namespace kafka because it is being terminated"
     assert isinstance(refusal(403, text, "configmaps kafka/x"), NamespaceEnding)
     assert not isinstance(refusal(403, "configmaps is forbidden", "configmaps kafka/x"), NamespaceEnding)

@@ -48,5 +48,5 @@ def test_an_annotation_is_found_by_its_whole_name() -> None:
         managed("nonsense"),
     ],
 )
-def test_where_nobody_owns_it_nobody_is_named(found: dict[str, Any]) -> None:
+def test_a_field_without_owner_has_no_name(found: dict[str, Any]) -> None:
     assert owner_of(found, "spec", "override") == ""

@@ -30,7 +30,7 @@ def test_who_has_everything_lacks_nothing() -> None:
     assert list(operator_lacks(Reviewed(lambda _: True), [], "ops")) == []
 
 
-def test_a_lack_is_told_with_its_use_and_the_role_that_would_grant_it() -> None:
+def test_a_missing_right_is_named_with_its_use_and_role() -> None:
     api = Reviewed(lambda asked: (asked["verb"], asked["resource"]) != ("create", "events"))
     assert [str(one) for one in operator_lacks(api, ["kafka"], "ops")] == [
         "'create' on events in API group events.k8s.io (Kubernetes events): grant it in a Role of namespace kafka "
@@ -39,7 +39,7 @@ def test_a_lack_is_told_with_its_use_and_the_role_that_would_grant_it() -> None:
     assert ["in a ClusterRole" in str(one) for one in operator_lacks(api, [], "ops")] == [True]
 
 
-def test_what_stands_in_the_operators_own_namespace_is_asked_of_that_one() -> None:
+def test_objects_of_the_operators_namespace_are_checked_in_that_namespace() -> None:
     api = Reviewed(lambda asked: asked.get("namespace") != "ops")
     assert {(one.resource, one.verb) for one in operator_lacks(api, ["kafka"], "ops")} == {
         ("leases", "get"),

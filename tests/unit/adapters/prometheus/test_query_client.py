@@ -164,7 +164,7 @@ def test_a_body_that_breaks_off_is_no_answer(server: Any) -> None:
         PrometheusClient(server.url).ask("up", "broker", 30)
 
 
-def test_nobody_there_is_transient_and_says_the_same_each_time() -> None:
+def test_a_refused_connection_is_transient_with_an_equal_message() -> None:
     said = set()
     with HeldPorts() as ports:
         client = PrometheusClient(f"http://127.0.0.1:{ports.take()}", Access(token=TOKEN))

@@ -139,7 +139,7 @@ json_values = st.recursive(
 
 
 @given(json_values)
-def test_whatever_stands_in_the_result_is_read_or_refused(value: Any) -> None:
+def test_any_value_in_the_result_is_read_or_refused(value: Any) -> None:
     for said in (value, {"status": "success", "data": value}):
         with pytest.raises(Terminal):
             read_answer(json.dumps(said).encode(), "broker")

@@ -26,7 +26,7 @@ def readers(server: Any, query: str = DEFAULT_QUERY) -> TopicReaders:
     return TopicReaders(PrometheusClient(server.url, body_limit=BODY_LIMIT, series_limit=SERIES_LIMIT), query)
 
 
-def test_bytes_are_told_by_topic(server: Any) -> None:
+def test_bytes_are_read_by_topic(server: Any) -> None:
     server.says("200 OK", body(({"topic": "orders"}, "1024"), ({"topic": "eu.clicks"}, "0.5")))
     assert readers(server).begin(5, HOSTS)() == {"orders": 1024.0, "eu.clicks": 0.5}
 
@@ -53,7 +53,7 @@ def test_the_query_is_the_one_that_was_given(server: Any) -> None:
     assert b"limit=200001" in server.requests[0]
 
 
-def test_what_is_about_no_topic_or_no_figure_is_passed_over(server: Any) -> None:
+def test_entries_without_topic_or_figure_are_skipped(server: Any) -> None:
     server.says(
         "200 OK",
         body(
@@ -75,7 +75,7 @@ def test_more_topics_than_a_prober_may_have_brokers_are_no_trouble(server: Any) 
 
 
 @pytest.mark.parametrize(("status", "error"), [("503 Busy", Transient), ("400 Bad", Terminal)])
-def test_a_refusal_is_told_as_prometheus_own(server: Any, status: str, error: type[Exception]) -> None:
+def test_a_refusal_names_prometheus(server: Any, status: str, error: type[Exception]) -> None:
     server.says(status, b"")
     with pytest.raises(error, match=r"^Prometheus "):
         readers(server).begin(5, HOSTS)()

@@ -33,7 +33,7 @@ def test_an_identity_is_for_the_namespaces_that_the_administrator_named(tmp_path
         found.named("azure", "orders", FIELD)
 
 
-def test_without_a_file_nobody_has_an_identity():
+def test_without_a_file_no_policy_has_an_identity():
     with pytest.raises(Unauthenticated, match=r"may use none: the administrator configures .* workloadIdentities"):
         WorkloadIdentities.read("").named("msk", "orders", FIELD)
 
@@ -84,5 +84,5 @@ def test_a_file_that_is_none_is_named(tmp_path: Path, text: str, said: str):
         ("", False),
     ],
 )
-def test_a_pattern_of_hosts_stands_for_a_domain_and_no_more(host: str, allowed: bool):
+def test_a_host_pattern_covers_one_domain_only(host: str, allowed: bool):
     assert TokenFile(path="/token", hosts=("*.example.com", "kafka")).allows(host) is allowed

@@ -113,7 +113,7 @@ BROKEN: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize(("broken", "name"), BROKEN.values(), ids=BROKEN)
-def test_a_broken_entry_is_passed_over_and_named_and_the_others_stay(broken: Any, name: str):
+def test_a_broken_entry_is_skipped_and_named_and_others_stay(broken: Any, name: str):
     good, bad = read_entries([api_objects.entry("a"), broken, api_objects.entry("c")])
     assert [entry.source for entry in good] == ["a", "c"]
     assert [str(b).split(" is ignored")[0] for b in bad] == [f"status.signals[1] {name}"]

@@ -122,7 +122,7 @@ def test_a_policy_whose_lease_is_held_is_well_and_says_by_whom(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("leased", [True, False])
-def test_a_policy_that_nobody_leads_is_a_failure(monkeypatch: pytest.MonkeyPatch, leased: bool):
+def test_a_policy_without_an_active_operator_is_a_failure(monkeypatch: pytest.MonkeyPatch, leased: bool):
     api = Reviewed()
     a_policy(api, clusterId=CLUSTER)
     if leased:
@@ -235,7 +235,7 @@ def test_an_operator_that_is_not_ready_or_does_not_answer_is_a_failure(monkeypat
     assert "is not reachable (ConnectionError): check the operator's pods" in done.output
 
 
-def test_an_api_server_that_is_away_is_told_and_no_traceback(monkeypatch: pytest.MonkeyPatch):
+def test_an_absent_api_server_is_reported_without_a_traceback(monkeypatch: pytest.MonkeyPatch):
     api = Reviewed()
     for resource in (POLICIES, BROKER_HEALTHS):
         api.refuse("list", resource, Transient("Kubernetes API: not reachable (connection refused)"))

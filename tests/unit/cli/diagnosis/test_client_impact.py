@@ -71,5 +71,5 @@ def test_of_many_brokers_five_are_named_and_the_others_counted() -> None:
     assert last == "and 1 more broker: bellwether doctor --policy main -n default"
 
 
-def test_nothing_is_said_while_nobody_suffers() -> None:
+def test_without_affected_clients_nothing_is_printed() -> None:
     assert lines(sick=[1], slow=[], demoted=[1]) == []

@@ -54,7 +54,7 @@ def test_only_brokers_that_hold_what_is_examined_are_asked(kafka: MemoryCluster)
     assert sorted(number for number, _ in ends.asked) == [1, 2]
 
 
-def test_where_copies_end_is_asked_only_of_what_nobody_may_lead(kafka: MemoryCluster):
+def test_log_ends_are_read_only_for_partitions_without_a_leader(kafka: MemoryCluster):
     for broker in (2, 1):
         kafka.kill(broker)
     kafka.revive(2)
@@ -78,7 +78,7 @@ def test_samples_bound_the_loss(kafka: MemoryCluster):
     assert loss.least == 30
 
 
-def test_settings_that_may_not_be_read_leave_the_rest_told(kafka: MemoryCluster):
+def test_unreadable_settings_leave_the_rest_of_the_report(kafka: MemoryCluster):
     class Refusing(MemoryConfigs):
         def topic_configs(self, *_: object) -> dict[str, dict[str, str]]:
             raise Unauthorized("grant the ACL DescribeConfigs on Topic *")

@@ -262,7 +262,7 @@ def test_what_quarantine_lacks_is_listed(kafka, capsys):
     assert "quarantine: nothing is missing" in printed(replace(found, quarantine=QuarantineCheck(True)), capsys)
 
 
-def test_listeners_that_nobody_watches_are_named(kafka, capsys):
+def test_listeners_that_are_not_watched_are_named(kafka, capsys):
     found = examination(kafka)
     assert doctor_output.document(found, TOOLS)["listeners"] is None
     named = replace(found, listeners=ListenerCheck({"PARTNERS": (1, 2)}, unread=(3,)))

@@ -162,12 +162,12 @@ class TestText:
         assert "HoldsBackISR: no, since 2026-01-01 00:00:00Z (2 min 5 s ago): NotBlockingAcks\n" in said
         assert "It leads 0 of its 1 partitions and is the preferred leader of 0." in said
 
-    def test_flapping_and_the_override_are_told(self):
+    def test_flapping_and_the_override_are_printed(self):
         _, said = run("1")
         assert "Recently demoted 2 times by signals: it must stay healthy for 120 s before promotion (" in said
         assert "Override Demoted by ann until 2026-01-01 00:30:00Z: disk swap" in said
 
-    def test_how_far_its_way_back_has_come_is_told(self, api: MemoryApi):
+    def test_restoration_progress_is_printed(self, api: MemoryApi):
         health = api.find(BROKER_HEALTHS, "default", "main-1")
         assert health is not None
         health["status"]["restoration"] = {
@@ -186,7 +186,7 @@ class TestText:
             " (spec.promotion.waves.steps), 27 partitions pending.\n  next wave blocked: 60 s between waves"
         ) in said
 
-    def test_every_signal_stands_in_a_row_and_says_why_it_did_not_count(self):
+    def test_every_signal_has_a_row_with_why_it_was_ignored(self):
         _, said = run("1")
         rows = [line.split(None, 2) for line in said.splitlines() if line.startswith("ExternalReachability")]
         assert [row[1] for row in rows] == ["a", "b", "c"]

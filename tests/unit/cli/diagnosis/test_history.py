@@ -146,7 +146,7 @@ def test_where_nothing_was_moved_it_says_so(api: MemoryApi):
 
 @pytest.mark.usefixtures("trail")
 @pytest.mark.parametrize("since", ["yesterday", "2", "-3h", "2026-13-01"])
-def test_a_time_that_nobody_understands_is_named(since: str):
+def test_an_invalid_time_is_refused_with_the_valid_forms(since: str):
     found = run("--since", since)
     assert found.exit_code == 2
     assert "--since" in found.output

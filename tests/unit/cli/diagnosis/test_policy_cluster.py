@@ -229,7 +229,7 @@ def test_a_cluster_of_healthy_brokers_has_none_that_is_unhealthy(api: MemoryApi)
     assert unhealthy(api) == ((), "")
 
 
-def test_verdicts_that_are_missing_or_old_are_not_taken_for_good_ones(api: MemoryApi) -> None:
+def test_missing_or_old_verdicts_are_not_taken_as_good(api: MemoryApi) -> None:
     assert unhealthy(api) == (
         None,
         "policy default/main judges no broker: whether clients reach the leaders is unknown",

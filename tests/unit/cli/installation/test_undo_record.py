@@ -76,7 +76,7 @@ def test_show_says_who_is_on_the_way_back(api: MemoryApi):
     assert "no partition is displaced" not in said
 
 
-def test_who_is_on_the_way_back_stands_in_the_header_and_only_while_there_is_somebody(api: MemoryApi):
+def test_restorations_are_in_the_header_only_while_they_last(api: MemoryApi):
     records = ConfigMapRecords(api, "default", "main")
     taken = records.take_over(CLUSTER_ID)
     coming = replace(taken, returning={1: returning(1, 10)})

@@ -114,7 +114,7 @@ def test_without_an_operator_the_record_is_exported_when_the_time_is_over(
     assert (held(operator), len(exports(operator))) == ([], 1)
 
 
-def test_by_hand_nobody_is_waited_for(monkeypatch: pytest.MonkeyPatch, operator: MemoryOperator):
+def test_without_an_operator_it_does_not_wait(monkeypatch: pytest.MonkeyPatch, operator: MemoryOperator):
     demoting(operator)
     began = operator.site.clock.monotonic()
     assert run(monkeypatch, operator, None, "--without-operator").exit_code == 0

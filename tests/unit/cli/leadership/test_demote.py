@@ -120,7 +120,7 @@ class TestByHand:
         assert "alone-0" in found.output
         assert kafka.cluster.snapshot().leaders()[1] == 1
 
-    def test_a_broker_that_nobody_knows_is_refused_with_those_that_are(self, kafka: MemorySite, tmp_path: Path):
+    def test_an_unknown_broker_is_refused_with_the_known_ones(self, kafka: MemorySite, tmp_path: Path):
         before = kafka.cluster.mutations
         found = run("demote", 9, "--record", tmp_path / "undo.json", *BOOTSTRAP)
         assert found.exit_code == 1

@@ -130,7 +130,7 @@ class TestBeginning:
         assert leaders(operator) == 0
         assert {p.replicas[-1] for p in operator.site.cluster.partitions() if 2 in p.replicas} == {2}
 
-    def test_progress_is_told(self):
+    def test_progress_is_printed(self):
         found = run(*ASKED, "--wait")
         assert "leads 2 partitions, and is first in the replica order of 2 (LeadersMoving)" in words(found)
 
@@ -180,7 +180,7 @@ class TestWritesThatWouldBeRefused:
         assert "(NoFaultTolerance)" in words(found)
         assert (found.exit_code, found.output.splitlines()[-1]) == (0, "broker 2 is drained; it is safe to stop")
 
-    def test_waiting_in_vain_ends_with_it(self, operator: MemoryOperator):
+    def test_a_wait_that_times_out_prints_what_blocks(self, operator: MemoryOperator):
         found = run(*ASKED, "--wait", "--timeout", "20s")
         assert found.exit_code == 3
         assert "blocked: 1 partitions would refuse acks=all writes without broker 2" in words(found)
@@ -242,7 +242,7 @@ class TestHolding:
             ),
         ],
     )
-    def test_a_policy_that_does_not_act_drains_nobody(
+    def test_a_policy_that_does_not_act_drains_no_broker(
         self, operator: MemoryOperator, spec: dict[str, object], said: str
     ):
         operator.change(**spec)
@@ -250,9 +250,7 @@ class TestHolding:
         assert found.exit_code == 3
         assert f"not drained: {said}" in words(found)
 
-    def test_an_operator_that_is_silent_is_told_from_a_drain_that_takes_long(
-        self, shift: Shift, operator: MemoryOperator
-    ):
+    def test_a_silent_operator_is_distinguished_from_a_slow_drain(self, shift: Shift, operator: MemoryOperator):
         shift.asleep = True
         shift.events = {n: [lambda: operator.site.clock.advance(1)] for n in range(1, 400)}
         found = run(*ASKED, "--wait", "--timeout", "60s")
@@ -293,7 +291,7 @@ class TestEnding:
         assert found.exit_code == 0
         assert "maintenance ended; it leads again once it is healthy" in words(found)
 
-    def test_what_takes_too_long_is_told_with_what_it_waits_for(self, operator: MemoryOperator):
+    def test_a_timeout_names_what_it_waits_for(self, operator: MemoryOperator):
         run(*ASKED, "--wait")
         operator.site.cluster.kill(2)
         found = run(*ASKED, "--end", "--wait", "--timeout", "20s")

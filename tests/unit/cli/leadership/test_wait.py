@@ -301,7 +301,7 @@ def test_releasing_a_sick_broker_says_that_it_stays_demoted(api: MemoryApi, monk
     assert "broker 1 stays demoted (StorageSlow: its disk is slow)" in words(found)
 
 
-def test_a_drain_that_stood_before_is_not_taken_for_this_word(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
+def test_an_earlier_drain_is_not_taken_for_this_override(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
     says(api, "InMaintenance", 0, why="new disk")
     plays(monkeypatch, lambda: says(api, "OverrideDemoted", 0, why="new kernel"))
     found = run("demote", 1, "--policy", "main", "--reason", "new kernel")
@@ -390,7 +390,7 @@ def test_promoting_does_not_wait_for_the_waves_of_another_broker(api: MemoryApi)
     assert "broker 1 leads 2 partitions; the override prevents a demotion by its signals" in words(found)
 
 
-def test_releasing_whom_nobody_spoke_of_says_so():
+def test_releasing_a_broker_without_override_says_so():
     found = run("release", 1, "--policy", "main")
     assert (found.exit_code, found.output) == (0, "broker 1 has no override; nothing was changed\n")
 
@@ -439,7 +439,7 @@ def test_without_a_kubernetes_api_the_remedy_is_named(verb: str, monkeypatch: py
     assert "set KUBECONFIG" in words(found)
 
 
-def test_a_person_without_a_name_is_told_by_their_number(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
+def test_a_person_without_a_name_is_given_by_user_id(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
     def nameless() -> str:
         raise KeyError("no such user")
 

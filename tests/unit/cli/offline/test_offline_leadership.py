@@ -124,7 +124,7 @@ def test_an_operator_whom_no_rack_matters_leaves_it(kafka: MemorySite, tmp_path:
     assert orders(kafka) == ORDERS
 
 
-def test_beside_a_suspended_policy_it_lasts_and_leaves_nothing_behind(kafka: MemorySite, tmp_path: Path):
+def test_next_to_a_suspended_policy_it_lasts_and_leaves_nothing(kafka: MemorySite, tmp_path: Path):
     operator = Operator(kafka, IN_A)
     operator.reconciles(5)
     operator.policy = replace(IN_A, suspend=True)

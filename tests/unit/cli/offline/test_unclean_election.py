@@ -72,7 +72,7 @@ def test_the_first_of_the_order_that_lives_leads_afterwards():
     assert (stands.partition.leader, stands.partition.isr, stands.risk) == (2, (2,), Risk.UNDER_MIN_ISR)
 
 
-def test_the_bounds_are_told_before_anything_is_asked():
+def test_the_bounds_of_loss_are_printed_before_the_question():
     kafka = lost()
     p = kafka.partition("orders")
     risk_summary = MemoryWard(kafka, {ORDERS: {2: 70, 3: 80}}, {p.key: LogEndSample(100, START, 1, p.leader_epoch - 1)})
@@ -86,7 +86,7 @@ def test_the_bounds_are_told_before_anything_is_asked():
     assert person.asked == ["Type orders-0 to elect broker 2 and lose these records"]
 
 
-def test_without_acceptance_the_bounds_are_told_and_nothing_is_asked_or_done():
+def test_without_acceptance_the_bounds_are_printed_and_nothing_is_done():
     kafka, person = lost(), Person()
     elections = MemoryUnclean(kafka)
     with pytest.raises(Refused, match="to accept this loss, add --accept-loss"):
@@ -131,7 +131,7 @@ def test_a_leader_that_the_controller_has_not_given_up_yet_is_waited_for():
         attempt(kafka)
 
 
-def test_without_a_living_replica_there_is_nobody_to_elect():
+def test_without_a_live_replica_no_leader_can_be_elected():
     kafka = lost()
     kafka.kill(2)
     kafka.kill(3)
@@ -140,7 +140,7 @@ def test_without_a_living_replica_there_is_nobody_to_elect():
         attempt(kafka)
 
 
-def test_whoever_comes_back_while_the_person_thinks_leads_without_loss():
+def test_a_replica_back_before_confirmation_leads_without_loss():
     kafka = lost()
     elections = MemoryUnclean(kafka)
     with pytest.raises(Refused, match="its leader is broker 1"):
@@ -167,7 +167,7 @@ def test_what_kafka_refuses_is_said():
 
 
 @given(memory_clusters(), st.lists(deeds(), max_size=10), st.integers(0, 20))
-def test_nobody_is_elected_while_a_member_of_the_isr_or_elr_lives(
+def test_no_unclean_election_while_an_isr_or_elr_member_lives(
     kafka: MemoryCluster, acts: list[tuple[str, Act]], pick: int
 ):
     for _, act in acts:
@@ -213,7 +213,7 @@ class Sent(MemoryUnclean):
         pytest.param(Transient("b:1 broke off; the request was sent and may have been carried out"), id="no answer"),
     ],
 )
-def test_an_election_that_was_held_is_seen_though_nobody_said_so(answer: Outcome | Transient):
+def test_an_election_without_an_answer_is_still_seen(answer: Outcome | Transient):
     kafka = lost()
     after, _ = attempt(kafka, elections=Sent(kafka, answer))
     assert after.of(ORDERS).partition.leader == 2
@@ -231,7 +231,7 @@ def test_an_election_that_was_held_is_seen_though_nobody_said_so(answer: Outcome
         ),
     ],
 )
-def test_where_nobody_leads_after_the_request_it_is_neither_success_nor_nothing(answer: Outcome | Transient, said: str):
+def test_without_a_leader_after_the_request_it_is_an_error(answer: Outcome | Transient, said: str):
     kafka = lost()
 
     def fall() -> None:
@@ -243,7 +243,7 @@ def test_where_nobody_leads_after_the_request_it_is_neither_success_nor_nothing(
     assert "nothing was done" not in str(told.value)
 
 
-def test_where_the_cluster_cannot_be_looked_at_after_the_request_that_it_was_sent_is_told():
+def test_an_unreadable_cluster_after_the_request_says_it_was_sent():
     kafka = lost()
 
     def fall() -> None:

@@ -87,7 +87,7 @@ class TestPlan:
         assert "no broker is demoted, and none would be" in found.output
         assert "0 leaders move, 0 partitions are only reordered" in found.output
 
-    def test_a_broken_link_is_told_while_others_lead_for_it(self, operator: MemoryOperator):
+    def test_a_broken_link_is_printed_while_others_lead_for_it(self, operator: MemoryOperator):
         def lag(of_two: bool) -> None:
             for broker, other in ((1, 2), (2, 1), (3, None)):
                 operator.site.signals.say(

@@ -140,11 +140,11 @@ def test_an_application_of_odd_form_has_no_values(tmp_path: Path, helm: str):
 
 
 @pytest.mark.parametrize("field", ['patches: [{path: "a\\0b"}]\n', 'patchesStrategicMerge: ["a\\0b"]\n'])
-def test_a_patch_that_no_file_can_be_named_like_is_nobody(tmp_path: Path, field: str):
+def test_a_patch_with_an_impossible_file_name_is_ignored(tmp_path: Path, field: str):
     assert problems(tmp_path, **{"kustomization.yaml": field, "policy.yaml": POLICY}) == []
 
 
-def test_a_patch_behind_links_in_a_circle_is_nobody(tmp_path: Path):
+def test_a_patch_behind_circular_links_is_ignored(tmp_path: Path):
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     assert problems(tmp_path, **{"kustomization.yaml": "patches: [{path: a}]\n", "policy.yaml": POLICY}) == []
@@ -168,7 +168,7 @@ def test_a_policy_that_no_kustomization_patches_is_checked_as_a_whole(tmp_path: 
 
 
 @pytest.mark.parametrize("name", ["main", "orders-prod"])
-def test_two_folders_beside_each_other_are_two_clusters(tmp_path: Path, name: str):
+def test_two_neighbouring_folders_are_two_clusters(tmp_path: Path, name: str):
     other = POLICY.replace("name: main", f"name: {name}")
     assert problems(tmp_path, **{"clusters/staging/policy.yaml": POLICY, "clusters/prod/policy.yaml": other}) == []
     assert len(problems(tmp_path, **{"clusters/policy.yaml": POLICY.replace("main", "third")})) == 2, "above both"

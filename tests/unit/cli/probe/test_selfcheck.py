@@ -45,7 +45,7 @@ def test_one_measurement_needs_neither_policy_nor_broker(talked_to: int) -> None
     assert said.splitlines()[1].split()[:4] == [str(talked_to), "netlink", "1", "Passing"]
 
 
-def test_a_port_that_nobody_listens_on_is_unknown_and_no_success() -> None:
+def test_a_port_without_listener_is_unknown_and_no_success() -> None:
     with HeldPorts() as ports:
         code, said = run("--once", "--port", str(ports.take()))
     assert code == 4

@@ -92,7 +92,7 @@ class TestMistakes:
     ("value", "text"),
     [(0, "0 B/s"), (999, "999 B/s"), (1000, "1 kB/s"), (12345, "12.3 kB/s"), (5e9, "5 GB/s"), (2e15, "2e+03 TB/s")],
 )
-def test_rates_are_told_as_people_read_them(value: float, text: str):
+def test_rates_are_printed_with_units(value: float, text: str):
     assert rate(value) == text
 
 
@@ -156,14 +156,14 @@ class TestByHand:
         assert hand.site.cluster.mutations == before
         assert not (hand.folder / "undo.json").exists()
 
-    def test_the_plan_is_applied_in_waves_and_what_stands_is_told(self, hand: Hand):
+    def test_the_plan_is_applied_in_waves_and_its_end_printed(self, hand: Hand):
         found = hand.run(*hand.record, "--yes")
         assert found.exit_code == DONE, found.output
         assert "2 of 3 partitions applied, 0 skipped; 5 s between waves" in found.output
         assert "Done: 3 of 3 partitions have the plan's order" in found.output
         assert all(p.leader == p.replicas[0] for p in hand.site.cluster.partitions())
 
-    def test_without_a_yes_nothing_is_moved_and_the_way_on_is_told(self, hand: Hand):
+    def test_without_approval_nothing_moves_and_the_command_is_printed(self, hand: Hand):
         before = hand.site.cluster.mutations
         found = hand.run(*hand.record)
         assert found.exit_code == DONE
@@ -191,13 +191,13 @@ class TestByHand:
         assert "continuing: 2 of 3 partitions were already applied" in again.output
         assert "Done: 3 of 3 partitions" in again.output
 
-    def test_nothing_to_move_is_told(self, hand: Hand):
+    def test_a_plan_without_moves_is_reported(self, hand: Hand):
         hand.run(*hand.record, "--yes")
         found = hand.run(*hand.record, "--yes")
         assert found.exit_code == DONE
         assert "the plan moves nothing" in found.output
 
-    def test_a_plan_that_nobody_made_is_refused(self, hand: Hand):
+    def test_an_unknown_plan_is_refused(self, hand: Hand):
         found = hand.run(*hand.record, "--approve", "0123456789abcdef")
         assert found.exit_code == FAILED
         assert "plan 0123456789abcdef is not in the store any more" in words(found)
@@ -221,7 +221,7 @@ class TestByHand:
         assert '"maxMoves": 1' in said
         assert '"statistic": "Peak"' in said
 
-    def test_what_is_left_out_is_told_and_the_exit_status_says_so(self, hand: Hand):
+    def test_skipped_partitions_are_printed_and_set_the_exit_status(self, hand: Hand):
         hand.site.cluster.create_topic("many", assignment=[(1, 2, 3)] * 12)
         hand.planner.rates = lambda _: 100.0
         digest = digest_in(hand.run("--dry-run"))
@@ -285,7 +285,7 @@ class TestThroughTheOperator:
         assert f"bellwether approve {digest} --policy main -n default" in words(found)
 
     @pytest.mark.usefixtures("served")
-    def test_the_digest_approves_and_the_end_is_told(self):
+    def test_the_digest_approves_and_the_end_is_printed(self):
         digest = digest_in(run("--policy", "main"))
         found = CliRunner().invoke(main, ["approve", digest, "--policy", "main"])
         assert found.exit_code == DONE, found.output
@@ -319,13 +319,13 @@ class TestThroughTheOperator:
         assert "has no plan ffffffffffffffffffffffffffffffff: its plan is" in words(found)
         assert "bellwether.dev/approve-plan" not in served.operator.body()["metadata"]["annotations"]
 
-    def test_what_is_not_worth_while_is_told_and_the_exit_status_says_so(self, served: Served):
+    def test_a_small_improvement_is_printed_and_sets_the_exit_status(self, served: Served):
         served.operator.change(rebalance={"minimumImprovementPercent": 99})
         found = run("--policy", "main")
         assert found.exit_code == HELD
         assert "less than spec.rebalance.minimumImprovementPercent (99)" in words(found)
 
-    def test_a_job_that_fails_is_told(self, served: Served):
+    def test_a_failed_job_is_printed(self, served: Served):
         served.planner.fails = "the history is empty"
         found = run("--policy", "main")
         assert found.exit_code == HELD
@@ -339,14 +339,14 @@ class TestThroughTheOperator:
             found
         )
 
-    def test_whoever_waits_no_longer_is_told_where_to_look(self, served: Served):
+    def test_a_timeout_prints_where_to_look(self, served: Served):
         served.planner.looks = 10**9
         found = run("--policy", "main", "--wait", 1)
         assert found.exit_code == HELD
         assert "not finished within 1 s: see `bellwether status --policy main -n default`" in words(found)
 
 
-def test_a_policy_that_rebalances_nothing_is_told_so(monkeypatch: pytest.MonkeyPatch):
+def test_a_policy_without_rebalance_is_refused_with_the_field(monkeypatch: pytest.MonkeyPatch):
     api = MemoryApi()
     api.put(POLICIES, api_objects.policy())
     api.serve_commands(monkeypatch)

@@ -149,7 +149,7 @@ def test_json_is_the_plan_as_it_is_kept(written: Folders) -> None:
         (["0123456789abcdef"], "plans/0123456789abcdef/plan.json: cannot be read: "),
     ],
 )
-def test_what_is_amiss_is_said(written: Folders, arguments: list[str], message: str) -> None:
+def test_problems_are_printed_with_their_remedy(written: Folders, arguments: list[str], message: str) -> None:
     found = shown(written, *arguments)
     assert (found.exit_code, message in found.output) == (1, True), found.output
 

@@ -192,7 +192,7 @@ def test_loads_in_many_files_and_in_any_order_are_the_same_loads(written: Folder
     assert verified(written).exit_code == 0
 
 
-def test_a_copied_folder_of_another_name_passes_and_is_told(written: Folders, tmp_path: Path) -> None:
+def test_a_copied_folder_with_another_name_passes_with_a_note(written: Folders, tmp_path: Path) -> None:
     moved = tmp_path / "plans" / "mine"
     shutil.move(tmp_path / written.plan, moved)
     found = verified(replace(written, plan="plans/mine"))

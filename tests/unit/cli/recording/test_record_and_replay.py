@@ -189,7 +189,7 @@ def test_a_replay_as_json_is_one_document(tmp_path: Path):
     assert [(row["broker"], row["at"]) for row in demoted] == [(1, "2026-01-01T00:00:06.000Z")]
 
 
-def test_a_trace_that_breaks_off_is_replayed_and_told(tmp_path: Path):
+def test_a_truncated_trace_is_replayed_and_reported(tmp_path: Path):
     path = recorded(tmp_path)
     path.write_bytes(path.read_bytes()[:-60])
     found = run("replay", path)
@@ -227,7 +227,7 @@ def test_a_wrong_setting_is_named(tmp_path: Path, arguments: list[str], said: st
         ("promotion.stabilizationSeconds=3", None),
     ],
 )
-def test_a_setting_that_a_replay_cannot_follow_is_told(tmp_path: Path, change: str, said: str | None):
+def test_a_setting_that_a_replay_cannot_follow_is_reported(tmp_path: Path, change: str, said: str | None):
     found = run("replay", recorded(tmp_path), "--set", change)
     assert found.exit_code == 0
     if said is None:

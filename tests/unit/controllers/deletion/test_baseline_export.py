@@ -26,7 +26,7 @@ def documents(api: MemoryApi) -> dict[str, str]:
     return {f"{m['metadata']['namespace']}/{m['metadata']['name']}": m["data"][DOCUMENT] for m in api.all(CONFIG_MAPS)}
 
 
-def test_it_stands_beside_the_record():
+def test_it_is_stored_next_to_the_record():
     api = MemoryApi()
     assert BaselineExports(api).keep("default", NAME, "main", b"one") == f"default/{NAME}"
     assert documents(api) == {f"default/{NAME}": "one"}

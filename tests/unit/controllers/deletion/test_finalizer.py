@@ -115,7 +115,7 @@ def test_a_second_try_after_the_export_removes_the_record(api: MemoryApi):
     assert len(api.all(CONFIG_MAPS)) == 1
 
 
-def test_a_record_that_may_not_be_read_stands(api: MemoryApi):
+def test_an_unreadable_record_is_kept(api: MemoryApi):
     displaced(api)
     before = len(api.all(CONFIG_MAPS))
     api.refuse("list", CONFIG_MAPS, Terminal("not allowed"))

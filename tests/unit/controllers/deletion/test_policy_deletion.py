@@ -156,7 +156,7 @@ def test_with_kafka_gone_the_deletion_waits_its_time_and_then_ends_with_an_expor
     assert (gone(operator), records(operator), len(exports(operator))) == (True, [], 1)
 
 
-def test_a_broker_that_stays_unwell_keeps_the_deletion_no_longer_than_its_time(operator: MemoryOperator):
+def test_a_broker_that_stays_sick_delays_deletion_until_the_timeout(operator: MemoryOperator):
     loop = demoting(operator, deletionTimeoutSeconds=30)
     heal(operator)
     # Nobody can lead in its place, nor it: the election back is never possible.
@@ -205,7 +205,7 @@ def test_another_finalizer_is_left_to_its_owner(operator: MemoryOperator):
 
 
 @pytest.mark.parametrize("verb", ["create", "merge", "delete"])
-def test_an_api_that_is_away_at_the_end_is_tried_again_and_the_record_stands(operator: MemoryOperator, verb: str):
+def test_an_api_outage_at_the_end_keeps_the_record(operator: MemoryOperator, verb: str):
     loop = demoting(operator)
     delete(operator)
     operator.api.refuse(verb, CONFIG_MAPS, Transient("away"))

@@ -31,7 +31,7 @@ def test_the_words_say_what_is_asked_for() -> None:
     assert str(UninstallRequest(True, NOW)) == "Restore until 2026-01-01T00:00:00Z"
 
 
-def test_it_stands_for_a_while_after_its_end_and_no_longer() -> None:
+def test_it_counts_for_a_while_after_its_end_only() -> None:
     asked = UninstallRequest(True, NOW)
     assert requested_uninstall(body(str(asked)), NOW + STAYS_AWAY - timedelta(seconds=1)) == asked
     assert requested_uninstall(body(str(asked)), NOW + STAYS_AWAY) is None
@@ -49,7 +49,7 @@ def test_it_stands_for_a_while_after_its_end_and_no_longer() -> None:
         "Remove until 2026-01-01T00:01:00Z",
     ],
 )
-def test_whatever_else_stands_there_asks_for_nothing(value: str | None) -> None:
+def test_any_other_annotation_value_requests_nothing(value: str | None) -> None:
     assert requested_uninstall(body(value), NOW) is None
 
 

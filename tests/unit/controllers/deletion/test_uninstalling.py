@@ -115,7 +115,7 @@ def test_afterwards_it_holds_no_lease_and_writes_nothing(operator: MemoryOperato
     assert loop._session.link is None
 
 
-def test_an_installation_that_stays_goes_on_when_the_wish_has_ended(operator: MemoryOperator):
+def test_an_installation_that_stays_continues_after_the_request_ends(operator: MemoryOperator):
     loop = demoting(operator)
     asked = ask(operator)
     let_go(operator, loop)

@@ -36,11 +36,11 @@ def told(before: Report | None, now: Report) -> list[tuple[str, bool]]:
         pytest.param(None, at(10), [("LeadersReturning", False)], id="after a start"),
     ],
 )
-def test_a_way_back_is_told_when_it_changes(before: Report | None, now: Report, reasons: list[tuple[str, bool]]):
+def test_a_changed_restoration_gives_an_event(before: Report | None, now: Report, reasons: list[tuple[str, bool]]):
     assert told(before, now) == reasons
 
 
-def test_what_is_told_says_which_wave_and_how_much_was_lost():
+def test_events_of_restorations_name_wave_and_lost_seconds():
     (first, second) = [n.message for n in news(at(None, 1), at(10)) if n.broker == 1]
     assert second == "wave 1 of 3: 10 % of its leaders may be restored"
     assert "its leaders are restored" in first

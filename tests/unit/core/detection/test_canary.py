@@ -123,7 +123,7 @@ def test_the_peers_decide_whose_fault_it_is(peers: list[tuple[float, ...]], reas
     assert found.reason is reason
 
 
-def test_harm_that_does_not_go_on_demotes_nobody() -> None:
+def test_harm_that_has_ended_demotes_no_broker() -> None:
     over = [replace(s, harm=replace(s.harm, ongoing=False)) for s in lost(1, 9, 9, 9) if s.harm is not None]
     found = finding(*over, *lost(2, 0, 0, 0), *lost(3, 0, 0, 0))
     assert found is not None

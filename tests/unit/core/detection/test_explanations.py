@@ -77,7 +77,7 @@ def test_no_client_waits_for_an_unreachable_broker_that_leads_nothing():
         ((2, 3), "it leads no partition; no client waits for it"),
     ],
 )
-def test_acks_all_waits_for_a_slow_disk_in_an_isr_whoever_leads(isr: tuple[int, ...], waits: str):
+def test_slow_disk_in_an_isr_delays_acks_all_under_any_leader(isr: tuple[int, ...], waits: str):
     disks = [
         replace(
             signal(b, BAD if b == 1 else GOOD, kind=SignalType.STORAGE_LATENCY, source=f"broker-{b}"),

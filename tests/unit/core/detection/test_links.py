@@ -86,7 +86,7 @@ def test_both_ends_are_suspect_and_name_each_other_though_only_the_other_ends_si
     assert again[1].state is again[2].state is HealthState.HEALTHY
 
 
-def test_a_recorded_link_is_told_until_its_leaders_begin_to_return_but_not_without_evidence():
+def test_recorded_link_is_reported_until_leaders_return_if_evidence_exists():
     known = replace(record(), links={PAIR: BrokenLink(PAIR, after(0))})
     found = judge(replace(facts(lag(1), lag(2), lag(3)), record=known), POLICY, {})
     assert (found[1].reason, found[1].links) == (Reason.BROKEN_LINK, frozenset())

@@ -123,7 +123,7 @@ class TestAStalledDirectoryBesideTheMetadataLog:
         answers = snapshot(None, *words(BAD, BAD), self.STALLED, self.GOES_ON)
         assert of_one(answers).reason is Reason.EXTERNALLY_UNREACHABLE
 
-    def test_a_policy_that_ignores_disks_is_not_told_by_them(self):
+    def test_a_policy_that_ignores_disks_does_not_use_them(self):
         off = replace(ANY_POLICY, detection=Detection(storage=StorageLatency(enabled=False)))
         assert self.judged(self.STALLED, self.GOES_ON, policy=off).reason is Reason.UNREACHABLE
 
@@ -240,7 +240,7 @@ class TestLeaving:
         undo = record(None, demoted(1))
         assert of_one(snapshot(seen, *self.OUT, undo=undo)).reason is Reason.EXTERNALLY_UNREACHABLE
 
-    def test_it_is_down_once_it_answers_nobody(self):
+    def test_it_is_down_once_no_vantage_reaches_it(self):
         seen = self.gone(partition("orders", 0, (1, 2, 3), isr=(2, 3), leader=2))
         nobody = words(BAD, BAD, control=Reading.FAILING)
         assert of_one(snapshot(seen, *nobody)).state is HealthState.DOWN
@@ -270,7 +270,7 @@ class TestDisputes:
         assert of_one(snapshot(None, *self.lost(2.4, BAD, BAD, BAD))).state is HealthState.SICK
 
     @pytest.mark.parametrize("control", [BAD, DUNNO])
-    def test_a_broker_that_a_vantage_reaches_answers_somebody_and_is_not_down(self, control: Reading):
+    def test_a_broker_that_one_vantage_reaches_is_not_down(self, control: Reading):
         found = of_one(snapshot(None, *self.lost(99.0, control=control)))
         assert (found.state, found.reason) == (HealthState.SUSPECT, Reason.VANTAGE_CONFLICT)
 
@@ -376,7 +376,7 @@ class TestHarm:
         found = of_one(snapshot(None, *self.lost(600, 600, 600)))
         assert "its probes lost at least 600 s (the counter's limit), and moving" in found.message
 
-    def test_a_broker_that_answers_nobody_is_down_only_after_the_same_harm(self):
+    def test_a_broker_without_answers_is_down_only_after_equal_harm(self):
         short = [replace(s, control=BAD) for s in self.lost(1.5, 1.5)]
         long = [replace(s, control=BAD) for s in self.lost(3, 3)]
         assert of_one(snapshot(None, *short)).state is HealthState.SUSPECT

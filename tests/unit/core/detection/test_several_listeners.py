@@ -73,7 +73,7 @@ def test_a_listener_that_fails_at_every_broker_hides_no_other_listener() -> None
     )
 
 
-def test_a_listener_that_fails_at_every_broker_moves_nobody_however_much_harm_it_does() -> None:
+def test_a_listener_that_fails_at_every_broker_moves_no_leader() -> None:
     everywhere = [said(v, X, broker=b, harms={X: MUCH}) for v in "ab" for b in (1, 2, 3)]
     blips = [said(v, X, Y, harms={X: MUCH, Y: LITTLE}) for v in "ab"]
     found = judge(snapshot(None, *blips, *everywhere[1:3], *everywhere[4:]), POLICY, {})
@@ -86,7 +86,7 @@ def test_what_a_vantage_does_not_measure_is_no_answer() -> None:
     assert found.state is HealthState.SICK
 
 
-def test_a_listener_that_nobody_measures_changes_nothing() -> None:
+def test_a_listener_that_is_not_measured_changes_nothing() -> None:
     unmeasured = [replace(said(v), listeners=(ListenerReading(Y, DUNNO),)) for v in "abc"]
     assert of_three(*unmeasured).state is HealthState.HEALTHY
 
@@ -98,7 +98,7 @@ def test_why_no_vantage_measures_the_only_listener_is_in_the_verdict() -> None:
     assert found.message == f"0 of 2 vantages have fresh evidence, 2 are needed: Unknown from a, b ({why})"
 
 
-def test_a_source_that_fails_and_names_no_listener_agrees_with_nobody_on_one() -> None:
+def test_a_failing_source_without_listeners_does_not_join_a_quorum() -> None:
     unnamed = signal(1, BAD, source="b")
     assert of_three(said("a", X), unnamed, said("c")).reason is not Reason.EXTERNALLY_UNREACHABLE
     assert of_three(signal(1, BAD, source="a"), unnamed, said("c")).reason is Reason.EXTERNALLY_UNREACHABLE
@@ -126,7 +126,7 @@ def said_at(*signals: Signal, seconds: float) -> Snapshot:
     return snapshot(cluster(partition()), *signals, now=after(seconds))
 
 
-def test_a_vantage_that_reaches_a_listener_of_somebody_again_is_believed_of_others_too() -> None:
+def test_a_vantage_that_reaches_another_broker_counts_for_all_again() -> None:
     others = [signal(b, GOOD, source=v) for b in (1, 2, 3) for v in "ab"]
     blind = [said("c", X, broker=b) for b in (1, 2, 3)]
     well = judge(said_at(*others, *blind, seconds=0), POLICY, {})

@@ -157,7 +157,7 @@ def test_a_failing_signal_without_figures_counts_as_the_largest_harm():
 
 
 @pytest.mark.parametrize(("milliseconds", "severity"), [(80, SLOW_SEVERITY), (5000, STALLED_SEVERITY)])
-def test_a_disk_that_stands_still_is_worse_than_a_slow_one(milliseconds: float, severity: int):
+def test_a_stalled_disk_is_more_severe_than_a_slow_one(milliseconds: float, severity: int):
     assert of_one(disk(1, BAD, milliseconds), disk(2, GOOD, 1)).severity == severity
 
 

@@ -65,7 +65,7 @@ def test_a_change_of_one_broker_leaves_the_verdicts_of_others(before: dict[int, 
         pytest.param(lambda s: replace(s, metadata_log=True), id="the metadata log in it"),
     ],
 )
-def test_a_word_that_has_changed_is_judged_anew(change: Callable[[Signal], Signal], before: dict[int, Verdict]):
+def test_a_changed_signal_is_judged_again(change: Callable[[Signal], Signal], before: dict[int, Verdict]):
     assert judge(said(change(WELL[0]), *WELL[1:]), POLICY, before)[1] is not before[1]
 
 
@@ -83,7 +83,7 @@ def test_the_price_of_syncs_follows_how_much_a_broker_leads():
     assert now[1].change == judge(snapshot(many, *words(GOOD, GOOD), *syncs), POLICY, {})[1].change
 
 
-def test_a_vantage_that_the_policy_no_longer_names_is_new_to_everybody(before: dict[int, Verdict]):
+def test_vantage_removed_from_the_policy_is_ignored_for_all_brokers(before: dict[int, Verdict]):
     policy = Policy(name="main", detection=Detection(reachability=Reachability(vantages=("a",))))
     found = judge(said(*WELL), policy, before)
     assert {f.ignored_because for f in found[2].facts} == {"", "the policy does not name this vantage"}
@@ -94,7 +94,7 @@ def test_a_new_vantage_raises_the_quorum_for_all_brokers(before: dict[int, Verdi
     assert found[1].state is HealthState.UNKNOWN
 
 
-def test_a_vantage_that_reaches_somebody_again_is_believed_of_others_too():
+def test_a_vantage_that_reaches_another_broker_counts_for_all_again():
     blind = [signal(b, BAD, source="c") for b in (1, 2, 3)]
     well = judge(snapshot(None, *WELL, *blind), POLICY, {})
     assert (well[1].state, well[1].inputs is None) == (HealthState.HEALTHY, False)
@@ -102,7 +102,7 @@ def test_a_vantage_that_reaches_somebody_again_is_believed_of_others_too():
     assert judge(said(*WELL, *seeing), POLICY, well)[1].state is HealthState.SUSPECT
 
 
-def test_a_quiet_broker_is_judged_anew_when_its_peers_are_talked_to():
+def test_quiet_broker_is_judged_again_when_its_peers_get_traffic():
     def sockets(*heard: Reading) -> list[Signal]:
         kind = SignalType.SELF_REACHABILITY
         return [signal(b, r, kind=kind, source=f"broker-{b}") for b, r in enumerate(heard, 1)]

@@ -146,7 +146,7 @@ def test_a_broker_that_kafka_does_not_fence_in_time_is_sick(control: Reading, wa
     assert found.since == (after(waited) if reason else first.since)
 
 
-def test_still_unfenced_stands_while_the_failure_does():
+def test_not_fenced_in_time_stays_sick_while_the_failure_lasts():
     before = verdict(reason=Reason.NOT_FENCED_IN_TIME, since=after(0))
     found = of_one(snapshot(None, *words(BAD, BAD, control=BAD), now=after(1)), before=before)
     assert (found.state, found.reason, found.since) == (HealthState.SICK, Reason.NOT_FENCED_IN_TIME, after(0))
@@ -219,11 +219,11 @@ def test_a_kind_that_is_switched_off_is_not_judged(policy: Policy, state: Health
     assert of_one(snapshot(None, *words(BAD, BAD), storage(GOOD)), policy).state is state
 
 
-def test_nobody_has_reported_is_unknown():
+def test_no_reports_at_all_give_unknown():
     assert of_one(snapshot()).reason is Reason.NO_EVIDENCE
 
 
-def test_everybody_whom_metadata_or_a_replica_list_names_is_judged():
+def test_brokers_in_metadata_and_in_replica_lists_are_all_judged():
     assert set(judge(snapshot(cluster(partition(replicas=[1, 9]), brokers=[1, 2])), POLICY, {})) == {1, 2, 9}
 
 
@@ -242,7 +242,7 @@ def test_a_persons_override_does_not_change_what_is_true(state: OverrideState):
         pytest.param(verdict(state=HealthState.HEALTHY, since=after(-7)), after(5), id="another state"),
     ],
 )
-def test_a_verdict_keeps_its_since_while_it_stands(before: Verdict | None, since):
+def test_an_unchanged_verdict_keeps_its_since(before: Verdict | None, since):
     assert of_one(snapshot(None, *words(BAD, BAD), now=after(5)), before=before).since == since
 
 
@@ -291,13 +291,13 @@ class TestAShortSilence:
         again = of_one(snapshot(cluster(partition()), *words(BAD, BAD), now=after(4)), before=silent)
         assert (again.state, again.since) == (HealthState.SICK, after(-100))
 
-    def test_a_long_silence_starts_the_time_anew(self):
+    def test_a_long_silence_restarts_the_time(self):
         silent = of_one(snapshot(cluster(partition()), now=after(0)), before=self.before())
         again = of_one(snapshot(cluster(partition()), *words(BAD, BAD), now=after(31)), before=silent)
         assert again.since == after(31)
 
 
-def test_the_patience_with_a_broker_that_answers_nobody_is_one_whether_or_not_the_control_says_so():
+def test_waiting_for_fencing_is_counted_across_control_readings():
     seen, before = cluster(partition()), None
     for second in range(0, 20, 2):
         control = BAD if second % 4 else DUNNO

@@ -99,7 +99,7 @@ def test_a_broker_that_was_healthy_before_a_short_maintenance_must_stay_well(sec
         pytest.param(cluster(partition(isr=[2, 3]), brokers=[2, 3]), id="gone"),
     ],
 )
-def test_one_that_is_stopped_is_down_for_a_reason_that_alarms_nobody(seen: Cluster):
+def test_a_broker_stopped_in_maintenance_is_down_without_an_alarm(seen: Cluster):
     found = judged(words(1, BAD), 0, drain(1), seen=seen)[1]
     assert (found.state, found.reason) == (HealthState.DOWN, Reason.IN_MAINTENANCE)
 

@@ -19,7 +19,7 @@ def test_a_broker_without_the_asked_listener_is_unknown_not_down(reading: Readin
     assert found.message == seen.without_listener(1)
 
 
-def test_a_failed_log_directory_is_named_and_demotes_nobody():
+def test_an_offline_log_directory_is_named_and_demotes_no_broker():
     good = of_one(snapshot(None, *words(GOOD, GOOD)))
     seen = cluster(partition(), partition(index=1, replicas=[2, 1, 3], isr=[2, 3], offline=[1]))
     found = of_one(snapshot(seen, *words(GOOD, GOOD)), before=good)

@@ -81,7 +81,7 @@ class TestStabilization:
         first = self.judged(10, verdict(), GOOD, GOOD)
         assert self.judged(3600, first, GOOD, GOOD).known_good.seconds == 10
 
-    def test_a_relapse_starts_the_wait_anew(self):
+    def test_a_relapse_restarts_the_wait(self):
         first = self.judged(10, verdict(), GOOD, GOOD)
         relapse = self.judged(60, first, BAD, BAD)
         assert relapse.state is HealthState.SICK

@@ -104,12 +104,12 @@ def test_writes_come_back_by_lowering_the_setting_to_what_is_in_sync():
     assert_wording(way.commands, way.cost)
 
 
-def test_lowering_the_setting_forgets_who_is_eligible_where_somebody_is():
+def test_lowering_the_setting_clears_eligible_leader_replicas_and_says_so():
     assert_wording(told(partition(isr=(1,), elr=(2,))).remediations[1].cost)
     assert "forgets" not in told(partition(isr=(1,), elr=(2,)), elr=False).remediations[1].cost
 
 
-def test_what_acks_1_is_told_under_the_setting_is_lost_with_the_leader_where_another_is_eligible():
+def test_acks_1_records_are_named_as_lost_with_the_leader():
     said = told(partition(isr=(1,), elr=(2,))).safe
     assert_wording(said)
     assert "acks=1" in said
@@ -144,7 +144,7 @@ def test_what_kafka_does_by_itself_is_said():
     assert "unclean.leader.election.enable is set" in said.do
 
 
-def test_an_unclean_election_is_offered_only_where_nobody_may_lead_without_loss():
+def test_unclean_election_is_offered_only_where_no_clean_one_exists():
     for risk, p in EVERY.items():
         offered = any("--unclean-election" in command for command in commands(told(p)))
         assert offered == (risk is Risk.LAST_ISR_MEMBER_LOST)
@@ -164,7 +164,7 @@ def test_the_last_known_leader_may_lack_what_it_had_not_written():
     assert_wording(told(last).remediations[0].cost)
 
 
-def test_where_kafka_knows_nobody_any_more_all_are_started_so_that_the_furthest_log_can_be_chosen():
+def test_without_known_replicas_all_are_started_to_compare_logs():
     nobody = partition(replicas=(4, 1), isr=(), leader=None)
     advice = told(nobody)
     assert_wording(advice.remediations[0].do, advice.safe)
@@ -197,7 +197,7 @@ def test_an_unclean_election_is_bounded_by_the_same_samples_as_the_advice():
     assert_wording(commands(remediation_plan(found(EVERY[Risk.LAST_ISR_MEMBER_LOST]), tools, elr=True))[0])
 
 
-def test_who_is_being_added_is_waited_for_and_nobody_is_said_to_be_missing():
+def test_replica_being_added_is_awaited_and_none_is_called_missing():
     advice = told(partition(isr=(1,), adding=(2, 3)))
     assert_wording(advice.remediations[0].do)
     assert commands(advice)[0] == "kafka-reassign-partitions.sh --bootstrap-server broker:9092 --list"

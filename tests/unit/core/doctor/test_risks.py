@@ -52,7 +52,7 @@ def told(
         pytest.param((1, 2, 3), None, Risk.IN_SYNC, id="nobody knows the setting, nor need they"),
     ],
 )
-def test_a_led_partition_is_told_by_its_isr_and_the_setting(isr: tuple[int, ...], floor: int | None, risk: Risk):
+def test_partition_with_a_leader_is_rated_by_isr_and_setting(isr: tuple[int, ...], floor: int | None, risk: Risk):
     assert told(partition(isr=isr), floor=floor).risk is risk
 
 
@@ -98,7 +98,7 @@ def test_a_replica_that_is_being_added_is_not_missing_yet():
     assert (found.risk, found.missing) == (Risk.IN_SYNC, ())
 
 
-def test_whoever_left_the_isr_is_named():
+def test_brokers_that_left_the_isr_are_named():
     assert told(partition(isr=(2,), leader=2)).missing == (1, 3)
 
 
@@ -133,7 +133,7 @@ def test_the_candidate_of_an_unclean_election_is_the_first_of_the_order_that_liv
     assert found.loss.candidate == 2
 
 
-def test_where_no_replica_lives_nobody_can_be_elected():
+def test_without_live_replicas_no_leader_can_be_elected():
     found = told(partition(isr=(1,), leader=None), live=frozenset({4}))
     assert (found.risk, found.awaited, found.loss) == (Risk.ALL_REPLICAS_LOST, (1,), None)
 
@@ -270,7 +270,7 @@ class TestFloors:
         assert MinIsrCache().stale(frozenset({"a"}), START)
         assert self.READ.stale(frozenset({"a", "b"}), START)
 
-    def test_what_was_asked_for_is_believed_for_a_while_told_or_not(self):
+    def test_requested_topics_are_cached_for_a_while_even_without_answer(self):
         for topics in (frozenset({"a"}), frozenset({"gone"})):
             assert not self.READ.stale(topics, after(MIN_ISR_CACHE_SECONDS - 1))
             assert self.READ.stale(topics, after(MIN_ISR_CACHE_SECONDS))

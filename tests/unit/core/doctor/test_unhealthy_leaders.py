@@ -49,7 +49,7 @@ def steps(judged: JudgedBrokers) -> list[str]:
     return [step.do for step in leader.remediations]
 
 
-def test_where_nobody_else_may_lead_a_healthy_idle_broker_is_the_first_remedy_and_a_demotion_none() -> None:
+def test_healthy_idle_broker_that_may_lead_is_the_first_remedy() -> None:
     judged = JudgedBrokers((CUT,), frozenset({1, 3}), (IdleBroker(3, LET_LEAD),))
     assert_wording(steps(judged))
 

@@ -22,7 +22,7 @@ def check(
     return check_listeners(brokers, watched, dict.fromkeys(known, connected), known)
 
 
-def test_a_listener_that_nobody_watches_is_named_with_its_brokers_and_the_remedy():
+def test_listener_that_is_not_watched_is_named_with_the_remedy():
     found = check({1: settings("CLIENTS", "PARTNERS"), 2: settings("CLIENTS", "PARTNERS")}, "CLIENTS")
     assert found.unwatched == {"PARTNERS": (1, 2)}
     assert_wording([*found.sentences()])

@@ -61,7 +61,7 @@ def at(text: str) -> datetime:
 
 
 class TestDue:
-    def test_nothing_is_due_where_there_is_no_schedule_and_nobody_asked(self):
+    def test_without_schedule_and_request_nothing_is_due(self):
         assert run_due(with_next_run_time(RebalanceRun(), BY_HAND, START), "", after(100 * DAY)) is None
 
     def test_the_time_of_the_schedule_is_due_when_it_comes_and_not_before(self):
@@ -70,7 +70,7 @@ class TestDue:
         assert run_due(noted, "", noted.next_at.replace(microsecond=0) - (after(1) - START)) is None
         assert run_due(noted, "", noted.next_at) == f"at-{noted.next_at:%Y%m%d}-0400"
 
-    def test_a_time_that_passed_while_nobody_looked_is_made_up_for_under_the_same_name(self):
+    def test_a_missed_time_is_due_later_under_the_same_name(self):
         noted = with_next_run_time(RebalanceRun(), NIGHTLY, START)
         much_later = after(3 * DAY)
         assert run_due(with_next_run_time(noted, NIGHTLY, much_later), "", much_later) == run_due(
@@ -185,7 +185,7 @@ class TestJudged:
     def test_a_person_approves_by_naming_the_digest(self):
         assert on_judged(run(RunState.PROPOSED), BY_HAND, DIGEST, START).state is RunState.APPROVED
 
-    def test_an_automatic_policy_needs_nobody(self):
+    def test_an_automatic_policy_approves_by_itself(self):
         assert on_judged(run(RunState.PROPOSED), AUTOMATIC, "", START).state is RunState.APPROVED
 
     def test_another_digest_approves_nothing_and_that_is_said(self):

@@ -19,7 +19,7 @@ TERMS = ProblemHeader(
 )
 
 
-def test_terms_stand_in_json_as_documented() -> None:
+def test_terms_have_the_documented_form_in_json() -> None:
     asked = Objective(statistic=Statistic.PEAK, consume_weight=50, preferred_racks=("a", "b"), max_moves=10)
     assert replace(TERMS, objective=asked).document() == {
         "format": 1,

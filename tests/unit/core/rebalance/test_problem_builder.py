@@ -97,7 +97,7 @@ def test_a_capacity_that_is_none_is_refused_by_name() -> None:
 # Who is closed
 
 
-def test_the_well_are_open_and_everybody_else_is_closed_by_name() -> None:
+def test_healthy_brokers_are_open_and_others_closed_with_the_reason() -> None:
     seen = cluster(partition(replicas=(1, 9), isr=(1,)), brokers=8, fenced=(8,))
     undo = record(None, demoted(7))
     judged = verdicts(seen, sick=[2], suspect=[3], recovering=[4], unknown=[5], down=[9])
@@ -112,7 +112,7 @@ def test_the_well_are_open_and_everybody_else_is_closed_by_name() -> None:
     }
 
 
-def test_where_nobody_is_known_to_be_well_unknown_closes_nobody() -> None:
+def test_without_any_healthy_broker_unknown_ones_stay_open() -> None:
     seen = cluster(partition())
     assert ineligible_brokers(seen, record(), verdicts(seen, unknown=[1, 2, 3])) == {}
     assert ineligible_brokers(seen, record(), {}) == {}

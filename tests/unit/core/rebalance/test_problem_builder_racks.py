@@ -41,7 +41,7 @@ def test_with_weights_those_of_todays_rack_may():
     assert slot(partition(replicas=(3, 1, 4)), wish=wish).isr == (3, 4)
 
 
-def test_topics_without_a_wish_may_be_led_by_anybody_in_sync():
+def test_topics_without_preferred_racks_may_have_any_in_sync_leader():
     wish = Placement(rules=(TopicRule("other", Preference(("a",))),))
     assert slot(partition(replicas=(3, 1, 4)), wish=wish).isr == (3, 1, 4)
 

@@ -86,7 +86,7 @@ def test_a_reconcile_that_changes_nothing_says_nothing():
     assert told(deciding(demoted(1)), record, {1: verdict()}) is None
 
 
-def test_a_demotion_by_signals_stands_with_its_evidence():
+def test_a_demotion_by_signals_is_logged_with_its_evidence():
     (change,) = entry(deciding(demoted(1)), verdicts={1: verdict()}).changes
     assert (change.broker, change.demoted, change.word) == (1, True, "signals")
     assert change.reason == "ExternallyUnreachable"
@@ -101,7 +101,7 @@ def test_what_did_not_count_is_no_evidence():
     assert [line.split()[1] for line in change.evidence] == ["zone-1:"]
 
 
-def test_a_persons_override_stands_with_the_person():
+def test_a_demotion_by_override_is_logged_with_the_person():
     asked = Override(1, OverrideState.DEMOTED, "disk", None, "ann")
     now = replace(demoted(1, Cause.OVERRIDE), reason="OverrideDemoted", message="disk")
     (change,) = entry(deciding(now), seen=replace(snapshot(), overrides=(asked,)), verdicts={1: verdict()}).changes
@@ -112,7 +112,7 @@ def test_a_persons_override_stands_with_the_person():
 @pytest.mark.parametrize(
     ("reason", "word"), [("InMaintenance", "maintenance by ann"), ("Restarting", "its pod's restart")]
 )
-def test_a_drain_stands_with_the_person_or_with_its_pod(reason: str, word: str):
+def test_a_drain_is_logged_with_the_person_or_the_pod(reason: str, word: str):
     asked = Override(1, OverrideState.DEMOTED, "disk", None, "ann", Purpose.MAINTENANCE)
     now = replace(demoted(1, Cause.MAINTENANCE), reason=reason)
     (change,) = entry(deciding(now), seen=replace(snapshot(), overrides=(asked,)), verdicts={1: verdict()}).changes
@@ -136,7 +136,7 @@ def test_a_promotion_after_an_override_names_the_override(left: datetime | None,
     assert change.word == f"the {end} of its override (kernel update, OPS-412 (root))"
 
 
-def test_a_promotion_by_a_person_stands_with_the_person():
+def test_a_promotion_by_a_person_is_logged_with_the_person():
     record = replace(NOTHING, demoted={1: demoted(1)})
     asked = Override(1, OverrideState.PROMOTED, "it is well", None, "field manager kubectl-patch")
     seen = replace(snapshot(), overrides=(asked,))
@@ -157,7 +157,7 @@ def test_the_end_of_a_policy_is_the_word_for_what_it_promotes():
     assert made.occasion == made.changes[0].word == "the policy is being deleted"
 
 
-def test_a_demotion_that_changes_hands_is_told():
+def test_a_demotion_whose_cause_changes_is_logged():
     record = replace(NOTHING, demoted={1: demoted(1, Cause.OVERRIDE)})
     (change,) = entry(deciding(demoted(1, since=after(5))), record, verdicts={1: verdict()}).changes
     assert change.word == "signals"
@@ -173,7 +173,7 @@ def test_moves_are_summed_up():
     assert moves.sample[0] == "orders-0: [1, 2, 3] -> [2, 3, 1]"
 
 
-def test_an_election_alone_is_told_as_one():
+def test_an_election_alone_is_logged_as_an_election():
     only = move(0, leader=3)._replace(seen=(2, 3, 1))
     moves = entry(Plan(moves=(only,))).moves
     assert moves is not None
@@ -197,7 +197,7 @@ def test_a_cluster_of_changes_is_cut_and_counted():
     assert made.changes[0].evidence[EVIDENCE_SIZE:] == (f"and {40 - EVIDENCE_SIZE} more",)
 
 
-def test_a_wave_of_a_load_plan_stands_with_its_digest_and_who_approved_it():
+def test_a_load_plan_wave_is_logged_with_digest_and_approver():
     applied = PlanApplication("0123456789abcdef", 90, START, START, taken_up=30)
     step = entry(Plan(), application=applied, approved_by="field manager kubectl-annotate").plan
     assert step is not None
@@ -205,7 +205,7 @@ def test_a_wave_of_a_load_plan_stands_with_its_digest_and_who_approved_it():
     assert step.approved_by == "field manager kubectl-annotate"
 
 
-def test_a_load_plan_that_stands_as_before_is_no_news():
+def test_an_unchanged_load_plan_gives_no_entry():
     applied = PlanApplication("0123456789abcdef", 90, START, START, taken_up=30)
     record = replace(NOTHING, application=applied)
     assert told(Plan(), record) is None
@@ -215,7 +215,7 @@ def test_a_load_plan_that_stands_as_before_is_no_news():
     assert step.ended == "Done"
 
 
-def test_every_wave_of_a_broker_on_its_way_back_stands_with_its_share():
+def test_every_wave_of_a_return_is_logged_with_its_share():
     promoted = replace(NOTHING, demoted={1: demoted()})
     first = Plan(decisions=Decisions({}, (1,), returning={1: returning(1, 10)}), withheld={1: 27})
     well = {1: verdict(1, HealthState.HEALTHY)}
@@ -232,13 +232,13 @@ def test_every_wave_of_a_broker_on_its_way_back_stands_with_its_share():
     assert [(c.word, c.message) for c in last] == [("waves", "all of its leaders are restored")]
 
 
-def test_a_wave_that_is_rolled_back_is_told_as_one():
+def test_wave_that_is_rolled_back_is_logged_as_a_demotion():
     state = replace(NOTHING, returning={1: returning(1, 50)})
     (change,) = entry(Plan(decisions=Decisions({}, returning={1: returning(1, 0)})), state).changes
     assert (change.demoted, change.reason) == (True, "RestoringInWaves")
 
 
-def test_what_becomes_of_a_broken_link_stands_at_both_ends_when_leaders_go_or_return():
+def test_broken_link_is_logged_at_both_ends_when_leaders_move():
     link = Link(1, 2)
     broken = BrokenLink(link, START)
 
@@ -282,5 +282,5 @@ def test_an_entry_names_the_brokers_that_leaders_left_and_came_to(broker: int):
     assert 3 not in entry(Plan(moves=(move(0),))).brokers()
 
 
-def test_what_is_held_for_good_is_no_entry():
+def test_a_permanent_hold_gives_no_entry():
     assert told(Plan(holds=(Hold(PartitionKey("id", 0), "orders", Reason.ONLY_REPLICA, ""),))) is None

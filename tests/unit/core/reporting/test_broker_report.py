@@ -56,7 +56,7 @@ class TestBrokerConditions:
             (HealthState.UNKNOWN, None),
         ],
     )
-    def test_healthy_is_unknown_where_nobody_knows(self, state: HealthState, status: bool | None):
+    def test_healthy_is_unknown_without_evidence(self, state: HealthState, status: bool | None):
         healthy, *_ = self.of(state).conditions
         assert (healthy.type, healthy.status, healthy.message) == ("Healthy", status, "so it seems")
 
@@ -96,13 +96,13 @@ class TestHoldingBack:
         condition = self.said_of(cluster(partition(replicas=(2, 1, 3))))
         assert (condition.type, condition.status, condition.reason) == ("HoldsBackISR", True, Reason.STORAGE_SLOW)
 
-    def test_out_of_every_isr_nobody_waits_for_it(self):
+    def test_a_broker_outside_every_isr_delays_no_acks(self):
         condition = self.said_of(cluster(partition(replicas=(2, 1, 3), isr=(2, 3))))
         assert (condition.status, condition.reason) == (False, Reason.NOT_BLOCKING_ACKS)
 
     def test_what_it_leads_itself_it_slows_as_a_leader(self):
         assert self.said_of(cluster(partition())).reason is Reason.NOT_BLOCKING_ACKS
 
-    def test_a_fast_follower_holds_nobody_back(self):
+    def test_a_fast_follower_delays_no_acks(self):
         condition = self.said_of(cluster(partition(replicas=(2, 1, 3))), slow=None)
         assert (condition.status, condition.reason) == (False, Reason.NOT_BLOCKING_ACKS)

@@ -27,7 +27,7 @@ def test_nothing_waits_where_nothing_is_held():
 
 
 @pytest.mark.parametrize("reason", [Reason.ONLY_REPLICA, Reason.PREFERRED_NOT_IN_ISR, Reason.REQUEST_REFUSED])
-def test_what_is_held_for_the_clusters_own_state_waits_for_nobody(reason: Reason):
+def test_holds_by_the_clusters_own_state_wait_for_no_operation(reason: Reason):
     assert waiting_for_external_operations(brokers(Reason.CAP_REACHED, 1), [hold(reason)], None) is None
 
 

@@ -39,15 +39,15 @@ def found(
     return count_placements(judged, build_plan(judged, decided or decisions()))
 
 
-def test_what_the_racks_keep_away_from_its_baseline_is_told_apart():
+def test_partitions_away_for_their_racks_are_counted_apart():
     assert found() == PlacementCounts(displaced=1, for_racks=1, leaders_out_of_place=0)
 
 
-def test_without_a_wish_it_is_to_go_back():
+def test_without_preferred_racks_it_is_out_of_place():
     assert found(policy=ANYWHERE) == PlacementCounts(displaced=1, for_racks=0, leaders_out_of_place=1)
 
 
-def test_a_topic_without_a_wish_is_to_go_back():
+def test_a_topic_without_preferred_racks_is_out_of_place():
     elsewhere = replace(IN_A, placement=Placement(rules=(TopicRule("other", Preference(("a",))),)))
     assert found(policy=elsewhere).for_racks == 0
 
@@ -57,7 +57,7 @@ def test_with_weights_it_stays_where_its_rack_has_its_share():
     assert found(policy=replace(IN_A, placement=wish)).for_racks == 1
 
 
-def test_it_stays_where_nobody_knows_the_rack_of_its_own_first():
+def test_with_an_unknown_rack_of_its_first_replica_it_stays():
     assert found(racks={1: "a", 2: "a", 4: "b"}).for_racks == 1
 
 
@@ -96,7 +96,7 @@ def test_a_policy_that_goes_gives_everything_back():
     assert found(decided=replace(decisions(), policy_deleted=True)).for_racks == 0
 
 
-def test_what_is_held_for_want_of_room_is_no_wish_of_the_racks():
+def test_hold_for_lack_of_room_is_not_counted_for_racks():
     facts = snapshot(cluster(AWAY, brokers=4, racks=RACKS), undo=record({AWAY.key: FROM_B}))
     judged = Context(facts, verdicts(facts.cluster), IN_A)
     plan = build_plan(judged, decisions())

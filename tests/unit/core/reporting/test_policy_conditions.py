@@ -146,11 +146,11 @@ class TestPreferredRacks:
         seen = cluster(*partitions, brokers=4, racks={1: "a", 2: "a", 3: "b", 4: "b"})
         return said(snapshot(seen), policy, plan=plan)
 
-    def test_without_a_wish_nothing_is_said_of_racks(self):
+    def test_without_preferred_racks_no_condition_mentions_racks(self):
         types = {c.type for c in self.said(partition(), policy=ENFORCE).conditions}
         assert not types & {"PlacementFits", "PlacementMet"}
 
-    def test_a_wish_that_fits_and_is_met(self):
+    def test_preferred_racks_that_fit_and_are_met(self):
         found = self.said(partition(replicas=(1, 3)))
         assert found.condition("PlacementFits").status is True
         assert found.condition("PlacementMet").status is True
@@ -238,7 +238,7 @@ class TestLimitsByLoad:
     def test_a_policy_without_such_a_limit_says_nothing_of_loads(self):
         assert "LoadsAvailable" not in {c.type for c in self.said(None, ENFORCE).conditions}
 
-    def test_how_old_the_loads_are_is_told_where_leaders_stay_for_them(self):
+    def test_held_leaders_have_the_age_of_the_loads_in_ready(self):
         stay = Plan(holds=(hold(0, Reason.CAPACITY_REACHED),))
         ready = self.said(Loads(measured_at=after(0)), plan=stay).condition("Ready")
         assert ready.message.endswith(

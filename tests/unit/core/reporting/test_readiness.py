@@ -263,7 +263,7 @@ def test_the_worst_comes_first_and_the_rest_follows():
     )
 
 
-def test_a_healthy_broker_that_a_person_demoted_is_named_beside_the_sick_one():
+def test_a_healthy_broker_demoted_by_a_person_is_named_apart():
     by_hand = {1: demoted(1), 3: demoted(3, Cause.OVERRIDE)}
     ready = of(plan=Plan(decisions=Decisions(by_hand)), sick=[1]).condition("Ready")
     assert ready.message == (

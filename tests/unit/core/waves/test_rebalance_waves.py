@@ -49,7 +49,7 @@ def reconcile(
     )
 
 
-def test_an_orders_first_wave_makes_it_the_baseline_of_a_partition_that_stands_where_it_stood():
+def test_the_first_wave_records_the_original_order_as_baseline():
     done = reconcile(accepted(MOVES[0]))
     assert done.taken == 1
     assert done.record.entries == {FIRST.key: UndoEntry("orders", (2, 1, 3), (1, 2, 3), state=EntryState.DISPLACED)}
@@ -80,7 +80,7 @@ def test_the_first_wave_waits_for_no_pause():
     assert reconcile(by=policy(settings(pause_seconds=3600))).taken == 3
 
 
-def test_the_next_wave_waits_until_the_last_one_stands():
+def test_the_next_wave_waits_until_the_last_one_is_done():
     undo = record({FIRST.key: entry(baseline=(2, 1, 3), written=(1, 2, 3))})
     waiting = reconcile(undo=replace(undo, application=application(3, taken_up=1)), seconds=100)
     assert waiting.waits is not None
@@ -150,7 +150,7 @@ def test_a_broker_whose_way_back_has_not_begun_as_it_is_down_stops_nothing(regis
     )
 
 
-def test_where_nobody_is_known_to_be_well_unknown_stops_nothing():
+def test_without_any_healthy_broker_unknown_ones_do_not_block():
     assert reconcile(unknown=[1, 2, 3]).taken == 3
 
 
@@ -215,13 +215,13 @@ def test_a_leader_to_be_that_could_not_lead_when_the_plan_was_made_and_cannot_no
     ]
 
 
-def test_what_stands_as_planned_already_is_neither_taken_nor_left_out():
+def test_a_partition_already_as_planned_is_neither_taken_nor_skipped():
     done = reconcile(accepted(*MOVES), cluster(RAISED, SECOND, THIRD))
     assert sorted(done.record.entries) == [SECOND.key, THIRD.key]
     assert done.left == ()
 
 
-def test_an_order_that_stands_under_another_leader_is_taken_up_to_elect():
+def test_a_planned_order_under_another_leader_is_taken_for_election():
     stands = partition(replicas=(2, 1, 3), leader=1)
     done = reconcile(accepted(MOVES[0]), cluster(stands))
     assert done.record.entries == {FIRST.key: UndoEntry("orders", (2, 1, 3), (2, 1, 3), state=EntryState.DISPLACED)}
@@ -337,7 +337,7 @@ def test_a_plan_that_was_taken_up_whole_ends_when_it_is_too_old_whatever_is_stil
     assert (done.application.ended, done.application.left) == (ApplicationEnd.DONE, {})
 
 
-def test_the_end_counts_what_stands_and_names_what_does_not():
+def test_the_end_counts_finished_moves_and_names_others():
     seen = cluster(RAISED, partition(index=1, replicas=(1, 2, 3)), *MANY)
     plan = accepted(MOVES[0], MOVES[1], *(loadmove(p, to=1) for p in MANY))
     undo = replace(record(), application=application(12, taken_up=12))

@@ -37,7 +37,7 @@ def reconcile(
     return apply_next_wave(RebalanceInput(plan), Context(facts, verdicts(seen), by or wishing()), decisions())
 
 
-def test_what_stands_away_for_the_racks_sake_is_no_unfinished_wave():
+def test_an_order_away_for_its_racks_is_no_unfinished_wave():
     away, free = partition(index=0, replicas=(1, 3)), partition(index=1, replicas=(1, 2, 3))
     undo = record({away.key: entry(baseline=(3, 1), written=(1, 3))})
     assert reconcile(seen_with(away, free), free, to=2, undo=undo).taken == 1

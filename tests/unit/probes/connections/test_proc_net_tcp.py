@@ -37,7 +37,7 @@ def test_ipv4_ipv6_and_mapped_addresses_are_read() -> None:
     assert all(e.connected for e in found)
 
 
-def test_other_ports_are_passed_over_and_so_is_what_is_not_a_connection_yet() -> None:
+def test_other_ports_and_unfinished_connections_are_skipped() -> None:
     lines = [
         line("0100007F:2387", "0100007F:C350", "01"),
         line("0100007F:2386", "00000000:0000", "0A"),
@@ -51,6 +51,6 @@ def test_other_ports_are_passed_over_and_so_is_what_is_not_a_connection_yet() ->
     "broken",
     ["", "   9:", "x y z", line("0100007F:2386", "zz:C350", "01"), line("0:2386", "00:C350", "01"), "\0" * 300],
 )
-def test_a_broken_line_is_passed_over(broken: str) -> None:
+def test_a_broken_line_is_skipped(broken: str) -> None:
     good = line("0100007F:2386", "0100007F:C350", "01")
     assert len(list(entries([broken, good], 9094))) == 1

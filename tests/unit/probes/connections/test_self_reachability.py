@@ -56,7 +56,7 @@ class Bench:
         return [post.reading for post in self.posts]
 
 
-def test_each_change_is_told_once_and_no_look_between_two_of_them() -> None:
+def test_each_change_is_posted_once_and_looks_between_are_not() -> None:
     bench = Bench()
     until(lambda: bench.readings() == [Reading.PASSING])
     bench.table.shows = ConnectionSample(connections=1)
@@ -72,7 +72,7 @@ def test_each_change_is_told_once_and_no_look_between_two_of_them() -> None:
     assert not bench.probe.alive()
 
 
-def test_the_present_word_is_told_again_when_asked_for() -> None:
+def test_the_present_reading_is_posted_again_on_request() -> None:
     bench = Bench()
     until(lambda: len(bench.posts) == 1)
     bench.probe.repeat()

@@ -35,7 +35,7 @@ def tcp_info(last_data_received: int, received: int, length: int = 280) -> bytes
 END = message(3, struct.pack("=i", 0))
 
 
-def test_a_peer_is_heard_of_when_it_last_sent_data() -> None:
+def test_a_peer_has_the_time_of_its_last_data() -> None:
     found = decode(socket(AF_INET, "192.0.2.7", info=tcp_info(1500, 42)) + END)
     assert found.ended
     (one,) = found.sockets
@@ -44,7 +44,7 @@ def test_a_peer_is_heard_of_when_it_last_sent_data() -> None:
 
 
 @pytest.mark.parametrize("received", [0, 1])
-def test_a_peer_that_sent_nothing_but_its_goodbye_was_never_heard_of(received: int) -> None:
+def test_a_peer_that_sent_only_its_close_has_no_time(received: int) -> None:
     assert decode(socket(AF_INET6, "2001:db8::7", info=tcp_info(5, received))).sockets[0].last_received_seconds is None
 
 
@@ -54,7 +54,7 @@ def test_a_listening_socket_and_one_in_time_wait_have_no_visitor_to_tell_of() ->
     assert [s.last_received_seconds for s in decode(listening + waiting).sockets] == [None, None]
 
 
-def test_a_kernel_that_counts_no_bytes_tells_of_nobody() -> None:
+def test_a_kernel_without_byte_counts_gives_no_time() -> None:
     assert (
         decode(socket(AF_INET, "192.0.2.7", info=tcp_info(5, 9, length=104))).sockets[0].last_received_seconds is None
     )
@@ -66,7 +66,7 @@ def test_a_refusal_is_an_error_and_a_family_that_the_kernel_lacks_is_empty() -> 
     assert decode(message(2, struct.pack("=i", -errno.EAFNOSUPPORT))).ended
 
 
-def test_answers_to_a_request_that_was_given_up_are_passed_over() -> None:
+def test_answers_to_an_abandoned_request_are_skipped() -> None:
     late = socket(AF_INET, "192.0.2.7", info=tcp_info(5, 9)) + END
     assert decode(late, sequence=2) == decode(b"")
 
@@ -78,7 +78,7 @@ def test_a_request_names_family_port_and_all_states() -> None:
     assert struct.unpack_from("!HH", request, 24) == (9094, 0)
 
 
-def test_garbage_is_passed_over_in_bounded_time() -> None:
+def test_garbage_is_skipped_in_bounded_time() -> None:
     random.seed(1)
     whole = socket(AF_INET, "192.0.2.7", info=tcp_info(5, 9)) * 3 + END
     for _ in range(2000):

@@ -82,7 +82,7 @@ def netlink(port: int, *ignored: str, buffer_bytes: int = 1 << 20) -> Iterator[S
         table.close()
 
 
-def test_a_client_that_stays_is_heard_of_whenever_it_sends(listener: Listener) -> None:
+def test_a_connected_client_is_seen_whenever_it_sends(listener: Listener) -> None:
     with netlink(listener.port) as table:
         client = listener.client(b"hello")
         table.listen(0.3)
@@ -105,14 +105,14 @@ def awaited(table: SocketTable, wanted: Callable[[ConnectionSample], bool]) -> C
     return until(table.sample, so=wanted)
 
 
-def test_a_client_that_is_connected_and_silent_was_never_heard_of(listener: Listener) -> None:
+def test_a_connected_silent_client_has_sent_nothing(listener: Listener) -> None:
     with netlink(listener.port) as table:
         listener.client()
         sample = table.sample()
     assert (sample.connections, sample.last_received_seconds) == (1, None)
 
 
-def test_a_visit_that_is_over_before_the_look_is_heard_of_and_a_silent_one_is_not(listener: Listener) -> None:
+def test_short_visit_with_data_is_seen_and_silent_is_not(listener: Listener) -> None:
     with netlink(listener.port) as table:
         listener.visit()
         table.listen(0.05)
@@ -124,7 +124,7 @@ def test_a_visit_that_is_over_before_the_look_is_heard_of_and_a_silent_one_is_no
         assert (sample.last_received_seconds or 0.0) >= 0.5
 
 
-def test_a_visit_to_another_port_is_nobody_elses(listener: Listener) -> None:
+def test_a_visit_to_another_port_does_not_count(listener: Listener) -> None:
     other = Listener(*WAYS["ipv4"])
     try:
         with netlink(listener.port) as table:
@@ -146,7 +146,7 @@ def test_who_comes_from_an_ignored_network_does_not_count(listener: Listener) ->
     assert (sample.listening, sample.connections, sample.last_received_seconds) == (True, 0, None)
 
 
-def test_a_port_that_nobody_listens_on_is_not_listening(listener: Listener) -> None:
+def test_a_port_without_listener_is_not_listening(listener: Listener) -> None:
     listener.close()
     with netlink(listener.port) as table:
         assert not table.sample().listening

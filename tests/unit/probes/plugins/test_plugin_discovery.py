@@ -63,7 +63,7 @@ def test_two_packages_that_bring_the_same_kind_are_both_refused_by_name(install:
         plugin_discovery.load("Twice")
 
 
-def test_a_kind_that_nobody_brings_is_named_with_those_that_are_there(install: Install) -> None:
+def test_a_missing_kind_is_named_with_the_installed_ones(install: Install) -> None:
     install("there", "Present", SOUND.format(type="Present"))
     with pytest.raises(Terminal, match=r"no installed package provides the signal type Absent .*Present"):
         plugin_discovery.load("Absent")

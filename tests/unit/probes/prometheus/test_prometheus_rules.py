@@ -124,7 +124,7 @@ class TestFigures:
     def test_negative_values_are_figures_where_the_threshold_is_negative(self) -> None:
         assert found(("1", -3.0), threshold=-1.0).values[1] == -3.0
 
-    def test_what_belongs_to_nobody_is_told_by_kind_and_counts_for_nothing(self) -> None:
+    def test_values_without_a_broker_are_reported_by_kind_and_ignored(self) -> None:
         seen = found((None, 9e9), ("kafka", 9e9), ("10.0.0.1", 9e9), ("77", 9e9), ("88", 9e9), ("1", 5.0))
         assert seen.values == {1: 5.0}
         assert seen.odd.keys() == {"unmatched", "unknown"}
@@ -161,7 +161,7 @@ class TestJudging:
         seen = found(("1", 500.0), ("2", math.nan), ("3", 1.0), ("3", 1.0), ("77", 1.0))
         assert judge(1, seen, rule(peer_ratio=3)).bad is None
 
-    def test_a_broker_with_anything_at_all_is_bad_beside_peers_with_nothing(self) -> None:
+    def test_any_value_is_bad_next_to_peers_with_zero(self) -> None:
         seen = found(("1", 2.0), ("2", 0.0), ("3", 0.0), threshold=0.0)
         assert judge(1, seen, rule(threshold=0.0, peer_ratio=3)).bad is True
 
@@ -196,7 +196,7 @@ class TestStandings:
     def test_a_single_bad_value_between_good_ones_changes_nothing(self) -> None:
         assert counted(*([5, 5, 5, 900] * 5)).streak.reading is Reading.PASSING
 
-    def test_a_value_that_cannot_be_judged_makes_it_unknown_at_once_and_counts_anew(self) -> None:
+    def test_an_unusable_value_is_unknown_at_once_and_restarts_counting(self) -> None:
         lost = counted(500, 500, 500, math.nan)
         signal = lost.signal(1, rule())
         assert signal is not None
@@ -206,7 +206,7 @@ class TestStandings:
         assert again.streak.reading is Reading.UNKNOWN
         assert again.message(rule()).startswith("too few values yet: 500 is above 100")
 
-    def test_a_failing_value_that_peers_share_by_now_says_why_it_stands(self) -> None:
+    def test_a_failing_value_shared_by_peers_explains_why_it_remains(self) -> None:
         state = counted(500, 500, 500, peer_ratio=3)
         shared = state.after(Judgement(False, 500.0, 400.0), rule(peer_ratio=3), at(9))
         assert shared.message(rule(peer_ratio=3)) == (

@@ -177,7 +177,7 @@ def test_answers_that_come_before_their_timeout_take_the_report_back(watched: Wa
     assert watched.last()[0] is Reading.PASSING
 
 
-def test_a_process_that_was_kept_from_its_work_calls_nobody_late() -> None:
+def test_a_delayed_process_counts_no_answer_as_late() -> None:
     kept = [0.0]
     watched = Watched(lambda: kept[0])
     watched.questions.silent = {"outside:1"}

@@ -107,7 +107,7 @@ def bench(quick_harm: None) -> Iterator[Bench]:
     bench.probe.stop()
 
 
-def test_each_broker_is_told_once_and_then_nothing_while_nothing_changes(bench: Bench) -> None:
+def test_each_broker_is_posted_once_while_nothing_changes(bench: Bench) -> None:
     asks = bench.network.asks
     until(lambda: bench.network.asks > asks + 60)
     assert len(bench.posts) == 3
@@ -129,7 +129,7 @@ def test_a_silent_broker_is_failing_and_delays_no_other(bench: Bench) -> None:
     assert bench.last()[3] == WELL
 
 
-def test_a_mended_broker_passes_again(bench: Bench) -> None:
+def test_a_repaired_broker_passes_again(bench: Bench) -> None:
     bench.network.refused.add("out-2:1")
     until(lambda: bench.last()[2] == OUTSIDE_BAD)
     bench.network.refused.clear()
@@ -226,7 +226,7 @@ def test_three_hundred_silent_brokers_delay_no_other() -> None:
     bench.network.over.set()
 
 
-def test_a_question_that_nobody_has_put_yet_is_no_brokers_failure() -> None:
+def test_an_unsent_request_is_not_a_brokers_failure() -> None:
     """A process that cannot keep up asks less often; it does not call the brokers silent that it did not ask."""
     bench = SteppedBench(1, 2, 3)
     bench.questions._lanes = 0

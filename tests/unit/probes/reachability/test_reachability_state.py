@@ -77,7 +77,7 @@ def test_one_other_failure_is_no_other_cause_and_three_are() -> None:
     assert cause_after(*[seen(DROPPED)] * 3, start=failing) is UnreachableCause.NO_CONNECTION
 
 
-def test_a_round_counts_for_the_seconds_that_it_stands_for() -> None:
+def test_a_round_counts_for_the_seconds_that_it_covers() -> None:
     state = WELL
     for _ in range(4):
         state = state.after(seen(REFUSED), START, 0.5)

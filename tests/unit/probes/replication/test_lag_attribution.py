@@ -98,7 +98,7 @@ def test_a_slow_leader_is_named_at_its_followers_and_they_at_it() -> None:
     assert (found[1].lagging, found[2].lagging) == (0, 1)
 
 
-def test_keeping_up_with_a_leader_that_writes_nothing_excuses_nobody() -> None:
+def test_keeping_up_with_an_idle_leader_excuses_no_broker() -> None:
     """Broker 3 lags behind 1, and 'keeps up' with 2, which is idle."""
     late = [(1, 3)]
     assert blamed(weigh(lags(range(1, 4), late), THRESHOLD, lambda leader, _: leader == 1)) == [3]

@@ -115,7 +115,7 @@ def test_a_cluster_that_follows_has_no_lag(world: World, lag_rounds: LagRounds) 
     ] * 3
 
 
-def test_a_follower_that_is_stuck_is_blamed_with_its_lag_and_nobody_else(world: World, lag_rounds: LagRounds) -> None:
+def test_only_the_stuck_follower_is_blamed_with_its_lag(world: World, lag_rounds: LagRounds) -> None:
     rounds(lag_rounds, world, 3)
     world.stuck[3] = int(100 * world.clock.monotonic())
     found = rounds(lag_rounds, world, 8)
@@ -150,7 +150,7 @@ def test_a_broker_all_of_whose_leaders_are_silent_is_unmeasured(world: World, la
     assert found[2].problem == found[3].problem == "none of the leaders that it follows has answered"
 
 
-def test_a_trouble_of_this_process_own_is_no_evidence_about_anybody(world: World, lag_rounds: LagRounds) -> None:
+def test_a_local_error_is_no_evidence_about_any_broker(world: World, lag_rounds: LagRounds) -> None:
     world.broken = {b: Terminal("ca_file x is not a readable PEM file") for b in (1, 2, 3)}
     found = rounds(lag_rounds, world, 3)
     assert {measurement.problem for measurement in found.values()} == {"ca_file x is not a readable PEM file"}
@@ -175,9 +175,7 @@ class TestTheMap:
         assert world.reads == 4
 
     @pytest.mark.parametrize("what", ["silent", "moved", "lagging", "out of the ISR"])
-    def test_while_something_is_amiss_it_is_read_in_each_round(
-        self, what: str, world: World, lag_rounds: LagRounds
-    ) -> None:
+    def test_during_a_problem_the_map_is_read_each_round(self, what: str, world: World, lag_rounds: LagRounds) -> None:
         world.silent = {3} if what == "silent" else set()
         world.moved = {3} if what == "moved" else set()
         world.stuck = {3: 0} if what == "lagging" else {}
@@ -189,7 +187,7 @@ class TestTheMap:
         assert world.reads == before + 5
 
     @pytest.mark.parametrize("stuck", [{}, {3: 0}])
-    def test_a_map_that_takes_long_to_read_is_read_seldom_whatever_is_amiss(
+    def test_a_slow_map_is_read_rarely_even_during_a_problem(
         self, stuck: dict[int, int], world: World, lag_rounds: LagRounds
     ) -> None:
         world.reading_takes, world.stuck = 10.0, stuck
@@ -210,7 +208,7 @@ class TestTheMap:
         assert [measurement.followed for measurement in found.values()] == [2, 2, 2]
 
 
-def test_progress_is_told_while_a_round_goes_on(world: World, lag_rounds: LagRounds) -> None:
+def test_progress_is_posted_during_a_round(world: World, lag_rounds: LagRounds) -> None:
     posted: list[bool] = []
     lag_rounds.round(SETTINGS, progress=lambda: posted.append(True))
     assert len(posted) == 1 + 3

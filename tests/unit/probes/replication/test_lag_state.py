@@ -68,7 +68,7 @@ class TestCounting:
 
 
 class TestWords:
-    def test_a_lagging_broker_is_told_with_its_figures(self) -> None:
+    def test_a_lagging_broker_is_posted_with_its_figures(self) -> None:
         said = signal(after(*[LATE] * 3))
         assert said.message == (
             "behind by 34 s on 120 partitions (118 in the ISR, delaying acks=all), "
@@ -90,7 +90,7 @@ class TestWords:
             "keeps up on 340 partitions; brokers 2, 3 lag on partitions that it leads: it serves them slowly"
         )
 
-    def test_a_lag_behind_one_leader_alone_is_told_and_not_blamed(self) -> None:
+    def test_a_lag_behind_one_leader_is_posted_without_blame(self) -> None:
         alone = replace(LATE, blamed=False, behind=(1,))
         assert "not blamed: it keeps up with its other leaders" in signal(after(*[alone] * 3)).message
 
@@ -116,7 +116,7 @@ class TestLinks:
 
     APART = replace(LATE, blamed=False, behind=(2,), broken_link_to=2)
 
-    def test_the_other_end_is_told_after_two_rounds_and_until_two_rounds_without(self) -> None:
+    def test_the_other_end_is_named_after_two_rounds_each_way(self) -> None:
         well = after(*[WELL] * 3)
         assert signal(after(self.APART, start=well)).broken_link_to is None
         apart = after(self.APART, self.APART, start=well)
@@ -149,7 +149,7 @@ class TestNews:
         well = after(*[WELL] * 3)
         assert after(*[LATE] * 3, start=well).differs(well, 0, SETTINGS)
 
-    def test_recovery_is_told_once_however_few_rounds_it_takes(self) -> None:
+    def test_a_recovery_of_any_length_is_posted_once(self) -> None:
 
         class Quick(ReplicationLag):
             success_threshold = 1

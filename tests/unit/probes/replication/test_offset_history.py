@@ -66,7 +66,7 @@ class TestLag:
         # Its end is the leader's of three seconds ago: the leader was first seen beyond it two seconds ago.
         assert [watch.lag(10 * s, 10 * (s - 3), 10 * s) for s in range(10, 30)] == [2.0] * 20
 
-    def test_records_and_membership_in_the_isr_are_told(self) -> None:
+    def test_a_lag_has_records_and_isr_membership(self) -> None:
         lag = Watch().see(100, 60, 100, at=cluster(partition(isr=(1, 3))))[2]
         assert (lag.records, lag.in_isr) == (40, False)
 
@@ -105,25 +105,25 @@ class TestNoLag:
         assert [lag.seconds for lag in trails.round(cluster(), answers)] == [1.0]
 
     @pytest.mark.parametrize("epoch", [5, 6])
-    def test_another_leader_begins_anew(self, epoch: int) -> None:
+    def test_another_leader_restarts_the_measurement(self, epoch: int) -> None:
         watch = Watch()
         for second in range(30):
             watch.see(100 + second, 100, 100)
         assert watch.lag(100, 100, 130, at=cluster(partition(leader=3, leader_epoch=epoch))) == 0
 
-    def test_a_new_epoch_of_the_same_leader_begins_anew(self) -> None:
+    def test_a_new_epoch_of_the_same_leader_restarts_the_measurement(self) -> None:
         watch = Watch()
         for second in range(30):
             watch.see(100 + second, 100, 100)
         assert watch.lag(131, 100, 100, at=cluster(partition(leader_epoch=6))) == 0
 
-    def test_a_log_that_went_back_begins_anew(self) -> None:
+    def test_a_log_that_went_back_restarts_the_measurement(self) -> None:
         watch = Watch()
         for second in range(30):
             watch.see(100 + second, 100, 100)
         assert watch.lag(101, 100, 101) == 0, "truncated, restarted, or re-created"
 
-    def test_a_topic_created_again_begins_anew(self) -> None:
+    def test_a_topic_created_again_restarts_the_measurement(self) -> None:
         watch = Watch()
         for second in range(30):
             watch.see(100 + second, 100, 100)
@@ -201,7 +201,7 @@ class TestMemory:
             watch.see(101 + second, None, 101 + second)
         assert len(watch.trails) == 0
 
-    def test_a_lag_of_hours_is_bounded_in_memory_and_still_told(self) -> None:
+    def test_a_lag_of_hours_is_reported_in_bounded_memory(self) -> None:
         watch = Watch()
         watch.see(100, 100, 100)
         lags = [watch.lag(100 + second, 100, 100 + second) for second in range(1, 4000)]

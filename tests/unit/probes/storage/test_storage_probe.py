@@ -87,7 +87,7 @@ def test_a_hanging_write_is_reported_while_it_hangs() -> None:
     assert bench.disk.removed
 
 
-def test_the_metadata_log_is_told_once_the_broker_has_created_it() -> None:
+def test_the_metadata_log_is_posted_once_the_broker_created_it() -> None:
     bench = Bench()
     until(bench.reads(Reading.PASSING))
     assert bench.posts[-1].metadata_log is None
@@ -134,7 +134,7 @@ def test_a_prober_without_file_descriptors_says_unknown() -> None:
     bench.probe.stop()
 
 
-def test_a_sync_that_hangs_is_told_and_is_no_harm() -> None:
+def test_a_hanging_sync_is_posted_and_is_no_harm() -> None:
     bench = Bench()
     until(bench.reads(Reading.PASSING))
     bench.disk.sync_hang.set()

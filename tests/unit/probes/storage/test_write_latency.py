@@ -91,7 +91,7 @@ def test_a_write_that_hangs_on_a_disk_that_was_slow_for_long_is_reported_at_the_
     assert told == [0.3, STALLED_SECONDS, FENCED_WITHIN_SECONDS]
 
 
-def test_a_write_of_several_seconds_stands_for_the_writes_that_it_kept_out() -> None:
+def test_a_long_write_counts_for_the_writes_it_blocked() -> None:
     assert lost(after(Sample(3.0, covers=3.0), start=WELL)) == pytest.approx(1.7)
 
 

@@ -71,7 +71,7 @@ def test_a_damaged_cluster_is_refused(section: dict[str, object]):
         read_cluster(section)
 
 
-def test_without_partitions_each_named_broker_stands_in_with_one_to_lead():
+def test_without_partitions_each_named_broker_gets_one_to_lead():
     partitions = (Partition("orders", "id", 0, (1, 2, 4), (1, 2), 1),)
     cluster = Cluster("c", {1: Broker(1, "a"), 2: Broker(2, "b"), 3: Broker(3, "c", fenced=True)}, partitions)
     section = cluster_section(cluster, partitions=False)

@@ -106,7 +106,7 @@ class TestManifest:
         containers = made(store={"environmentSecretName": "store"})["spec"]["template"]["spec"]["containers"]
         assert containers[0]["envFrom"] == [{"secretRef": {"name": "store"}}]
 
-    def test_in_one_pod_spark_is_told_where_it_may_write_and_nothing_of_executors(self):
+    def test_single_pod_spark_gets_a_writable_directory_and_no_executors(self):
         assert settings(made()) == {"spark.local.dir": "/tmp/spark"}
 
     def test_the_profiles_settings_override_the_defaults_and_are_passed_unchanged(self):
@@ -145,7 +145,7 @@ class TestSparkOnKubernetes:
         volume = "spark.kubernetes.executor.volumes.persistentVolumeClaim.history"
         assert (found[f"{volume}.mount.path"], found[f"{volume}.options.claimName"]) == ("/loads", "kept")
 
-    def test_values_that_kubernetes_puts_in_stand_before_the_variable_that_uses_them(self):
+    def test_kubernetes_variables_come_before_those_that_use_them(self):
         env = made(**EXECUTORS)["spec"]["template"]["spec"]["containers"][0]["env"]
         order = [variable["name"] for variable in env]
         assert order.index("POD_IP") < order.index("PYSPARK_SUBMIT_ARGS")
@@ -218,7 +218,7 @@ class TestJobs:
         assert word is not None
         assert word.message == f"Job {NAME}: BackoffLimitExceeded: plan: OOMKilled, exit status 137"
 
-    def test_without_a_right_to_pods_the_jobs_own_condition_is_told(self):
+    def test_without_a_right_to_pods_the_job_condition_is_reported(self):
         api = MemoryApi()
         jobs(api).start(RUN)
         failed = {"type": "Failed", "status": "True", "reason": "DeadlineExceeded", "message": "too long"}
@@ -231,7 +231,7 @@ class TestJobs:
         assert [(entry["log_level"], entry["error"]) for entry in logs] == [("warning", "not allowed")]
 
     @pytest.mark.parametrize("reason", ["ErrImagePull", "ImagePullBackOff"])
-    def test_an_image_that_cannot_be_pulled_is_told_while_the_job_waits(self, reason: str):
+    def test_an_image_that_cannot_be_pulled_is_reported_while_waiting(self, reason: str):
         api = MemoryApi()
         jobs(api).start(RUN)
         waiting = {"waiting": {"reason": reason, "message": "no such image"}}

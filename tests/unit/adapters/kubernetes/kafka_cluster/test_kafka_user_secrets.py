@@ -60,9 +60,7 @@ def test_a_cluster_s_authority_is_trusted(api: MemoryApi, secrets: SecretReader,
     assert Path(authorities(secrets, "main-cluster-ca-cert")).read_bytes().strip() == authority.strip()
 
 
-def test_the_former_authority_is_trusted_beside_the_new_one_while_it_is_renewed(
-    api: MemoryApi, secrets: SecretReader, tmp_path: Path
-):
+def test_during_renewal_old_and_new_authority_are_both_trusted(api: MemoryApi, secrets: SecretReader, tmp_path: Path):
     new, old = (Authority(tmp_path / name).path.read_bytes() for name in ("new", "old"))
     put(api, "ca", ca_crt=new, ca__2026__01__01T00__00__00Z_crt=old)
     assert len(pem.validities(Path(authorities(secrets, "ca")).read_bytes())) == 2

@@ -69,7 +69,7 @@ def test_a_reader_that_writes_no_file_makes_no_directory(api: MemoryApi, directo
     assert list(directory.iterdir()) == []
 
 
-def test_a_renewed_secret_stands_beside_the_old_one(api: MemoryApi, directory: Path):
+def test_a_renewed_secret_keeps_the_old_file(api: MemoryApi, directory: Path):
     with SecretReader(api, "default") as reader:
         before = reader.open("ca").file("ca.crt")
         api.merge(SECRETS, "default", "ca", {"data": {"ca.crt": "eQ=="}})
@@ -99,7 +99,7 @@ def test_files_go_when_the_reader_is_closed_and_come_back_when_it_is_asked_again
     assert reader.open("ca").file("ca.crt").read_bytes() == b"x"
 
 
-def test_files_go_when_nobody_refers_to_the_reader(api: MemoryApi, directory: Path):
+def test_files_are_removed_with_the_last_reference_to_the_reader(api: MemoryApi, directory: Path):
     SecretReader(api, "default").open("ca").file("ca.crt")
     gc.collect()
     assert list(directory.iterdir()) == []

@@ -69,7 +69,7 @@ def test_a_user_with_a_certificate_connects_with_that(secrets: SecretReader, api
     assert Path(security.cert_file).read_text() == certificate.read_text()
 
 
-def test_nobody_connects_where_nobody_is_asked(secrets: SecretReader, api: MemoryApi):
+def test_without_authentication_no_user_is_needed(secrets: SecretReader, api: MemoryApi):
     api.delete(USERS, "default", "bellwether")
     assert connection(wanted(), secrets) == Connection(("my-cluster-kafka-bootstrap.default.svc:9092",))
 

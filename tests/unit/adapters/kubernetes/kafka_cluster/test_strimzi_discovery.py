@@ -61,7 +61,7 @@ def test_no_secret_is_shown(clusters: StrimziClusters):
     assert PASSWORD not in repr(clusters.find(WANTED))
 
 
-def test_nobody_is_needed_where_a_listener_asks_nobody(api: MemoryApi, clusters: StrimziClusters):
+def test_a_listener_without_authentication_needs_no_user(api: MemoryApi, clusters: StrimziClusters):
     api.delete(USERS, "default", "bellwether")
     found = clusters.find(WANTED)
     assert (found.listener.name, found.strimzi.user, found.credentials, found.ca_file) == ("plain", "", None, "")
@@ -175,13 +175,13 @@ def test_without_strimzi_it_is_said_that_there_is_none(secrets: SecretReader, ap
     told(refused(StrimziClusters(secrets)), Reason.STRIMZI_REFERENCE_INVALID, words)
 
 
-def test_a_version_that_nobody_here_speaks_is_named(secrets: SecretReader, api: MemoryApi):
+def test_an_unsupported_version_is_named(secrets: SecretReader, api: MemoryApi):
     api.delete(KAFKAS, "default", "my-cluster")
     api.put(GROUPS, strimzi_objects.served("v2"))
     told(refused(StrimziClusters(secrets)), Reason.STRIMZI_REFERENCE_INVALID, ["serves v2 only", "v1 or v1beta2"])
 
 
-def test_a_cluster_that_is_not_there_is_told_with_those_that_are(clusters: StrimziClusters):
+def test_a_missing_cluster_is_named_with_the_existing_ones(clusters: StrimziClusters):
     found = refused(clusters, Wanted(cluster_name="orders"))
     told(
         found,
@@ -190,13 +190,13 @@ def test_a_cluster_that_is_not_there_is_told_with_those_that_are(clusters: Strim
     )
 
 
-def test_who_may_not_list_clusters_is_told_less(clusters: StrimziClusters, api: MemoryApi):
+def test_without_the_right_to_list_no_existing_cluster_is_named(clusters: StrimziClusters, api: MemoryApi):
     api.refuse("list", KAFKAS, Terminal("grant list"))
     found = refused(clusters, Wanted(cluster_name="orders"))
     told(found, Reason.STRIMZI_REFERENCE_INVALID, ["Kafka orders does not exist in namespace default: correct"])
 
 
-def test_a_listener_that_is_not_there_is_told_with_those_that_are(clusters: StrimziClusters):
+def test_a_missing_listener_is_named_with_the_existing_ones(clusters: StrimziClusters):
     words = ["Kafka default/my-cluster", "no listener tsl", "plain (internal", "tls (internal, TLS, scram-sha-512)"]
     found = refused(clusters, Wanted(cluster_name="my-cluster", listener="tsl"))
     told(found, Reason.STRIMZI_REFERENCE_INVALID, words)
@@ -238,7 +238,7 @@ def test_without_a_user_the_remedy_is_one_to_apply(api: MemoryApi, clusters: Str
         ),
     ],
 )
-def test_a_user_that_cannot_be_used_is_told_with_the_remedy(
+def test_an_unusable_user_is_reported_with_the_remedy(
     api: MemoryApi, clusters: StrimziClusters, user: dict[str, object], reason: Reason, words: Sequence[str]
 ):
     api.put(USERS, user)

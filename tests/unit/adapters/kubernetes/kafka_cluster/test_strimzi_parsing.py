@@ -25,7 +25,7 @@ def test_a_listener_is_what_its_spec_asks_for_and_its_status_publishes():
     assert (external.type, external.internal, external.advertised_as) == ("loadbalancer", False, "EXTERNAL-9094")
 
 
-def test_several_addresses_are_told_apart():
+def test_several_addresses_are_split():
     one = strimzi_objects.listener("nodes", 9094, "nodeport")
     body = strimzi_objects.kafka(listeners=[one], bootstrap={"nodes": "node-a:31000, node-b:31000,"})
     assert shapes.listeners(body)[0].bootstrap == ("node-a:31000", "node-b:31000")
@@ -103,17 +103,17 @@ def test_of_all_states_of_a_rebalance_one_moves_anything(state: str, running: bo
     assert shapes.rebalancing([strimzi_objects.rebalance("full", state)]) == (("full",) if running else ())
 
 
-def test_pods_are_told_by_the_id_that_their_name_ends_in_and_only_brokers_count():
+def test_pods_are_numbered_by_their_name_and_only_brokers_count():
     bodies = [strimzi_objects.pod(12, ready=False), strimzi_objects.pod(3), strimzi_objects.pod(5, leads=False)]
     assert shapes.pods(bodies) == {3: Pod("my-cluster-brokers-3"), 12: Pod("my-cluster-brokers-12", ready=False)}
 
 
-def test_a_pod_that_somebody_else_labelled_is_nobodys():
+def test_a_foreign_pod_with_our_label_is_ignored():
     stray = strimzi_objects.pod(3)
     stray["metadata"]["name"] = "debug-shell"
     assert shapes.pods([stray]) == {}
 
 
-def test_what_stops_strimzi_is_told_in_its_own_words():
+def test_the_error_of_strimzi_is_passed_on_unchanged():
     body = strimzi_objects.kafka(conditions=[strimzi_objects.not_ready("InvalidResource", "no such version")])
     assert shapes.not_ready_message(body) == "InvalidResource: no such version"

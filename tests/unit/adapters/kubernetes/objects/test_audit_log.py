@@ -83,9 +83,7 @@ def test_it_outlives_the_process(api: MemoryApi, trail: ConfigMapAuditLog, clock
     assert segments(api) == ["bellwether-audit-main.1"]
 
 
-def test_it_belongs_to_nobody_and_keeps_nothing_from_ending(
-    api: MemoryApi, trail: ConfigMapAuditLog, clock: ManualClock
-):
+def test_a_segment_has_neither_owner_nor_finalizer(api: MemoryApi, trail: ConfigMapAuditLog, clock: ManualClock):
     write(trail, clock)
     (segment,) = api.all(CONFIG_MAPS)
     assert "ownerReferences" not in segment["metadata"]
@@ -139,7 +137,7 @@ def test_another_policys_trail_is_left_alone(api: MemoryApi, trail: ConfigMapAud
 
 
 @pytest.mark.parametrize("error", [Transient("away"), Terminal("not allowed")])
-def test_a_trail_that_cannot_be_written_stops_nobody_and_is_caught_up_on(
+def test_an_unwritable_trail_blocks_nothing_and_is_caught_up(
     api: MemoryApi, trail: ConfigMapAuditLog, clock: ManualClock, error: Transient | Terminal
 ):
     api.refuse("create", CONFIG_MAPS, error)
@@ -201,7 +199,7 @@ def test_who_comes_second_reads_again(clock: ManualClock):
     assert trail.read() == made
 
 
-def test_a_damaged_segment_is_passed_over_and_never_written_over(
+def test_a_damaged_segment_is_skipped_and_never_overwritten(
     api: MemoryApi, trail: ConfigMapAuditLog, clock: ManualClock
 ):
     write(trail, clock)
@@ -227,14 +225,14 @@ def test_what_is_wanted_and_refused_again_and_again_is_counted(
     assert len(api.writes) == 1
 
 
-def test_another_outcome_is_told_at_once(trail: ConfigMapAuditLog, clock: ManualClock):
+def test_another_outcome_is_written_at_once(trail: ConfigMapAuditLog, clock: ManualClock):
     write(trail, clock)
     other = write(trail, clock, outcome=AuditOutcome(0, 0, stopped="NoAnswer: none"))
     assert trail.read()[-1] == other
     assert len(trail.read()) == 2
 
 
-def test_each_line_of_the_log_stands_on_its_own(lines: io.StringIO, trail: ConfigMapAuditLog, clock: ManualClock):
+def test_each_line_of_the_log_is_complete(lines: io.StringIO, trail: ConfigMapAuditLog, clock: ManualClock):
     write(trail, clock)
     begun, done = (json.loads(line) for line in lines.getvalue().splitlines())
     assert (begun["logger"], begun["event"], begun["policy"]) == (

@@ -27,15 +27,13 @@ def series(api: MemoryApi) -> list[tuple[str, int]]:
     return sorted((e["note"], e.get("series", {}).get("count", 1)) for e in api.all(EVENTS))
 
 
-def test_the_same_words_are_told_once(api: MemoryApi, writer: EventWriter) -> None:
+def test_equal_events_are_posted_once(api: MemoryApi, writer: EventWriter) -> None:
     assert writer.post(about(), "Demoted", "broker 1 is demoted")
     assert not writer.post(about(), "Demoted", "broker 1 is demoted")
     assert series(api) == [("broker 1 is demoted", 1)]
 
 
-def test_what_happens_twice_is_counted_and_not_told_twice(
-    api: MemoryApi, writer: EventWriter, clock: ManualClock
-) -> None:
+def test_repeated_events_are_counted_and_posted_once(api: MemoryApi, writer: EventWriter, clock: ManualClock) -> None:
     for _ in range(3):
         writer.post(about(), "Demoted", "broker 1 is demoted", again=True)
         clock.advance(SERIES_SECONDS)
@@ -61,7 +59,7 @@ def test_what_recurs_within_seconds_is_counted_once_they_are_over(
     assert api.writes == [], "once it is written, rest"
 
 
-def test_long_after_it_was_told_it_is_told_anew(api: MemoryApi, writer: EventWriter, clock: ManualClock) -> None:
+def test_after_ten_minutes_an_event_is_posted_again(api: MemoryApi, writer: EventWriter, clock: ManualClock) -> None:
     writer.post(about(), "Demoted", "broker 1 is demoted", again=True)
     clock.advance(601)
     assert writer.post(about(), "Demoted", "broker 1 is demoted", again=True)
@@ -82,7 +80,7 @@ def test_ever_new_words_of_one_reason_become_one_series_with_the_first(
     assert told[-1] == (f"{100 + DISTINCT} ms (counted with others of this reason: {LOG})", 30 - DISTINCT)
 
 
-def test_other_brokers_and_other_reasons_are_told_apart(api: MemoryApi, writer: EventWriter) -> None:
+def test_other_brokers_and_reasons_get_events_of_their_own(api: MemoryApi, writer: EventWriter) -> None:
     writer.post(about(1), "Demoted", "kept from leading")
     writer.post(about(2), "Demoted", "kept from leading")
     writer.post(about(1), "Promoted", "kept from leading")
@@ -107,7 +105,7 @@ def test_one_policys_flapping_leaves_the_others_theirs(writer: EventWriter) -> N
     assert writer.post(about(6000), "Down", "down", budget="default/other")
 
 
-def test_that_events_are_left_out_is_told_once_and_counted(writer: EventWriter, clock: ManualClock) -> None:
+def test_dropped_events_are_logged_once_and_counted(writer: EventWriter, clock: ManualClock) -> None:
     with structlog.testing.capture_logs() as logs:
         for broker in range(2 * PER_MINUTE):
             writer.post(about(broker), "Down", "down", budget="default/main")
@@ -120,9 +118,7 @@ def test_that_events_are_left_out_is_told_once_and_counted(writer: EventWriter, 
     assert logs[1]["skipped"] == PER_MINUTE
 
 
-def test_an_event_that_is_refused_is_told_in_the_log_and_posted_when_it_may_be(
-    api: MemoryApi, writer: EventWriter
-) -> None:
+def test_a_refused_event_is_logged_and_posted_later(api: MemoryApi, writer: EventWriter) -> None:
     api.refuse("create", EVENTS, Terminal("user ann lacks the verb 'create' on events"))
     with structlog.testing.capture_logs() as logs:
         assert not writer.post(about(), "Demoted", "broker 2 is demoted")
@@ -135,7 +131,7 @@ def test_an_event_that_is_refused_is_told_in_the_log_and_posted_when_it_may_be(
 
 
 @pytest.mark.parametrize("error", [NotFound("expired"), Terminal("no patch"), Transient("away")])
-def test_a_series_that_cannot_be_written_is_told_anew(
+def test_a_series_that_cannot_be_written_is_posted_again(
     api: MemoryApi, writer: EventWriter, clock: ManualClock, error: Terminal | Transient
 ) -> None:
     writer.post(about(), "Demoted", "broker 1 is demoted", again=True)

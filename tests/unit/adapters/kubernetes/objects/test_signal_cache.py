@@ -140,7 +140,7 @@ def test_only_news_is_news(book: SignalCache) -> None:
     assert book.signals() == ()
 
 
-def test_bad_entries_are_passed_over_and_named(book: SignalCache) -> None:
+def test_bad_entries_are_skipped_and_named(book: SignalCache) -> None:
     good, newer = entry(source="zone-b"), entry(type="not a name")
     book.on_broker_health(health(newer, entry(reading="Perhaps"), entry(since="yesterday"), "nonsense", good))
     assert [s.source for s in book.signals()] == ["zone-b"]
@@ -173,7 +173,7 @@ def versioned(found: dict[str, Any], version: int) -> dict[str, Any]:
 DEMOTED = {"state": "Demoted", "reason": "trying"}
 
 
-def test_a_list_that_was_asked_for_before_the_watch_told_more_does_not_bring_an_override_back(
+def test_a_list_older_than_the_watch_restores_no_override(
     book: SignalCache,
 ) -> None:
     assert book.on_broker_health(versioned(health(override=DEMOTED), 10))
@@ -201,7 +201,7 @@ def test_the_generation_of_a_brokers_spec_goes_with_its_override(book: SignalCac
     assert (book.generations(), [o.broker for o in book.overrides()]) == ({1: 2}, [1])
 
 
-def test_a_spec_that_was_changed_and_says_the_same_is_news_as_its_generation_has_to_be_told(book: SignalCache):
+def test_a_new_generation_is_news_even_with_an_equal_spec(book: SignalCache):
     first, later = health(), health()
     first["metadata"]["generation"], later["metadata"]["generation"] = 1, 2
     assert (book.on_broker_health(first), book.on_broker_health(first), book.on_broker_health(later)) == (
@@ -216,7 +216,7 @@ def test_a_spec_that_was_changed_and_says_the_same_is_news_as_its_generation_has
     [({"by": "ann"}, "ann"), ({}, "field manager kubectl-patch")],
     ids=["the author names herself", "the API server names the program"],
 )
-def test_an_override_knows_whose_word_it_is(book: SignalCache, said: dict[str, str], by: str) -> None:
+def test_an_override_names_its_author(book: SignalCache, said: dict[str, str], by: str) -> None:
     body = health(override={"state": "Demoted", "reason": "disk", **said})
     fields = {"f:spec": {"f:override": {"f:reason": {}}}}
     body["metadata"]["managedFields"] = [{"manager": "kubectl-patch", "fieldsV1": fields}]

@@ -75,7 +75,7 @@ def test_a_prober_of_one_source_writes_no_other(api: MemoryApi) -> None:
         writer_of(api, "flush").write(word("idle"))
 
 
-def test_a_word_that_stands_is_not_written_again_for_any_source(api: MemoryApi) -> None:
+def test_an_unchanged_entry_is_not_written_again_for_any_source(api: MemoryApi) -> None:
     writer = writer_of(api)
     writer.write(word("flush"))
     writer.write(word("idle"))
@@ -95,14 +95,14 @@ def test_entries_of_sources_that_are_no_longer_wanted_go_those_of_an_earlier_pro
     assert writer.check({"idle"}) == ()
 
 
-def test_nobody_elses_entries_are_taken_for_unwanted_ones(api: MemoryApi) -> None:
+def test_entries_of_other_probers_are_kept(api: MemoryApi) -> None:
     standing = [entry("eu-west-1a"), entry("other-prober", type="Prometheus", leaseName="another-lease")]
     api.merge(BROKER_HEALTHS, "default", "main-1", {"status": {"signals": standing}}, sub="status")
     writer_of(api).check(())
     assert sources(api) == ["eu-west-1a", "other-prober"]
 
 
-def test_entries_that_somebody_removed_are_written_again(api: MemoryApi) -> None:
+def test_removed_entries_are_written_again(api: MemoryApi) -> None:
     writer = writer_of(api)
     for source in ("flush", "idle"):
         writer.write(word(source))
@@ -196,7 +196,7 @@ def test_the_lease_of_a_dead_prober_is_taken_over_without_a_conflict(api: Memory
     replacement.release()
 
 
-def test_probers_that_are_beside_no_broker_are_replicas(api: MemoryApi) -> None:
+def test_probers_without_a_broker_are_replicas(api: MemoryApi) -> None:
     first, second = lease_of(api, ""), lease_of(api, "")
     assert first.acquire()
     for _ in range(20):

@@ -58,7 +58,7 @@ def test_what_is_written_over_is_found_once(desk: Desk):
     assert not desk.mine.overwritten(POLICIES, desk.policy())
 
 
-def test_ones_own_writes_are_nobody_elses(desk: Desk):
+def test_own_writes_are_not_taken_for_foreign_ones(desk: Desk):
     desk.mine.write_policy("default", "main", STALE)
     late = desk.policy()
     desk.mine.write_policy("default", "main", MINE)
@@ -83,7 +83,7 @@ def test_a_changed_spec_is_not_a_changed_status(desk: Desk):
     assert not desk.mine.overwritten(POLICIES, desk.policy())
 
 
-def test_the_probers_entries_are_not_written_over_anybody(desk: Desk):
+def test_entries_of_probers_are_not_overwrites(desk: Desk):
     desk.mine.write_broker_health("default", "main", 1, {"leaders": 3})
     health = desk.health()
     health["status"]["signals"] = [{"type": "Manual"}]
