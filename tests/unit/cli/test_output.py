@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from bellwether.cli.main import main
 from bellwether.cli.output import document_text, print_rows
+from testkit.messages import assert_wording
 
 HEAD = ("BROKER", "EXTERNAL ADDRESS", "AT-RISK")
 
@@ -28,7 +29,7 @@ def test_a_document_is_the_same_in_both_formats() -> None:
 
 def test_rows_are_a_table_or_documents_with_its_columns(capsys: pytest.CaptureFixture[str]) -> None:
     print_rows(HEAD, [("1", "kafka:9092", "0")], "table")
-    assert capsys.readouterr().out == "BROKER  EXTERNAL ADDRESS  AT-RISK\n1       kafka:9092        0\n"
+    assert_wording(capsys.readouterr().out)
     print_rows(HEAD, [("1", "kafka:9092", "0")], "json")
     assert json.loads(capsys.readouterr().out) == [{"broker": "1", "externalAddress": "kafka:9092", "atRisk": "0"}]
 

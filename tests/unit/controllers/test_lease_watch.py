@@ -13,6 +13,7 @@ from bellwether.controllers import lease_watch
 from bellwether.controllers.lease_watch import LeaseWatch
 from bellwether.ports.errors import Transient
 from bellwether.simulation.memory_world import ManualClock
+from testkit.messages import assert_wording
 from waiting import until
 
 
@@ -88,7 +89,7 @@ def test_a_thread_that_died_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(watching, "run", lambda: None)
     watching.start()
     watching.join()
-    assert watching.problems() == ["the watch of the probers' Leases has died"]
+    assert_wording(watching.problems())
 
 
 def test_a_consumer_that_hangs_is_a_problem_and_a_quiet_watch_is_none() -> None:

@@ -12,6 +12,7 @@ from bellwether.adapters.store.store_errors import StoreUnavailable
 from bellwether.controllers.load_cache import AWAITED_SECONDS
 from bellwether.controllers.policy_controller import PolicyController
 from bellwether.core.signals import OverrideState
+from testkit.messages import assert_wording
 from testkit.simulation.rebalance_fixture import SPEC, Desked, Planner
 
 # Every broker follows all: 2718. Leading partition i costs 2000 / (1 + i): of broker 1, 2000, 500 and 286, so that
@@ -58,7 +59,7 @@ def test_until_loads_were_measured_it_is_said_that_the_limit_cannot_hold_and_not
     desked.go(loop, 3)
     status, reason, message = desked.condition("LoadsAvailable")
     assert (status, reason) == ("False", "NoEvidence")
-    assert "maxBytesPerSecond of spec.demotion.capacity has no effect yet (nothing limits brokers)" in message
+    assert_wording(message)
     demote(desked, loop)
     assert led_by_1(desked) == []
 
@@ -79,7 +80,7 @@ def test_a_broker_is_demoted_in_part_where_the_others_cannot_carry_all_of_it(des
     assert held(desked) == {"CapacityReached": 1}
     status, reason, message = desked.condition("Ready")
     assert (status, reason) == ("False", "CapacityReached")
-    assert message.startswith("1 leaders stay on their brokers")
+    assert_wording(message)
     assert f"(loads as of {desked.status['madeAt']})" in message
 
 

@@ -9,6 +9,7 @@ from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import LOOK_SECOND
 from bellwether.controllers.policy_controller import PolicyController
 from bellwether.core.signals import Reading
 from testkit.kubernetes.broker_pods import pod
+from testkit.messages import assert_wording
 from testkit.simulation.operator_fixture import MemoryOperator
 
 PODS_OF_BROKERS = {"pods": {"selector": "app=kafka", "firstBrokerId": 1}}
@@ -122,7 +123,7 @@ def test_ambiguous_pods_are_in_a_condition_that_clears_again(operator: MemoryOpe
     operator.step(loop, 2)
     status, reason, message = operator.condition("RestartDetection")
     assert (status, reason) == ("False", "NoEvidence")
-    assert message.startswith("pod controller-1 and pod kafka-1 both claim to be broker 2; or label the pod")
+    assert_wording(message)
     operator.api.objects.pop(("pods", "default", "controller-1"))
     operator.site.clock.advance(LOOK_SECONDS)
     operator.step(loop, 2)

@@ -11,6 +11,7 @@ from bellwether.core.doctor.risks import MIN_ISR, LogEndSample, Risk
 from bellwether.ports.errors import Terminal, Unauthorized
 from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.memory_kafka import MemoryConfigs, MemoryReader
+from testkit.messages import assert_wording
 from testkit.simulation.risk_fixture import MemoryEnds, MemoryWard, Told
 from testkit.values.builders import START, name
 
@@ -86,7 +87,7 @@ def test_unreadable_settings_leave_the_rest_of_the_report(kafka: MemoryCluster):
     kafka.kill(1)
     found = Examiner(MemoryReader(kafka), Refusing(kafka), MemoryEnds(kafka), no_samples).examine()
     assert found.of(name("orders")).risk is Risk.UNDER_REPLICATED
-    assert found.troubles == ("min.insync.replicas is unknown: grant the ACL DescribeConfigs on Topic *",)
+    assert_wording(found.troubles)
 
 
 def test_a_store_that_cannot_be_read_leaves_the_loss_unknown(kafka: MemoryCluster):
@@ -97,7 +98,7 @@ def test_a_store_that_cannot_be_read_leaves_the_loss_unknown(kafka: MemoryCluste
         kafka.kill(broker)
     kafka.revive(2)
     found = Examiner(MemoryReader(kafka), MemoryConfigs(kafka), MemoryEnds(kafka), failing).examine()  # type: ignore[arg-type]
-    assert found.troubles == ("samples are unavailable: the store is away",)
+    assert_wording(found.troubles)
     loss = found.of(name("payments")).loss
     assert loss is not None
     assert loss.least is None
@@ -137,8 +138,7 @@ def test_where_no_broker_can_be_reached_metadata_alone_is_believed_and_that_is_s
     assert {d.risk for d in found.risk_summary.diagnoses} == {Risk.AT_MIN_ISR, Risk.IN_SYNC}, "as broker 3 is gone"
     assert not found.silent
     (trouble,) = found.troubles
-    assert "no broker is reachable at its advertised address" in trouble
-    assert "broker 1: broker-1.test:9092: cannot connect" in trouble
+    assert_wording(trouble)
 
 
 def test_brokers_that_all_fell_silent_are_believed_to_be_where_another_answers(kafka: MemoryCluster):
@@ -176,7 +176,7 @@ def test_without_the_right_to_read_settings_the_forecast_is_missing_and_said(kaf
     configs = MemoryConfigs(kafka)
     found = Examiner(MemoryReader(kafka), configs, MemoryEnds(kafka), no_samples, Denied(kafka)).examine(forecast=True)
     assert found.slow_disk is None
-    assert found.troubles == ("what one slow disk would do is unknown: grant the ACL DescribeConfigs on Cluster",)
+    assert_wording(found.troubles)
 
 
 def test_a_leader_that_does_not_answer_leaves_the_forecast_unknown(
@@ -187,7 +187,7 @@ def test_a_leader_that_does_not_answer_leaves_the_forecast_unknown(
     monkeypatch.setattr(ends, "ask", lambda _a, asked, *_: Told(problem="refused") if asked else Told())
     found = Examiner(MemoryReader(kafka), configs, ends, no_samples, configs).examine(forecast=True)
     assert found.slow_disk is None
-    assert found.troubles == ("what one slow disk would do is unknown: broker 1: refused",)
+    assert_wording(found.troubles)
 
 
 def test_an_election_does_not_wait_for_the_forecast(kafka: MemoryCluster):

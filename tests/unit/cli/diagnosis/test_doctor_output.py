@@ -17,6 +17,7 @@ from bellwether.core.doctor.unhealthy_leaders import SlowDiskForecast, slow_foll
 from bellwether.core.doctor.unwatched_listeners import ListenerCheck
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.simulation.memory_cluster import MemoryCluster
+from testkit.messages import assert_wording
 from testkit.simulation.risk_fixture import MemoryWard
 from testkit.values.builders import START, cluster, name, partition
 
@@ -48,9 +49,7 @@ def printed(found: Examination, capsys: pytest.CaptureFixture[str], shown: int =
 
 def test_the_summary_counts_every_class_the_worst_first(kafka, capsys):
     lines = printed(examination(kafka), capsys).splitlines()
-    assert lines[0] == (
-        "Kafka cluster memory-cluster: 3 of 4 brokers live, 3 partitions; eligible leader replicas (KIP-966): off"
-    )
+    assert_wording(lines[0])
     table = [line.split()[:2] for line in lines[2:5]]
     assert table == [["CLASS", "PARTITIONS"], ["LastIsrMemberLost", "1"], ["AtMinIsr", "2"]]
 
@@ -125,11 +124,9 @@ def test_nothing_at_risk_is_said(capsys):
     made = MemoryCluster(3)
     made.create_topic("orders")
     found = MemoryWard(made).examiner().examine()
-    assert "whether clients reach the leaders, and which are slow, only the" in printed(found, capsys)
+    assert_wording(printed(found, capsys))
     judged = replace(found, unhealthy=())
-    assert printed(judged, capsys).endswith(
-        "\nno partition is at risk, and no broker that is known to be unhealthy leads one\n"
-    )
+    assert_wording(printed(judged, capsys))
 
 
 def test_leaders_that_clients_do_not_reach_are_shown_though_no_partition_is_at_risk(capsys):
@@ -215,14 +212,13 @@ def test_the_document_holds_what_the_text_says(kafka):
         "sampledAt": "2026-01-01T00:00:00+00:00",
         "atLeast": 30,
     }
-    assert lost["remedies"][1]["commands"] == [
-        "bellwether doctor --unclean-election orders-0 --accept-loss --bootstrap broker:9092"
-    ]
+    assert_wording(lost["remedies"][1]["commands"])
     assert "loss" not in at_floor
     assert (lost["cause"], at_floor["cause"]) == ("BrokersDown", "OutOfIsr")
     down, lagging = document["causes"]
     assert (down["brokers"], down["classes"]) == ([1], {"LastIsrMemberLost": 1})
-    assert (lagging["message"], lagging["brokers"]) == ("broker 4 answers but is out of the ISR", [4])
+    assert lagging["brokers"] == [4]
+    assert_wording(lagging["message"])
     assert document["brokers"] == {"live": [2, 3, 4], "unreachable": {}}
 
 

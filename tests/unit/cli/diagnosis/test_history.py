@@ -17,6 +17,7 @@ from bellwether.core.reporting.audit import AuditEntry, AuditOutcome, BrokerChan
 from bellwether.simulation.memory_world import ManualClock
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
+from testkit.messages import assert_wording
 
 FALL = BrokerChange(2, True, "signals", "StorageSlow", "80 ms", ("StorageLatency b2: Failing: 80 ms",))
 MOVES = MoveSummary(3, 40, 20, 0, "0123456789abcdef", {2: 20}, {1: 12, 3: 8}, ("orders-0: [2, 1, 3] -> [1, 3, 2]",))
@@ -105,7 +106,7 @@ def test_programs_get_all_of_it():
 
 @pytest.mark.usefixtures("trail")
 def test_where_nothing_matches_it_says_how_much_there_is():
-    assert "none of the 3 entries matches" in run("--broker", "9").stdout
+    assert_wording(run("--broker", "9").stdout)
 
 
 @pytest.mark.usefixtures("clock")
@@ -113,7 +114,7 @@ def test_a_policy_that_does_not_exist_is_not_a_quiet_night(api: MemoryApi):
     api.put(POLICIES, api_objects.policy("orders"))
     found = run()
     assert found.exit_code == 1
-    assert "namespace default has no LeadershipPolicy main; it has: orders" in found.output
+    assert_wording(found.output)
 
 
 def test_a_quarantine_is_shown_with_its_start_and_end(api: MemoryApi, clock: ManualClock):
@@ -125,15 +126,7 @@ def test_a_quarantine_is_shown_with_its_start_and_end(api: MemoryApi, clock: Man
         trail.conclude(AuditEntry(clock.now(), "c", 4, quarantines=(change,), outcome=AuditOutcome()))
         clock.advance(60)
     found = run("--broker", "2")
-    assert found.stdout.splitlines() == [
-        "2026-01-01 00:00:00Z  epoch 4",
-        "  broker 2 quarantine started: QuarantinePending: ordered to hold for at most 600 s",
-        "2026-01-01 00:01:00Z  epoch 4",
-        "  broker 2 quarantine ended after 41 s held: QuarantineEnded: it is no longer demoted",
-        "2026-01-01 00:02:00Z  epoch 4",
-        "  broker 2 quarantine ended; it was never held: AgentUnavailable: its agent has not held it",
-    ]
-    assert "none of the 3 entries matches" in run("--broker", "1").stdout
+    assert_wording(found.stdout.splitlines(), run("--broker", "1").stdout)
 
 
 @pytest.mark.usefixtures("clock")
@@ -141,7 +134,7 @@ def test_where_nothing_was_moved_it_says_so(api: MemoryApi):
     api.put(POLICIES, api_objects.policy())
     found = run()
     assert found.exit_code == 0
-    assert found.stdout.startswith("audit log of policy default/main: no entries")
+    assert_wording(found.stdout)
 
 
 @pytest.mark.usefixtures("trail")
@@ -165,4 +158,4 @@ def test_what_repeated_itself_is_counted(api: MemoryApi, clock: ManualClock):
     trail = ConfigMapAuditLog(api, "default", "main", clock)
     entry = AuditEntry(clock.now(), "c", 4, moves=MOVES, outcome=AuditOutcome(0, 0), times=7, last=clock.now())
     trail.conclude(entry)
-    assert "epoch 4, 7 times until 2026-01-01 00:00:00Z" in run().stdout
+    assert_wording(run().stdout)

@@ -34,6 +34,7 @@ from bellwether.kafka_connection import Connection, Mechanism
 from bellwether.ports.errors import Terminal
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
+from testkit.messages import assert_wording
 from testkit.values.builders import (
     CLUSTER_ID,
     cluster,
@@ -109,7 +110,7 @@ def test_the_brokers_that_the_policy_has_demoted_are_named(api: MemoryApi) -> No
     taken = records.take_over("cluster-a")
     records.save(replace(taken, demoted={1: demoted(1)}))
     with policy_cluster.policy_cluster(Target("main"), ()) as found:
-        assert found.notes[:1] == (f"demoted by policy default/main: broker 1 ({demoted(1).reason})",)
+        assert_wording(found.notes[:1])
 
 
 def test_a_cluster_that_cannot_be_reached_is_named_without_its_password(api: MemoryApi) -> None:
@@ -143,7 +144,8 @@ def test_what_is_wrong_is_said_with_what_exists(
 def test_a_missing_secret_is_named(api: MemoryApi) -> None:
     api.delete(SECRETS, "default", "kafka")
     code, output = doctor("--policy", "main")
-    assert (code, "secret default/kafka does not exist" in output) == (1, True), output
+    assert code == 1
+    assert_wording(output)
 
 
 ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
@@ -180,8 +182,7 @@ def test_a_sick_broker_comes_with_why_it_still_leads_and_what_to_do(api: MemoryA
     assert (sick.broker, sick.state, sick.reason) == (1, "Sick", "ExternallyUnreachable")
     assert sick.kept.startswith("NotEnforcing: ")
     verdict, policy = sick.remediations
-    assert verdict.checks == ("bellwether explain 1 --policy main -n default",)
-    assert "bellwether resume --policy main -n default" in policy.do
+    assert_wording(verdict.checks, policy.do)
 
 
 def test_a_broker_that_the_cap_keeps_leading_can_be_demoted_by_hand(api: MemoryApi) -> None:
@@ -190,9 +191,9 @@ def test_a_broker_that_the_cap_keeps_leading_can_be_demoted_by_hand(api: MemoryA
     judged(api, said(snapshot(LED), ENFORCE, verdicts(LED, sick=[1]), plan))
     brokers, _ = unhealthy(api)
     assert brokers is not None
-    assert brokers[0].kept == "CapReached: 2 of 3 brokers are demoted"
+    assert_wording(brokers[0].kept)
     assert brokers[0].by_hand is not None
-    assert brokers[0].by_hand.commands == ("bellwether demote 1 --policy main -n default --reason WHY",)
+    assert_wording(brokers[0].by_hand.commands)
 
 
 def test_a_healthy_broker_that_an_override_keeps_from_leading_comes_with_who_set_it_and_what_ends_it(
@@ -205,11 +206,7 @@ def test_a_healthy_broker_that_an_override_keeps_from_leading_comes_with_who_set
     override = {"state": "Demoted", "reason": "kernel update, OPS-412", "by": "anna", "until": "2026-01-01T08:00:00Z"}
     api.put(BROKER_HEALTHS, health | {"spec": health["spec"] | {"override": override}})
     (idle,) = brokers_judged(api).idle
-    assert idle.remediation.do == (
-        "let broker 3 lead again: it is healthy, and an override by anna keeps it from leading (kernel update, OPS-412;"
-        " until 2026-01-01 08:00:00Z)"
-    )
-    assert idle.remediation.commands == ("bellwether release 3 --policy main -n default",)
+    assert_wording(idle.remediation.do, idle.remediation.commands)
 
 
 def test_a_slow_broker_that_acks_all_waits_for_comes_with_why_it_is_not_held(api: MemoryApi) -> None:
@@ -221,7 +218,7 @@ def test_a_slow_broker_that_acks_all_waits_for_comes_with_why_it_is_not_held(api
         "StorageSlow",
         "quarantine is off (spec.quarantine.mode)",
     )
-    assert found.remediations[1].commands == ("bellwether drain 2 --policy main -n default --reason WHY --wait",)
+    assert_wording(found.remediations[1].commands)
 
 
 def test_a_cluster_of_healthy_brokers_has_none_that_is_unhealthy(api: MemoryApi) -> None:
@@ -240,8 +237,7 @@ def test_missing_or_old_verdicts_are_not_taken_as_good(api: MemoryApi) -> None:
     api.put(LEASES, lease)
     brokers, notes = unhealthy(api)
     assert brokers == ()
-    assert "no operator is at work, since 2026-01-01 00:00:00Z" in notes
-    assert "cannot judge broker 2: whether clients reach what it leads is unknown" in notes
+    assert_wording(notes)
 
 
 def test_verdicts_that_may_not_be_read_are_said_to_be_missing(api: MemoryApi) -> None:
@@ -287,7 +283,7 @@ def reports(broker: int, type_: str, reading: str = "Passing", message: str = "r
 
 
 def test_quarantine_that_is_off_says_how_to_enable_it(api: MemoryApi) -> None:
-    assert lacks(api) == ("spec.quarantine.mode is Off: set it to Enabled, and run this command again",)
+    assert_wording(lacks(api))
 
 
 def test_what_quarantine_lacks_is_listed_by_broker_with_the_remedy(api: MemoryApi) -> None:
@@ -302,13 +298,7 @@ def test_what_quarantine_lacks_is_listed_by_broker_with_the_remedy(api: MemoryAp
     api.put(PODS, agent_pod(2, {"periodSeconds": 10, "failureThreshold": 75}))
     api.put(PODS, agent_pod(3, None))
     unable, unmeasured, absent, impatient = lacks(api)
-    assert unmeasured.startswith("broker 3: its storage prober does not know its disk")
-    assert unable == f"broker 2: its quarantine agent cannot hold it: {cannot}"
-    assert absent.startswith("broker 3: no quarantine agent reports: set sidecars.quarantineAgent.enabled")
-    assert impatient == (
-        "kafka-1: the liveness probe of container kafka ends a held broker after 30 s, and"
-        " spec.quarantine.limitSeconds is 600: set its failureThreshold to 75 (periodSeconds 10)"
-    )
+    assert_wording(unmeasured, unable, absent, impatient)
 
 
 def test_where_nothing_is_missing_for_quarantine_nothing_is_listed(api: MemoryApi) -> None:
@@ -344,13 +334,11 @@ def test_pods_are_looked_for_in_the_namespace_of_the_strimzi_cluster(api: Memory
     quarantine_on(api, **{f"b{b}": [reports(b, "StorageLatency"), reports(b, "Quarantine")] for b in (1, 2, 3)})
     of_strimzi(api, "brokers")
     api.put(PODS, agent_pod(1, None))
-    assert unchecked(api) == [
-        "liveness probes were not checked: no pod of namespace brokers has the quarantine agent of policy default/main"
-    ]
+    assert_wording(unchecked(api))
     api.put(PODS, agent_pod(2, short, "brokers"))
     assert unchecked(api) == []
     (impatient,) = lacks(api)
-    assert impatient.startswith("kafka-2: the liveness probe of container kafka ends a held broker after 30 s")
+    assert_wording(impatient)
 
 
 @pytest.mark.usefixtures("unconnected")
@@ -358,10 +346,7 @@ def test_pods_that_may_not_be_listed_are_said_not_to_be_checked_with_what_to_gra
     quarantine_on(api)
     of_strimzi(api, None)
     api.refuse("list", PODS, Terminal("pods is forbidden"))
-    assert unchecked(api) == [
-        "liveness probes were not checked: pods of namespace default cannot be listed (pods is forbidden): allow it to"
-        " yourself, or look at the broker's container"
-    ]
+    assert_wording(unchecked(api))
 
 
 def test_a_policy_without_quarantine_needs_no_pods(api: MemoryApi) -> None:

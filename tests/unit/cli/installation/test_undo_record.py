@@ -16,6 +16,7 @@ from bellwether.cli.main import main
 from bellwether.core.model.undo_record import ApplicationEnd, UndoRecord
 from testkit.kubernetes.memory_api import MemoryApi
 from testkit.loads.approved_plans import application
+from testkit.messages import assert_wording
 from testkit.values.builders import CLUSTER_ID, demoted, entry, partition, returning
 
 OF_MAIN = ["--policy", "main"]
@@ -43,8 +44,7 @@ def test_show_says_who_is_demoted_and_what_is_displaced(api: MemoryApi):
     keep(api)
     found = run("show", *OF_MAIN)
     assert found.exit_code == 0
-    assert f"Kafka cluster {CLUSTER_ID}, epoch 1" in found.output
-    assert "broker 1 is demoted since 2026-01-01T00:00:00+00:00 (Signals)" in found.output
+    assert_wording(found.output)
     assert "1 partition is displaced" in found.output
 
 
@@ -72,7 +72,7 @@ def test_show_says_who_is_on_the_way_back(api: MemoryApi):
     records = ConfigMapRecords(api, "default", "main")
     records.save(replace(records.take_over(CLUSTER_ID), returning={1: returning(1, 10)}))
     said = run("show", *OF_MAIN).output
-    assert "broker 1 is being restored since 2026-01-01T00:00:00+00:00: at most 10 % of its leaders so far" in said
+    assert_wording(said)
     assert "no partition is displaced" not in said
 
 
@@ -111,7 +111,8 @@ def test_what_is_exported_can_be_imported(api: MemoryApi, tmp_path: Path):
     assert run("export", *OF_MAIN, "--output-file", document).exit_code == 0
     keep(api, "other", displaced=False)
     found = run("import", "--policy", "other", document)
-    assert (found.exit_code, found.output) == (0, "imported: 1 partitions, demoted brokers [1]\n")
+    assert found.exit_code == 0
+    assert_wording(found.output)
     record = ConfigMapRecords(api, "default", "other").read()
     assert record is not None
     assert dict(record.entries) == {partition().key: entry()}
@@ -190,5 +191,5 @@ def test_importing_needs_a_policy_that_has_reached_kafka(api: MemoryApi, tmp_pat
     document.write_bytes(exported(HELD))
     found = run("import", *OF_MAIN, document)
     assert found.exit_code == 1
-    assert "wait until the operator reaches Kafka" in " ".join(found.output.split())
+    assert_wording(" ".join(found.output.split()))
     assert api.all(CONFIG_MAPS) == []

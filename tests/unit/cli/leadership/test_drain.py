@@ -13,6 +13,7 @@ from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
 from bellwether.cli.leadership import drain
 from bellwether.cli.main import main
 from bellwether.core.signals import Override, Reading
+from testkit.messages import assert_wording
 from testkit.simulation.operator_fixture import MemoryOperator
 
 pytestmark = pytest.mark.usefixtures("shift")
@@ -126,7 +127,7 @@ class TestBeginning:
     def test_waiting_ends_when_the_broker_may_be_stopped(self, operator: MemoryOperator):
         found = run(*ASKED, "--wait")
         assert found.exit_code == 0
-        assert found.output.splitlines()[-1] == "broker 2 is drained; it is safe to stop"
+        assert_wording(found.output.splitlines()[-1])
         assert leaders(operator) == 0
         assert {p.replicas[-1] for p in operator.site.cluster.partitions() if 2 in p.replicas} == {2}
 
@@ -154,13 +155,12 @@ class TestBeginning:
         put_override(operator, state=state, reason="mine")
         found = run(*ASKED)
         assert found.exit_code == 1
-        assert f"already has an override {state} (mine): remove it first" in words(found)
-        assert "bellwether release 2 --policy main -n default" in words(found)
+        assert_wording(words(found))
 
     def test_an_unknown_broker_is_refused_with_those_there_are(self):
         found = run("drain", 9, "--policy", "main")
         assert found.exit_code == 1
-        assert "has no broker 9; it has: 1, 2, 3" in words(found)
+        assert_wording(words(found))
 
 
 class TestWritesThatWouldBeRefused:
@@ -191,9 +191,7 @@ class TestWritesThatWouldBeRefused:
         run(*ASKED, "--wait", "--timeout", "20s")
         found = run(*ASKED, "--wait", "--accept-unavailable-writes")
         assert found.exit_code == 0
-        assert found.output.splitlines()[-1].startswith(
-            "broker 2 is drained; it leads nothing; 1 partitions would refuse"
-        )
+        assert_wording(found.output.splitlines()[-1])
         assert "it is safe to stop" not in found.output
         run(*ASKED)
         said = override(operator)
@@ -255,7 +253,7 @@ class TestHolding:
         shift.events = {n: [lambda: operator.site.clock.advance(1)] for n in range(1, 400)}
         found = run(*ASKED, "--wait", "--timeout", "60s")
         assert found.exit_code == 3
-        assert "not drained within 60 s: the operator has not responded yet" in words(found)
+        assert_wording(words(found))
 
 
 class TestEnding:
@@ -270,7 +268,7 @@ class TestEnding:
         found = run(*ASKED, "--end", "--wait")
         assert found.exit_code == 0
         assert "Stabilizing" in words(found)
-        assert found.output.splitlines()[-1] == "broker 2 is free to lead"
+        assert_wording(found.output.splitlines()[-1])
         assert override(operator) is None
         for _ in range(5):
             shift.reconcile()
@@ -289,7 +287,7 @@ class TestEnding:
         run(*ASKED)
         found = run(*ASKED, "--end")
         assert found.exit_code == 0
-        assert "maintenance ended; it leads again once it is healthy" in words(found)
+        assert_wording(words(found))
 
     def test_a_timeout_names_what_it_waits_for(self, operator: MemoryOperator):
         run(*ASKED, "--wait")
@@ -300,11 +298,12 @@ class TestEnding:
 
     def test_nothing_to_end_is_no_mistake(self):
         found = run(*ASKED, "--end")
-        assert (found.exit_code, words(found)) == (0, "broker 2 is not in maintenance")
+        assert found.exit_code == 0
+        assert_wording(words(found))
 
     def test_an_override_of_another_purpose_is_left_alone(self, operator: MemoryOperator):
         put_override(operator, state="Demoted", reason="mine")
         found = run(*ASKED, "--end")
         assert found.exit_code == 1
-        assert "is not in maintenance: its override Demoted (mine) has another purpose" in words(found)
+        assert_wording(words(found))
         assert override(operator) is not None

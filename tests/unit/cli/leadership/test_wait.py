@@ -17,6 +17,7 @@ from bellwether.cli.main import main
 from bellwether.ports.errors import Terminal
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
+from testkit.messages import assert_wording
 
 pytestmark = pytest.mark.usefixtures("api")
 
@@ -100,12 +101,7 @@ def test_an_override_is_set_and_its_effect_awaited(api: MemoryApi, monkeypatch: 
     assert override is not None
     assert (override["state"], override["reason"], "until" in override) == ("Demoted", "disk swap", False)
     assert override["by"]
-    assert found.output.splitlines() == [
-        "broker 1 leads 2 partitions; free to lead",
-        "broker 1 leads 2 partitions; disk swap",
-        "broker 1 leads 0 partitions; disk swap",
-        "broker 1 is demoted (OverrideDemoted)",
-    ]
+    assert_wording(found.output.splitlines())
 
 
 @pytest.mark.parametrize(("blocked", "status"), [(["OutOfScope"], 0), (["OnlyReplica", "OutOfScope"], 3)])
@@ -150,14 +146,15 @@ def test_a_reconcile_that_ends_between_two_looks_is_not_taken_for_the_one_before
 
     monkeypatch.setattr(broker_lookup, "find_health", overtaken)
     found = run("promote", 1, "--policy", "main")
-    assert (found.exit_code, "broker 1 leads 2 partitions; the override" in words(found)) == (0, True)
+    assert found.exit_code == 0
+    assert_wording(words(found))
 
 
 def test_whom_signals_have_demoted_is_said_to_be_so(api: MemoryApi):
     says(api, "StorageSlow", 0, state="Sick", why="its disk is slow")
     found = run("demote", 1, "--policy", "main", "--reason", "disk swap")
     assert found.exit_code == 0
-    assert "broker 1 is already demoted by its signals (StorageSlow); the override keeps it" in words(found)
+    assert_wording(words(found))
 
 
 def test_leaders_that_are_left_behind_are_exit_status_3(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
@@ -165,7 +162,7 @@ def test_leaders_that_are_left_behind_are_exit_status_3(api: MemoryApi, monkeypa
     plays(monkeypatch)
     found = run("demote", 1, "--policy", "main", "--wait", 5)
     assert found.exit_code == 3
-    assert "not finished within 5 s: see `kubectl describe lp main -n default`" in words(found)
+    assert_wording(words(found))
 
 
 @pytest.mark.parametrize(
@@ -189,7 +186,7 @@ def test_a_policy_in_trouble_is_named_while_waiting(api: MemoryApi, monkeypatch:
     plays(monkeypatch)
     found = run("promote", 1, "--policy", "main", "--wait", 2)
     assert found.exit_code == 3
-    assert "the policy is not Ready: ClusterUnreachable: no bootstrap server answers" in words(found)
+    assert_wording(words(found))
 
 
 def test_a_kubernetes_api_that_is_away_for_a_moment_ends_nothing(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
@@ -204,7 +201,8 @@ def test_a_kubernetes_api_that_is_away_for_a_moment_ends_nothing(api: MemoryApi,
 
     plays(monkeypatch, goes, returns)
     found = run("demote", 1, "--policy", "main")
-    assert (found.exit_code, "retrying: Kubernetes API: not reachable" in found.output) == (0, True)
+    assert found.exit_code == 0
+    assert_wording(found.output)
 
 
 @pytest.mark.parametrize(
@@ -258,12 +256,7 @@ def test_promoting_waits_until_the_leaders_are_back(api: MemoryApi, monkeypatch:
     override = override_on(api)
     assert override is not None
     assert (override["state"], override["reason"]) == ("Promoted", "bellwether promote")
-    assert found.output.splitlines()[3:] == [
-        "broker 1 leads 0 partitions; free to lead; 4 partitions are being moved",
-        "broker 1 leads 3 partitions; free to lead; 4 partitions are being moved",
-        "broker 1 leads 3 partitions; free to lead",
-        "broker 1 leads 3 partitions; the override prevents a demotion by its signals",
-    ]
+    assert_wording(found.output.splitlines()[3:])
 
 
 def test_leaders_that_are_held_back_are_exit_status_3(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
@@ -305,7 +298,8 @@ def test_an_earlier_drain_is_not_taken_for_this_override(api: MemoryApi, monkeyp
     says(api, "InMaintenance", 0, why="new disk")
     plays(monkeypatch, lambda: says(api, "OverrideDemoted", 0, why="new kernel"))
     found = run("demote", 1, "--policy", "main", "--reason", "new kernel")
-    assert (found.exit_code, found.output.splitlines()[-1]) == (0, "broker 1 is demoted (OverrideDemoted)")
+    assert found.exit_code == 0
+    assert_wording(found.output.splitlines()[-1])
 
 
 def test_releasing_a_broker_in_maintenance_tells_what_it_waits_for(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
@@ -348,7 +342,7 @@ def test_releasing_waits_for_the_first_wave_and_not_for_the_last(api: MemoryApi,
     plays(monkeypatch, lambda: says(api, "RestoringInWaves", 3, why=wave), lambda: in_waves(api))
     found = run("release", 1, "--policy", "main")
     assert found.exit_code == 0
-    assert found.output.splitlines()[-1] == f"broker 1 is released: it leads 3 partitions (0 before); {wave}"
+    assert_wording(found.output.splitlines()[-1])
 
 
 def test_what_the_operator_said_of_the_override_is_not_repeated_once_it_is_removed(
@@ -365,20 +359,14 @@ def test_what_the_operator_said_of_the_override_is_not_repeated_once_it_is_remov
 
     plays(monkeypatch, lambda: None, read)
     found = run("release", 1, "--policy", "main")
-    assert found.output.splitlines()[1:] == [
-        "broker 1: the operator has not read the change yet",
-        "broker 1 leads 2 partitions; free to lead",
-        "broker 1 is released: it leads 2 partitions (0 before); its signals decide again",
-    ]
+    assert_wording(found.output.splitlines()[1:])
 
 
 def test_promoting_a_sick_broker_warns_of_what_clients_get(api: MemoryApi):
     verdict = {"state": "Sick", "reason": "StorageSlow", "message": "its disk is slow"}
     api.merge(BROKER_HEALTHS, "default", "main-1", {"status": {"verdict": verdict}})
     found = run("promote", 1, 2, "--policy", "main", "--wait", 0)
-    assert found.stderr.splitlines() == [
-        "warning: broker 1 would lead again although it is Sick (StorageSlow: its disk is slow)"
-    ]
+    assert_wording(found.stderr.splitlines())
 
 
 def test_promoting_does_not_wait_for_the_waves_of_another_broker(api: MemoryApi):
@@ -387,12 +375,13 @@ def test_promoting_does_not_wait_for_the_waves_of_another_broker(api: MemoryApi)
     says(api, "UpToDate", 2)
     found = run("promote", 1, "--policy", "main")
     assert found.exit_code == 0
-    assert "broker 1 leads 2 partitions; the override prevents a demotion by its signals" in words(found)
+    assert_wording(words(found))
 
 
 def test_releasing_a_broker_without_override_says_so():
     found = run("release", 1, "--policy", "main")
-    assert (found.exit_code, found.output) == (0, "broker 1 has no override; nothing was changed\n")
+    assert found.exit_code == 0
+    assert_wording(found.output)
 
 
 def test_releasing_says_when_the_override_had_ended_before(api: MemoryApi):
@@ -401,7 +390,7 @@ def test_releasing_says_when_the_override_had_ended_before(api: MemoryApi):
     says(api, "UpToDate", 2)
     found = run("release", 1, "--policy", "main")
     assert found.exit_code == 0
-    assert "removed the override: disk swap, until 2026-01-01 00:00:00Z (it had already ended)" in words(found)
+    assert_wording(words(found))
 
 
 @pytest.mark.parametrize("verb", ["demote", "promote", "release"])
@@ -424,7 +413,7 @@ def test_a_cluster_that_was_never_seen_is_why_no_broker_is_known(api: MemoryApi,
     api.put(POLICIES, {**api_objects.policy("second"), "status": {"conditions": [ready]}})
     found = run(verb, 1, "--policy", "second")
     assert found.exit_code == 1
-    assert "ClusterClaimed: policy default/other already manages it" in words(found)
+    assert_wording(words(found))
     assert "none yet" not in found.output
 
 

@@ -14,6 +14,7 @@ from bellwether.cli.main import main
 from bellwether.controllers.policy_controller import PolicyController
 from bellwether.core.signals import Override, Reading, SignalType
 from bellwether.ports.errors import Terminal
+from testkit.messages import assert_wording
 from testkit.simulation.operator_fixture import MemoryOperator
 from testkit.simulation.preview_fixture import lead_to_cluster_of
 
@@ -84,8 +85,7 @@ class TestPlan:
         started(operator)
         found = run("plan")
         assert found.exit_code == 0
-        assert "no broker is demoted, and none would be" in found.output
-        assert "0 leaders move, 0 partitions are only reordered" in found.output
+        assert_wording(found.output)
 
     def test_a_broken_link_is_printed_while_others_lead_for_it(self, operator: MemoryOperator):
         def lag(of_two: bool) -> None:
@@ -101,10 +101,10 @@ class TestPlan:
         loop = started(operator)
         lag(True)
         operator.step(loop, 30)
-        assert "brokers 1 and 2 do not reach each other: others lead, or would lead," in run("plan").output
+        assert_wording(run("plan").output)
         lag(False)
         operator.step(loop, 84)
-        assert "no broker is demoted, and none would be" in run("plan").output
+        assert_wording(run("plan").output)
         assert "brokers 1 and 2" not in run("plan").output
 
     def test_in_observe_mode_it_shows_what_enforcing_would_do(self, operator: MemoryOperator):
@@ -131,7 +131,7 @@ class TestPlan:
     def test_a_policy_without_an_operator_is_noted(self, operator: MemoryOperator):
         operator.make()
         found = run("plan")
-        assert "note: verdicts may be outdated: the policy was never reconciled" in found.output
+        assert_wording(found.output)
 
 
 class TestDryRuns:
@@ -195,8 +195,7 @@ class TestWhy:
         partition = operator.site.cluster.partitions()[0]
         found = run("why", f"{partition.topic}/{partition.index}")
         assert found.exit_code == 0, found.output
-        assert f"Why: broker {partition.leader} is the first replica of its own order." in found.output
-        assert f"bellwether demote {partition.leader} --policy main -n default" in found.output
+        assert_wording(found.output)
 
     def test_a_demoted_home_is_named_with_what_ends_that(self, operator: MemoryOperator):
         home = next(p for p in operator.site.cluster.partitions() if p.leader == 2)
@@ -207,7 +206,7 @@ class TestWhy:
         found = document("why", f"{home.topic}/{home.index}")
         assert found["leader"] != 2
         assert found["baseline"] == list(home.replicas)
-        assert str(found["why"]).startswith("broker 2 is first in its own order, but it is demoted (OverrideDemoted)")
+        assert_wording(str(found["why"]))
         assert any("bellwether release 2" in change for change in found["changes"])  # type: ignore[attr-defined]
 
     def test_of_the_last_leader_only_what_works_is_offered_and_a_healthy_broker_first(self, operator: MemoryOperator):
@@ -215,12 +214,9 @@ class TestWhy:
         (partition, *_) = operator.site.cluster.partitions()
         assert partition.leader == 2
         found = document("why", f"{partition.topic}/{partition.index}")
-        assert "it is Sick and not demoted (" in str(found["why"])
+        assert_wording(str(found["why"]))
         first, second = found["changes"]  # type: ignore[misc]
-        assert first == (
-            "broker 3 can lead: its override (disk swap) ends: bellwether release 3 --policy main -n default; it is"
-            " Healthy"
-        )
+        assert_wording(first)
         assert second.startswith("broker 1 can lead: ")
         assert "promote" not in second
 
@@ -231,12 +227,12 @@ class TestWhy:
         found = document("why", f"{home.topic}/{home.index}")
         assert found["replicas"][0]["obstacle"] == "it would be demoted (OverrideDemoted)"  # type: ignore[index]
         (move, *_) = found["changes"]  # type: ignore[misc]
-        assert "suspended; after bellwether resume --policy main -n default the operator would move it" in move
+        assert_wording(move)
 
     def test_a_partition_with_one_replica_has_nothing_that_would_change_its_leader(self, operator: MemoryOperator):
         operator.site.cluster.create_topic("alone", assignment=[(2,)])
         started(operator)
-        assert document("why", "alone/0")["changes"] == ["nothing at present: no other replica may lead it"]
+        assert_wording(document("why", "alone/0")["changes"])
 
     def test_a_move_that_is_held_is_named_with_its_reason(self, operator: MemoryOperator):
         operator.site.cluster.create_topic("alone", assignment=[(2,)])
@@ -246,7 +242,7 @@ class TestWhy:
         operator.step(loop, SETTLED)
         found = document("why", "alone/0")
         assert found["blocked"]["reason"] == "OnlyReplica"  # type: ignore[index]
-        assert "the demoted broker has the only replica" in str(found["why"])
+        assert_wording(str(found["why"]))
 
     def test_a_partition_out_of_scope_says_so_and_stays_with_a_demoted_broker(self, operator: MemoryOperator):
         operator.site.cluster.create_topic("private", assignment=[(2, 1, 3)])
@@ -263,8 +259,7 @@ class TestWhy:
         blocked = document("why", "private/0")
         assert (blocked["inScope"], blocked["blocked"]["reason"]) == (False, "OutOfScope")  # type: ignore[index]
         plan = run("plan").output
-        assert "1 of 7 partitions are out of scope (spec.scope) and stay as they are" in plan
-        assert "1 blocked, OutOfScope: The topic is out of scope (spec.scope)" in plan
+        assert_wording(plan)
 
     @pytest.mark.parametrize(
         ("partition", "status", "said"),
@@ -344,7 +339,7 @@ class TestElect:
         before = moved(operator)
         found = run("elect")
         assert (found.exit_code, moved(operator)) == (3, before)
-        assert "other moves to make, which come first: bellwether plan --policy main" in " ".join(found.output.split())
+        assert_wording(" ".join(found.output.split()))
 
     def test_an_unknown_topic_is_refused(self, operator: MemoryOperator):
         started(operator)

@@ -12,6 +12,7 @@ from bellwether.cli.probe.replication import replication
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.settings.detection import ReplicationLag
 from bellwether.probes.replication.lag_state import LagMeasurement
+from testkit.messages import assert_wording
 
 
 def run(*arguments: str) -> Any:
@@ -37,7 +38,7 @@ def test_options_that_do_not_go_together_are_refused_by_name(arguments: list[str
 def test_a_cluster_that_cannot_be_reached_is_one_line_and_exit_status_1() -> None:
     ended = run("--once", "--bootstrap", "127.0.0.1:1")
     assert ended.exit_code == 1
-    assert ended.output.startswith("Error: no broker answered: 127.0.0.1:1: cannot connect")
+    assert_wording(ended.output)
 
 
 SICK = LagMeasurement(

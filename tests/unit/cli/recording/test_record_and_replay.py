@@ -22,6 +22,7 @@ from bellwether.recording.trace_files import TraceReader, TraceWriter
 from bellwether.simulation.memory_kafka import MemoryReader
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
+from testkit.messages import assert_wording
 from testkit.simulation.recordings import Watched
 from testkit.values.builders import site
 
@@ -145,7 +146,7 @@ def test_a_policy_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest
     MemoryApi().serve_commands(monkeypatch)
     found = run("record", "--policy", "none", "--output-file", tmp_path / "x.jsonl")
     assert found.exit_code == 1
-    assert "namespace default has no LeadershipPolicy none; it has none" in found.output
+    assert_wording(found.output)
     assert not (tmp_path / "x.jsonl").exists()
 
 
