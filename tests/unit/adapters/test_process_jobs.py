@@ -18,6 +18,7 @@ from bellwether.ports.errors import Terminal
 from bellwether.ports.jobs import JobState, JobStatus
 from bellwether.simulation.memory_world import ManualClock
 from testkit.loads.load_configs import profile
+from testkit.messages import assert_wording
 
 RUN = "at-1"
 # Stands for Python: says how it was called and does what the folder's files tell it.
@@ -74,7 +75,7 @@ def test_the_loads_are_measured_first_and_the_plan_is_made_then(jobs: ProcessJob
     jobs.start(RUN)
     assert ended(jobs) == JobStatus(JobState.SUCCEEDED)
     assert called(folder) == ["loads", "plan"]
-    assert "--store /store --name default.main.at-1 --days 7" in (folder / "called").read_text()
+    assert_wording((folder / "called").read_text())
 
 
 def test_a_run_that_was_started_is_not_started_again(jobs: ProcessJobs, folder: Path):

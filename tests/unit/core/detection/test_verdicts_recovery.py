@@ -15,6 +15,7 @@ from bellwether.core.model.known_good import KnownGood
 from bellwether.core.model.undo_record import Cause
 from bellwether.core.settings.policy import Promotion
 from bellwether.core.signals import Reading
+from testkit.messages import assert_wording
 from testkit.values.builders import after, demoted, record, snapshot, verdict
 from testkit.values.vantage_signals import BAD, DUNNO, GOOD, POLICY, of_one, words
 
@@ -164,4 +165,4 @@ class TestStabilization:
         assert of_one(snapshot(None, *words(GOOD, GOOD)), before=verdict()).state is HealthState.HEALTHY
 
     def test_the_message_says_how_long(self):
-        assert "promoted after 60 s with fresh, passing signals" in self.judged(10, None, GOOD, GOOD).message
+        assert_wording(self.judged(10, None, GOOD, GOOD).message)

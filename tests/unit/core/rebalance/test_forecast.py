@@ -6,6 +6,7 @@ import pytest
 
 from bellwether.core.rebalance.forecast import WEEK, BrokerHour, Forecast
 from bellwether.core.strict_json import InvalidDocument, StrictObject
+from testkit.messages import assert_wording
 
 MADE = Forecast(WEEK, BrokerHour(7, 0, 12.5), BrokerHour(8, 38, 10.0))
 
@@ -48,4 +49,4 @@ def test_what_cannot_be_is_refused(part: tuple[str, ...], value: object, said: s
 
 def test_hours_that_are_not_known_are_said():
     assert MADE.limits == ""
-    assert Forecast(9, MADE.before, MADE.after).limits.startswith("Only 9 of 168 hours of the week are known")
+    assert_wording(Forecast(9, MADE.before, MADE.after).limits)

