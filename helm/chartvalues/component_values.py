@@ -364,10 +364,10 @@ class Spark(Model):
 
 
 class Policy(Model):
-    """A LeadershipPolicy of the release."""
+    """A LeadershipPolicy or a SignalSource of the release."""
 
-    name: Name = Field(description="Name of the policy.")
-    namespace: OptionalNamespace = Field(default="", description="Namespace of the policy. Empty: the release's.")
-    labels: Labels = Field(default_factory=dict, description="Labels of the policy.")
-    annotations: Labels = Field(default_factory=dict, description="Annotations of the policy.")
-    spec: KubernetesObject = Field(description="Spec of the policy; see docs/reference/crds.md.")
+    name: Name = Field(description="Name of the object.")
+    namespace: OptionalNamespace = Field(default="", description="Namespace of the object. Empty: the release's.")
+    labels: Labels = Field(default_factory=dict, description="Labels of the object.")
+    annotations: Labels = Field(default_factory=dict, description="Annotations of the object.")
+    spec: KubernetesObject = Field(description="Spec of the object; see docs/reference/crds.md.")

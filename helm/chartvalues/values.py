@@ -94,6 +94,10 @@ class Values(Model):
         description="LeadershipPolicies. They are kept on uninstall. If the CRDs are new, they are created by the next"
         " `helm upgrade`.",
     )
+    signal_sources: list[Policy] = Field(
+        default_factory=list,
+        description="SignalSources that policies name, with prometheus or plugin. They are kept, as policies are.",
+    )
     network_policy: NetworkPolicies = Field(
         default_factory=NetworkPolicies, description="Network policies of the pods."
     )

@@ -222,7 +222,7 @@ def _hosts(cluster: Cluster, world: World, memory: Memory, policy: Policy) -> Kn
     """What brokers advertise: metadata shows one listener, and a few brokers' settings all, where they are needed."""
     hosts, now = memory.hosts.seen(cluster), world.clock.monotonic()
     detection = policy.detection
-    if world.configs is None or not (world.pods or detection.prometheus.rules):
+    if world.configs is None or not (world.pods or detection.prometheus_rules):
         return hosts
     due = hosts.due(cluster.live - memory.suspects, now)
     settings: Mapping[int, Mapping[str, str]] = {}

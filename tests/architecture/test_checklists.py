@@ -22,6 +22,7 @@ from bellwether.probes.prober_kinds import PROBERS
 from sourcetree import ROOT, texts
 
 EXAMPLE = "examples/policies/full.yaml"
+SOURCES = "examples/policies/signal-sources.yaml"
 GUIDE = "docs/detection.md"
 TABLE = "operator/bellwether/probes/prober_kinds.py"
 OPERATOR = "operator/bellwether"
@@ -49,14 +50,15 @@ def lacking_for_signal(type_: str, member: str, found: dict[str, str]) -> Iterat
     for stage, what in (("probes", "a probe that reports it"), ("core/detection", "a finding that judges it")):
         if not named_in(found, f"{OPERATOR}/{stage}/", use, ".py"):
             yield f"{OPERATOR}/{stage}/: {what} ({use})"
-    example = yaml.safe_load(found[EXAMPLE])
-    settings = example["spec"]["detection"].get(field)
+    example, sources = yaml.safe_load(found[EXAMPLE]), [*yaml.safe_load_all(found[SOURCES])]
+    settings = next((one["spec"][field] for one in sources if field in one["spec"]), None)
+    settings = example["spec"]["detection"].get(field, settings)
     if settings is None:
         yield f"{EXAMPLE}: its settings, spec.detection.{field}"
     else:
         if "enabled" in settings:
             settings["enabled"] = True
-        if not _judged(example, type_):
+        if not _judged(LeadershipPolicy.read(example).with_sources(sources), type_):
             yield f"{OPERATOR}/core/settings/detection.py: how long it is valid (Detection.stale_after)"
     row = re.search(rf"^\| `{type_}` \| `bellwether probe ([a-z]+)`", found[GUIDE], re.MULTILINE)
     if row is None:
@@ -72,10 +74,10 @@ def lacking_for_signal(type_: str, member: str, found: dict[str, str]) -> Iterat
             yield f"{place}: a test that names it"
 
 
-def _judged(policy: dict[str, object], type_: str) -> bool:
+def _judged(policy: LeadershipPolicy, type_: str) -> bool:
     """Whether a signal of some source is judged: of any, or of a Prometheus rule."""
-    detection = LeadershipPolicy.read(policy).policy().detection
-    sources = ["any", *(rule.name for rule in detection.prometheus.rules)]
+    detection = policy.policy().detection
+    sources = ["any", *(rule.name for rule in detection.prometheus_rules)]
     return any(detection.stale_after(type_, source) is not None for source in sources)
 
 

@@ -17,7 +17,6 @@ from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import (
     Detection,
     OnFailing,
-    Prometheus,
     PrometheusRule,
     Reachability,
     ReplicationLag,
@@ -45,7 +44,7 @@ DETECTIONS = [
     Detection(reachability=Reachability(vantages=("b", "c"), startup_grace_seconds=5)),
     Detection(tolerance=3, replication_lag=ReplicationLag(enabled=False)),
     Detection(
-        prometheus=Prometheus(rules=(RULE, replace(RULE, name="asked", on_failing=OnFailing.SUSPECT))),
+        prometheus_rules=(RULE, replace(RULE, name="asked", on_failing=OnFailing.SUSPECT)),
     ),
 ]
 

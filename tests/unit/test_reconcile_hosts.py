@@ -6,7 +6,7 @@ import pytest
 
 from bellwether.core.model.broker_identity import RETRY_SECONDS, KnownHosts
 from bellwether.core.model.cluster import Cluster
-from bellwether.core.settings.detection import Detection, Prometheus, PrometheusRule
+from bellwether.core.settings.detection import Detection, PrometheusRule
 from bellwether.core.settings.policy import Policy
 from bellwether.gather import Memory, gather
 from bellwether.ports.errors import Unauthorized
@@ -14,7 +14,7 @@ from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.memory_kafka import MemoryConfigs
 from bellwether.simulation.memory_world import MemorySite
 
-RULES = Detection(prometheus=Prometheus(rules=(PrometheusRule(name="flush", query="q", threshold=1),)))
+RULES = Detection(prometheus_rules=(PrometheusRule(name="flush", query="q", threshold=1),))
 WATCHING = Policy(name="main", detection=RULES)
 POD = "kafka-0.kafka.prod.svc.cluster.local"
 

@@ -14,6 +14,9 @@
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [get, list, create, update, patch, delete]
+- apiGroups: [bellwether.dev]
+  resources: [signalsources]
+  verbs: [list]
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
   verbs: [list, watch]
@@ -76,7 +79,10 @@ to it, too. In: the root.
   verbs: [list]
 {{- end }}
 
-{{/* A prober, in the namespaces of its policies. In: several (whether it serves several policies), secrets (rules). */}}
+{{/*
+A prober, in the namespaces of its policies. In: several (whether it serves several policies), sources (whether it uses
+SignalSources), secrets (rules).
+*/}}
 {{- define "bellwether.rules.prober" -}}
 - apiGroups: [bellwether.dev]
   resources: [leadershippolicies]
@@ -90,6 +96,14 @@ to it, too. In: the root.
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
   verbs: [get, create, update]
+{{- if .sources }}
+- apiGroups: [bellwether.dev]
+  resources: [signalsources]
+  verbs: [list]
+- apiGroups: [bellwether.dev]
+  resources: [signalsources/status]
+  verbs: [patch]
+{{- end }}
 {{- .secrets }}
 {{- end }}
 

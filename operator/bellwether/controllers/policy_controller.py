@@ -163,8 +163,9 @@ class PolicyController(threading.Thread):
                 return deletion.finish(f"the policy is invalid: {error}")
             self._reporter.trouble(body, Reason.INVALID_POLICY, str(error))
             return self._requeue.idle_seconds
-        self._detection = policy.policy().detection
         try:
+            policy = self._reporter.with_sources(policy)
+            self._detection = policy.policy().detection
             if deletion is not None:
                 self._rebalance.close()
                 return self._requeue.jitter(deletion.step(self, policy))
@@ -197,7 +198,7 @@ class PolicyController(threading.Thread):
             self._reporter.metrics.turn_ends(self.namespace, self.policy_name)
         self._took_seconds = seconds = self._clock.monotonic() - began
         self._rebalance.on_result(policy, result)
-        report = self._session.qualified(result.report)
+        report = self._session.qualified(result.report, policy)
         run = self._rebalance.run
         if self._reporter.publish(policy, report, memory, seconds, generations, run, self._must_lead):
             self._rebalance.on_published(run)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import structlog
 
-from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, KubernetesClient, NotFound
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, KINDS, POLICIES, KubernetesClient, NotFound
 from bellwether.api.v1alpha1.base_model import GROUP, VERSION
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Terminal, Transient
@@ -43,7 +43,7 @@ Named = tuple[str, str]
 def missing_definitions(api: KubernetesClient) -> list[str]:
     """The names of our definitions whose kinds discovery does not list. Raises Transient or Terminal."""
     served = api.served(GROUP, VERSION)
-    return [f"{one.plural}.{GROUP}" for one in (POLICIES, BROKER_HEALTHS) if one.plural not in served]
+    return [f"{one.plural}.{GROUP}" for one in KINDS if one.plural not in served]
 
 
 def await_definitions(api: KubernetesClient, sleep: Callable[[float], None]) -> None:

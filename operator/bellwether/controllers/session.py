@@ -134,12 +134,15 @@ class Session:
         self._orders_read = True
         return orders
 
-    def qualified(self, report: Report) -> Report:
-        """The report with what limits it: former credentials still in use, pods that cannot be read."""
+    def qualified(self, report: Report, policy: LeadershipPolicy) -> Report:
+        """The report with what limits it: former credentials in use, pods and SignalSources that cannot be read."""
         found = [self._connector.former_credentials] if self._connector.former_credentials is not None else []
         if self.pods is not None and self.pods.problem:
             text = self.pods.problem[:MESSAGE_LIMIT]
             found.append(Condition("RestartDetection", False, Reason.NO_EVIDENCE, text))
+        if policy.sources.problems:
+            text = str(policy.sources)[:MESSAGE_LIMIT]
+            found.append(Condition("SourcesUsable", False, Reason.NO_EVIDENCE, text))
         return replace(report, conditions=(*report.conditions, *found)) if found else report
 
     def reconnect(self, policy: LeadershipPolicy) -> BellwetherError | None:

@@ -35,7 +35,7 @@ class Leadership(Protocol):
         ...
 
 
-class SignalSource(Protocol):
+class SignalReader(Protocol):
     """Signals and overrides, as last seen; never blocks on a prober."""
 
     def signals(self) -> tuple[Signal, ...]:

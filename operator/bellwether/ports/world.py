@@ -18,7 +18,7 @@ from bellwether.ports.kubernetes import (
     NoAuditTrail,
     NoQuarantineOrders,
     QuarantineOrders,
-    SignalSource,
+    SignalReader,
     UndoRecords,
 )
 
@@ -38,7 +38,7 @@ class World:
     leaders: LeaderMover
     records: UndoRecords
     leadership: Leadership
-    signals: SignalSource
+    signals: SignalReader
     clock: Clock
     strimzi: Strimzi | None = None
     trail: AuditTrail = field(default_factory=NoAuditTrail)

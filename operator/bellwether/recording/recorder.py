@@ -17,6 +17,7 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, KubernetesClient, Object
 from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch, Wanted
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
+from bellwether.adapters.kubernetes.objects.signal_sources import with_sources
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.model.broker_identity import KnownHosts
@@ -239,7 +240,7 @@ class Recorder:
             self._sections.pop("returning", None)
 
     def _read_policy(self) -> None:
-        policy = LeadershipPolicy.read(self.api.get(POLICIES, self.namespace, self.policy))
+        policy = with_sources(self.api, LeadershipPolicy.read(self.api.get(POLICIES, self.namespace, self.policy)))
         self._pods.want(Wanted.of(policy))
         found = settings_section(policy)
         self._sections["policy"] = self.scope.anonymity.settings(found) if self.scope.anonymity is not None else found

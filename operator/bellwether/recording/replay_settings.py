@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.signal_source import SignalSource
 from bellwether.ports.errors import Terminal
 from bellwether.recording.traces.merge_patch import Document, Json
 
@@ -42,23 +43,25 @@ _PROBERS = frozenset(
 
 
 def settings_section(policy: LeadershipPolicy) -> dict[str, Json]:
-    """What a trace keeps of a policy: ``spec`` without connection, addresses, Secrets' names, pods, and rebalancing."""
+    """What a trace keeps of a policy: ``spec`` without connection, addresses, Secrets' names, pods, and rebalancing; in
+    addition its SignalSources.
+    """
     body = policy.spec.body()
     del body["kafka"]
     body.pop("rebalance", None)  # a replay computes no rebalance plans
     body.pop("maintenance", None)  # what the pods did was recorded, wherever they were looked for
     detection = body.get("detection") or {}
     (detection.get("externalReachability") or {}).pop("bootstrapServers", None)
-    prometheus = detection.get("prometheus")
-    if prometheus:
-        prometheus["url"] = "http://left-out"
-        for reference in (
-            "bearerTokenSecretName", "basicAuthSecretName", "workloadIdentity", "headers", "proxy", "caSecretName"
-        ):  # fmt: skip
-            prometheus.pop(reference, None)
-    for plugin in detection.get("plugins") or ():
-        plugin.pop("settings", None)
-    return body
+    sources = [{"name": one.source.metadata.name, "spec": _of_source(one.source)} for one in policy.sources.used]
+    return {**body, "sources": sources} if sources else body
+
+
+def _of_source(source: SignalSource) -> dict[str, Any]:
+    spec = source.spec.body()
+    if prometheus := spec.get("prometheus"):
+        kept = {key: prometheus[key] for key in ("periodSeconds", "rules")}
+        return {"prometheus": {"url": "http://left-out", **kept}}
+    return {"plugin": {key: value for key, value in spec["plugin"].items() if key != "settings"}}
 
 
 def policy_of(section: Document, name: str, namespace: str, changes: Iterable[Setting] = ()) -> LeadershipPolicy:
@@ -67,6 +70,7 @@ def policy_of(section: Document, name: str, namespace: str, changes: Iterable[Se
     A path starts below ``spec``: ``promotion.stabilizationSeconds``. A limit by load is left out (``limits_loads``).
     """
     spec: dict[str, Any] = _copied(section)
+    sources = [*spec.pop("sources", ()), *_former_sources(spec.get("detection") or {})]
     spec["kafka"] = {"bootstrapServers": [NOWHERE]}
     for path, value in changes:
         if path[0] != "rebalance":
@@ -75,7 +79,18 @@ def policy_of(section: Document, name: str, namespace: str, changes: Iterable[Se
         capacity = {k: v for k, v in spec["demotion"]["capacity"].items() if k != _LOAD_LIMIT}
         spec["demotion"] = {**spec["demotion"], "capacity": capacity or None}
     metadata = {"name": name, "namespace": namespace}
-    return LeadershipPolicy.read({"kind": "LeadershipPolicy", "metadata": metadata, "spec": spec})
+    policy = LeadershipPolicy.read({"kind": "LeadershipPolicy", "metadata": metadata, "spec": spec})
+    return policy.with_sources({"metadata": {"name": one["name"]}, "spec": one["spec"]} for one in sources)
+
+
+def _former_sources(detection: dict[str, Any]) -> list[dict[str, Any]]:
+    """The sources of a trace that was recorded while they were fields of the policy; its policy names them now."""
+    specs = [{"prometheus": prometheus}] if (prometheus := detection.pop("prometheus", None)) else []
+    specs += [{"plugin": plugin} for plugin in detection.pop("plugins", None) or ()]
+    found = [{"name": f"recorded-{number}", "spec": spec} for number, spec in enumerate(specs)]
+    if found:
+        detection["signalSources"] = [{"name": one["name"]} for one in found]
+    return found
 
 
 def limits_loads(section: Document) -> bool:
@@ -117,12 +132,13 @@ def without_effect(changed: Setting) -> str | None:
 def settings_of_file(text: str, where: str) -> dict[str, Json]:
     """The settings of a LeadershipPolicy in a YAML file. Raises Terminal, or InvalidObject naming each field."""
     try:
-        found = [d for d in yaml.safe_load_all(text) if isinstance(d, Mapping) and d.get("kind") == "LeadershipPolicy"]
+        documents = [d for d in yaml.safe_load_all(text) if isinstance(d, Mapping)]
     except yaml.YAMLError as error:
         raise Terminal(f"{where}: not YAML ({str(error).splitlines()[0]})") from None
+    found, sources = ([d for d in documents if d.get("kind") == k] for k in ("LeadershipPolicy", "SignalSource"))
     if len(found) != 1:
         raise Terminal(f"{where}: contains {len(found)} LeadershipPolicies instead of one")
-    return settings_section(LeadershipPolicy.read(found[0]))
+    return settings_section(LeadershipPolicy.read(found[0]).with_sources(sources))
 
 
 def _put(spec: dict[str, Any], path: tuple[str, ...], value: Json) -> None:

@@ -65,7 +65,7 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class _Unchanging:
-    """``ports.kubernetes.SignalSource``: every prober goes on reporting what it reported last."""
+    """``ports.kubernetes.SignalReader``: every prober goes on reporting what it reported last."""
 
     situation: Situation
 

@@ -112,7 +112,7 @@ class MemoryLeadership:
 
 
 class MemorySignals:
-    """``ports.kubernetes.SignalSource`` that a test writes into. Sources stay fresh by themselves until they are
+    """``ports.kubernetes.SignalReader`` that a test writes into. Sources stay fresh by themselves until they are
     silenced.
     """
 

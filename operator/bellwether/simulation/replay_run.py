@@ -46,7 +46,7 @@ _NOTHING: Document = {}
 
 @dataclass
 class Played:
-    """``ports.kubernetes.SignalSource``: what was known of signals and overrides at the moment of the clock."""
+    """``ports.kubernetes.SignalReader``: what was known of signals and overrides at the moment of the clock."""
 
     clock: ManualClock
     state: Document = field(default_factory=dict)

@@ -12,11 +12,21 @@ from typing import Any
 import pytest
 import yaml
 
-from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, KubernetesClient, Resource, connect
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kubernetes.api_client import (
+    BROKER_HEALTHS,
+    POLICIES,
+    SIGNAL_SOURCES,
+    KubernetesClient,
+    Resource,
+    connect,
+)
+from bellwether.adapters.kubernetes.objects.signal_sources import report
 from bellwether.adapters.kubernetes.objects.status_writer import StatusWriter
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.schema.crd_manifests import KINDS
+from bellwether.api.v1alpha1.signal_source import SignalSource
 from bellwether.api.v1alpha1.status.signal_entries import read_entries
 from bellwether.api.v1alpha1.status.status_conditions import UNSEEN
 from bellwether.ports.errors import Terminal, Transient
@@ -52,7 +62,8 @@ def api(server: ApiServer) -> KubernetesClient:
 
 
 def create(api: KubernetesClient, body: api_objects.Body) -> None:
-    api.create(POLICIES if body["kind"] == POLICIES.kind else BROKER_HEALTHS, NAMESPACE, here(body))
+    (resource,) = (one for one in (POLICIES, BROKER_HEALTHS, SIGNAL_SOURCES) if one.kind == body["kind"])
+    api.create(resource, NAMESPACE, here(body))
 
 
 Try = Callable[[api_objects.Body], tuple[api_objects.Body, str]]
@@ -61,7 +72,7 @@ Try = Callable[[api_objects.Body], tuple[api_objects.Body, str]]
 @pytest.fixture(scope="module")
 def attempt(server: ApiServer, dry_run: Callable[[str, str, str], tuple[Any, str]]) -> Try:
     """Try to create it: the object as the server has it, or the refusal."""
-    plurals = {"LeadershipPolicy": "leadershippolicies", "BrokerHealth": "brokerhealths"}
+    plurals = {kind.name: kind.plural for kind in KINDS}
     return lambda body: dry_run(NAMESPACE, plurals[body["kind"]], json.dumps(here(body)))
 
 
@@ -87,12 +98,17 @@ def test_the_smallest_policy_gets_every_default_of_the_core(attempt: Try):
     wanted = given.spec.body()
     for empty in ("bootstrapServers", "vantages"):
         del wanted["detection"]["externalReachability"][empty]
-    del wanted["detection"]["plugins"]
+    del wanted["detection"]["signalSources"]
     assert created["spec"] == wanted
 
 
 @pytest.mark.parametrize(("body", "field"), api_objects.BAD_POLICIES.values(), ids=api_objects.BAD_POLICIES)
 def test_a_bad_policy_is_refused_and_the_field_named(attempt: Try, body: api_objects.Body, field: str):
+    assert field in attempt(body)[1]
+
+
+@pytest.mark.parametrize(("body", "field"), api_objects.BAD_SOURCES.values(), ids=api_objects.BAD_SOURCES)
+def test_a_bad_signal_source_is_refused_and_the_field_named(attempt: Try, body: api_objects.Body, field: str):
     assert field in attempt(body)[1]
 
 
@@ -125,7 +141,7 @@ def test_both_sides_judge_an_address_alike(attempt: Try, server_name: str, accep
 def test_the_examples_are_accepted(attempt: Try):
     paths = sorted((ROOT / "examples" / "policies").glob("*.yaml"))
     bodies = [body for path in paths for body in yaml.safe_load_all(path.read_text())]
-    assert {body["kind"] for body in bodies} == {"LeadershipPolicy", "BrokerHealth"}
+    assert {body["kind"] for body in bodies} == {"LeadershipPolicy", "BrokerHealth", "SignalSource"}
     assert [refusal for body in bodies if (refusal := attempt(body)[1])] == []
 
 
@@ -225,6 +241,18 @@ def test_kubectl_explains_every_part(server: ApiServer):
     explained = server.kubectl("explain", "leadershippolicy.spec.demotion.maxBrokers")
     assert "rounded down" in " ".join(explained.split())
     assert "Manual decision on the broker" in server.kubectl("explain", "brokerhealth.spec.override")
+
+
+def test_source_that_no_prober_uses_says_so_and_its_status_is_written_apart(server: ApiServer, api: KubernetesClient):
+    create(api, api_objects.prometheus(query="up"))
+    found = SignalSource.read(api.get(SIGNAL_SOURCES, NAMESPACE, "prom"))
+    shown = server.kubectl("get", "ss", "prom", "-n", NAMESPACE).split()
+    assert {"Unknown", "NoProber", "http://prometheus:9090"} <= set(shown)
+    for problem, status in (("rule flush: Prometheus refuses the query", "False"), ("", "True")):
+        report(api, found, problem, SystemClock())
+        found = SignalSource.read(api.get(SIGNAL_SOURCES, NAMESPACE, "prom"))
+        (ready,) = found.status.conditions
+        assert (ready.status, ready.message) == (status, problem or "a prober uses it")
 
 
 def test_a_policy_that_no_operator_has_seen_says_so(server: ApiServer, api: KubernetesClient):

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bellwether.adapters.kubernetes.api_client import SIGNAL_SOURCES
+from testkit.kubernetes import api_objects
 from waiting import limit
 
 if TYPE_CHECKING:
@@ -39,9 +41,9 @@ def bellwether(environment: dict[str, str], *arguments: str) -> subprocess.Compl
     )
 
 
-def plugins(minimum: str) -> list[dict[str, Any]]:
+def plugin(minimum: str) -> dict[str, Any]:
     settings = [{"name": "listener", "value": "SECURE"}, {"name": "minimum", "value": minimum}]
-    return [{"type": KIND, "periodSeconds": 1, "onFailing": "Suspect", "settings": settings}]
+    return {"plugin": {"type": KIND, "periodSeconds": 1, "onFailing": "Suspect", "settings": settings}}
 
 
 def test_the_example_is_listed_once_it_is_installed_and_not_before(installed: dict[str, str]) -> None:
@@ -71,18 +73,21 @@ def test_one_measurement_reads_the_version_that_each_broker_speaks(bare_site: Si
     assert plain.returncode == 4
 
 
-def test_its_signal_is_judged_and_explained_and_changes_with_the_policy(bare_site: Site, installed: Any) -> None:
+def test_its_signal_is_judged_and_explained_and_changes_with_its_source(bare_site: Site, installed: Any) -> None:
     site = bare_site
-    site.policy(mode="Observe", detection={"plugins": plugins("1.3")})
+    site.policy(mode="Observe", detection={"signalSources": [{"name": "tls"}]})
     site.operator()
     site.until_reported()
+    (missing,) = (c for c in site.status()["conditions"] if c["type"] == "SourcesUsable")
+    assert "no SignalSource tls exists: create it; the namespace has none" in missing["message"]
+    site.api.create(SIGNAL_SOURCES, site.namespace, api_objects.source("tls", site.namespace, **plugin("1.3")))
     prober = site.start("prober-plugin", command(site), installed)
     site.until(lambda: [entry(site, b).get("reading") for b in BROKERS] == ["Passing"] * 3, 60, "all pass", site.logs)
     site.until(lambda: [site.verdict(b)[0] for b in BROKERS] == ["Healthy"] * 3, 30, "all are Healthy")
     assert float(entry(site, 2)["value"]) == 1.3
     before = [site.health(b)["signals"] for b in BROKERS]
 
-    site.change(detection={"plugins": plugins("1.4")})
+    change(site, "1.4")
     site.until(
         lambda: [site.verdict(b) for b in BROKERS] == [("Suspect", "SignalFailing")] * 3,
         40,
@@ -94,10 +99,17 @@ def test_its_signal_is_judged_and_explained_and_changes_with_the_policy(bare_sit
     assert f"{address} speaks TLS 1.3" in said
     assert [site.health(b)["signals"] for b in BROKERS] != before
 
-    site.change(detection={"plugins": plugins("1.3")})
+    change(site, "1.3")
     site.until(lambda: [site.verdict(b)[0] for b in BROKERS] == ["Healthy"] * 3, 40, "all are Healthy again")
+    (ready,) = site.api.get(SIGNAL_SOURCES, site.namespace, "tls")["status"]["conditions"]
+    assert ready["status"] == "True"
+    assert all(c["type"] != "SourcesUsable" for c in site.status()["conditions"])
     prober.ask_to_stop()
     site.until(lambda: not prober.alive, 30, "the prober has ended")
+
+
+def change(site: Site, minimum: str) -> None:
+    site.api.merge(SIGNAL_SOURCES, site.namespace, "tls", {"spec": plugin(minimum)})
 
 
 def command(site: Site) -> list[str]:

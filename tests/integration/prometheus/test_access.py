@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from bellwether.adapters.kubernetes.api_client import POLICIES, SECRETS
+from bellwether.adapters.kubernetes.api_client import POLICIES, SECRETS, SIGNAL_SOURCES
 from bellwether.adapters.prometheus.query_client import Access, PrometheusClient
 from bellwether.cli.probe.prometheus import prometheus
 from bellwether.cli.rebalance.prometheus_options import PrometheusAccess
@@ -67,9 +67,10 @@ def put(api: MemoryApi, name: str, **data: bytes) -> None:
 def asked(api: MemoryApi, server: PrometheusServer, **fields: Any) -> str:
     """What the prober's command says of one rule whose value is 7 for broker 1."""
     body = api_objects.at_prometheus(url=server.url, caSecretName="ca", headers=[HEADER], **fields)
-    rule = body["spec"]["detection"]["prometheus"]["rules"][0]
+    rule = body["spec"]["prometheus"]["rules"][0]
     rule["query"] = 'label_replace(vector(7), "broker", "1", "", "")'
-    api.put(POLICIES, body)
+    api.put(SIGNAL_SOURCES, body)
+    api.put(POLICIES, api_objects.naming("prom"))
     said = CliRunner().invoke(prometheus, ["--policy", "main", "--once"]).output
     assert PASSWORD not in said
     assert "pr0xy" not in said

@@ -9,12 +9,11 @@ from collections.abc import Iterator
 import pytest
 
 from bellwether.adapters.prometheus.query_client import PrometheusClient
-from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.ports.errors import Terminal
 from bellwether.probes.prometheus.prometheus_probe import answer_of
 from bellwether.probes.prometheus.prometheus_rules import figures, judge
 from realparts.prometheus import PrometheusServer
-from testkit.kubernetes.api_objects import prometheus
+from testkit.kubernetes.api_objects import prometheus, rules_of
 from testkit.processes.exporters import BROKERS, Site, past, pod_monitor
 from waiting import until
 
@@ -48,7 +47,7 @@ def judged(server: PrometheusServer, alerts: str) -> list[bool | None]:
     """Whether each broker's value is bad; None where it cannot be judged."""
     selector = f'alertname=~"{alerts}",namespace="kafka"'
     body = prometheus(preset="FiringAlerts", threshold="0", selector=selector)
-    (rule,) = LeadershipPolicy.read(body).policy().detection.prometheus.rules
+    (rule,) = rules_of(body)
     client = PrometheusClient(server.url)
     try:
         found = figures(answer_of(client, rule, 10).samples, rule, dict.fromkeys(BROKERS, ()))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from bellwether.adapters.prometheus.query_client import PrometheusClient
-from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.spec.promql import Scope
 from bellwether.api.v1alpha1.spec.query_presets import (
     BITNAMI,
@@ -26,7 +25,7 @@ from bellwether.core.model.broker_identity import Hosts, Named, match
 from bellwether.core.settings.detection import PrometheusRule
 from bellwether.probes.prometheus.prometheus_rules import figures, judge
 from realparts.prometheus import PrometheusServer
-from testkit.kubernetes.api_objects import prometheus
+from testkit.kubernetes.api_objects import prometheus, rules_of
 from testkit.processes.exporters import BROKERS
 
 pytestmark = pytest.mark.prometheus
@@ -77,7 +76,7 @@ def rule_of(preset: Preset, **fields: object) -> PrometheusRule:
         **({"selector": 'alertname="DiskFailing",namespace="kafka"'} if preset.selects_alerts else {}),
         **fields,
     }
-    (rule,) = LeadershipPolicy.read(prometheus(**said)).policy().detection.prometheus.rules
+    (rule,) = rules_of(prometheus(**said))
     return rule
 
 

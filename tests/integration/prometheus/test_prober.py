@@ -23,6 +23,7 @@ from bellwether.adapters.kubernetes.api_client import (
     LEASES,
     POLICIES,
     SECRETS,
+    SIGNAL_SOURCES,
     KubernetesClient,
     connect,
 )
@@ -83,16 +84,21 @@ class Bench:
 
     def policy(self, url: str, *rules: dict[str, Any], **settings: Any) -> None:
         said = {"url": url, "rules": list(rules), "periodSeconds": 1}
-        body = api_objects.policy(detection={"prometheus": {**said, **settings}})
+        body = api_objects.naming("prom")
         body["metadata"]["namespace"] = self.namespace
+        source = api_objects.source("prom", self.namespace, prometheus={**said, **settings})
+        self.api.create(SIGNAL_SOURCES, self.namespace, source)
         BrokerHealths(self.api, SystemClock()).ensure_broker_healths(
             self.api.create(POLICIES, self.namespace, body), list(BROKERS)
         )
 
     def rules(self, *rules: dict[str, Any]) -> None:
-        self.api.merge(
-            POLICIES, self.namespace, "main", {"spec": {"detection": {"prometheus": {"rules": list(rules)}}}}
-        )
+        self.api.merge(SIGNAL_SOURCES, self.namespace, "prom", {"spec": {"prometheus": {"rules": list(rules)}}})
+
+    def ready(self) -> tuple[str, str]:
+        """Status and message of the source's condition Ready."""
+        (ready,) = self.api.get(SIGNAL_SOURCES, self.namespace, "prom")["status"]["conditions"]
+        return ready["status"], ready["message"]
 
     def start(self, *more: str) -> subprocess.Popen[bytes]:
         with (self.directory / f"prober-{len(self.processes)}.log").open("wb") as out:
@@ -176,6 +182,7 @@ def test_rules_fail_a_broker_and_pass_it_again_each_by_itself_under_one_lease(
     assert lease["metadata"]["name"] == "bellwether-prober-main-prometheus-rules" == entry["leaseName"]
     exporters[1].ill = False
     bench.until(lambda: bench.readings("idle") == WELL and bench.readings("offline") == WELL)
+    bench.until(lambda: bench.ready() == ("True", "a prober uses it"))
     process.send_signal(signal.SIGTERM)
     assert process.wait(limit(60)) == 0, bench.logs()
 
@@ -237,11 +244,14 @@ def test_tls_by_the_authority_of_a_secret_and_a_secret_that_comes_late(
         bench.start()
         bench.until(lambda: bench.readings("idle") == ["Unknown"] * 3)
         assert "secret" in bench.entry(1, "idle")["message"]
+        bench.until(lambda: bench.ready()[0] == "False")
+        assert "rule idle: Prometheus cannot be queried: caSecretName: secret" in bench.ready()[1]
         bench.server.kubectl(
             "create", "secret", "generic", "prometheus", "-n", bench.namespace, f"--from-file=ca.crt={authority.path}"
         )
         assert bench.api.get(SECRETS, bench.namespace, "prometheus")
         bench.until(lambda: bench.readings("idle") == WELL)
+        bench.until(lambda: bench.ready() == ("True", "a prober uses it"))
 
 
 @pytest.mark.slow

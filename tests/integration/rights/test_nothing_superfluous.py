@@ -81,6 +81,10 @@ def begin_with_quarantine(crew: Crew) -> None:
     begin(crew, quarantine={"mode": "Enabled"})
 
 
+def begin_with_a_source(crew: Crew) -> None:
+    begin(crew, detection={"signalSources": [{"name": "prom"}]})
+
+
 def begin_over_tls(crew: Crew) -> None:
     begin(crew, kafka=crew.secured())
 
@@ -247,6 +251,7 @@ LACKS: dict[Key, Lack] = {
     (P, BH, "patch"): Lack(judged, begin),
     (P, BH, "delete"): Lack(tidy, begin_beside_a_stray),
     (P, f"{BH}/status", "patch"): Lack(judged, begin),
+    (P, "signalsources", "list"): Lack(reported, begin_with_a_source),
     (P, CM, "get"): Lack(led_away, demote, settle),
     (P, CM, "list"): Lack(reported, begin),
     (P, CM, "create"): Lack(reported, begin),

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from bellwether.adapters.kubernetes.api_client import LEASES
-from bellwether.adapters.kubernetes.permissions import PROBER, QUARANTINE_AGENT, SAMPLER, Only, Where
-from testkit.kubernetes import chart_accounts
+from bellwether.adapters.kubernetes.api_client import LEASES, SIGNAL_SOURCES
+from bellwether.adapters.kubernetes.permissions import PROBER, QUARANTINE_AGENT, SAMPLER, SOURCE_PROBER, Only, Where
+from testkit.kubernetes import api_objects, chart_accounts
 from testkit.kubernetes.missing_permissions import Key, Lack, needs, nothing
 from testkit.kubernetes.service_accounts import CREDENTIALS, RULES, SIDECARS, Crew
 from testkit.processes.sites import POLICY
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.chart, pytest.mark.slow]
 
-LP, BH, LE = "leadershippolicies", "brokerhealths", "leases"
+LP, BH, LE, SS = "leadershippolicies", "brokerhealths", "leases", "signalsources"
 P = Where.POLICIES
 
 
@@ -27,7 +27,9 @@ def start_storage(crew: Crew) -> None:
 
 def start_rules(crew: Crew) -> None:
     rules = {"url": "https://127.0.0.1:1", "bearerTokenSecretName": CREDENTIALS, "rules": [RULE]}
-    crew.healths(crew.policy(detection={"prometheus": {**rules, "periodSeconds": 1}}), 1)
+    source = api_objects.source("prom", crew.site.namespace, prometheus={**rules, "periodSeconds": 1})
+    crew.site.api.create(SIGNAL_SOURCES, crew.site.namespace, source)
+    crew.healths(crew.policy(detection={"signalSources": [{"name": "prom"}]}), 1)
     crew.prober(RULES, "prometheus", policy=None)
 
 
@@ -48,6 +50,11 @@ def asked(crew: Crew) -> bool:
     return "lacks" not in said
 
 
+def ready(crew: Crew) -> bool:
+    (found,) = crew.site.api.list(SIGNAL_SOURCES, crew.site.namespace)
+    return bool(found["status"]["conditions"][0]["reason"] != "NoProber")
+
+
 def fresh(crew: Crew) -> bool:
     (found,) = crew.site.api.list(LEASES, crew.site.namespace)
     age = datetime.now(UTC) - datetime.fromisoformat(found["spec"]["renewTime"])  # noqa: TID251 - the API's own clock
@@ -64,17 +71,20 @@ LACKS: dict[Key, tuple[str, Lack]] = {
     (P, LE, "create"): (SIDECARS, Lack(measured, start_storage)),
     (P, LE, "update"): (SIDECARS, Lack(fresh, nothing, start_and_measure)),
     (P, "secrets", "get"): (RULES, Lack(asked, start_rules, recovers=False)),
+    (P, SS, "list"): (RULES, Lack(asked, start_rules)),
+    (P, f"{SS}/status", "patch"): (RULES, Lack(ready, start_rules)),
 }
+NEEDS = (*PROBER, *SOURCE_PROBER)
 
 
 def test_every_verb_of_a_prober_is_taken_away_here() -> None:
-    assert set(LACKS) == set(needs(need for need in PROBER if need.only is not Only.STRIMZI))
+    assert set(LACKS) == set(needs(need for need in NEEDS if need.only is not Only.STRIMZI))
 
 
 @pytest.mark.parametrize("key", LACKS, ids=[f"{verb} {resource}" for _, resource, verb in LACKS])
 def test_a_prober_needs(crew: Crew, key: Key) -> None:
     account, lack = LACKS[key]
-    lack.shown(crew, account, key, needs(PROBER)[key])
+    lack.shown(crew, account, key, needs(NEEDS)[key])
 
 
 def start_agent(crew: Crew) -> None:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAPS, JOBS, PODS
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAPS, JOBS, PODS, SIGNAL_SOURCES
 from realparts.auditing import AuditedApiServer
+from testkit.kubernetes import api_objects
 from testkit.kubernetes.chart_accounts import OPERATOR, SAMPLER
 from testkit.kubernetes.service_accounts import (
     CREDENTIALS,
@@ -33,12 +34,13 @@ ROOT = Path(__file__).parents[3]
 RULE = {"name": "down", "query": "up", "threshold": "1"}
 DETECTION = {
     "externalReachability": {"vantages": ["zone-a"]},
-    "prometheus": {
-        "url": "https://127.0.0.1:1",
-        "bearerTokenSecretName": CREDENTIALS,
-        "caSecretName": CREDENTIALS,
-        "rules": [RULE],
-    },
+    "signalSources": [{"name": "prom"}],
+}
+PROMETHEUS = {
+    "url": "https://127.0.0.1:1",
+    "bearerTokenSecretName": CREDENTIALS,
+    "caSecretName": CREDENTIALS,
+    "rules": [RULE],
 }
 OF_A_BROKER = ("StorageLatency", "SelfReachability", "Quarantine")
 FAILED = {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "it failed"}
@@ -49,6 +51,9 @@ def test_operator_probers_sampler_and_people_do_their_work_with_exactly_what_the
 ) -> None:
     site = crew.site
     site.topics()
+    crew.site.api.create(
+        SIGNAL_SOURCES, site.namespace, api_objects.source("prom", site.namespace, prometheus=PROMETHEUS)
+    )
     policy = crew.policy(detection=DETECTION, quarantine={"mode": "Enabled"}, rebalance={})
     crew.healths(policy, 77)  # of a broker that is known no more
     crew.order_that_is_over(77)
@@ -100,7 +105,7 @@ def start_probers(crew: Crew) -> None:
         *((1, kind) for kind in (*OF_A_BROKER, "ReplicationLag", "Prometheus")),
     ):
         site.until(lambda b=broker, k=kind: crew.entry(b, k), 60, f"{kind} speaks of broker {broker}")  # type: ignore[misc]
-    site.change(detection={"prometheus": None})  # whose Prometheus does not answer, so nobody would be well
+    site.change(detection={"signalSources": None})  # whose Prometheus does not answer, so nobody would be well
     site.until(lambda: [site.verdict(b)[0] for b in (1, 2, 3)] == ["Healthy"] * 3, 60, "all are healthy", site.logs)
 
 

@@ -11,7 +11,15 @@ import pytest
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import Object
 from bellwether.adapters.kubernetes.permissions import OPERATOR as OPERATORS
-from bellwether.adapters.kubernetes.permissions import PROBER, QUARANTINE_AGENT, SAMPLER, Need, Only, Where
+from bellwether.adapters.kubernetes.permissions import (
+    PROBER,
+    QUARANTINE_AGENT,
+    SAMPLER,
+    SOURCE_PROBER,
+    Need,
+    Only,
+    Where,
+)
 from testkit.kubernetes.chart_accounts import FULL, OPERATOR, granted, rendered
 from testkit.kubernetes.chart_accounts import SAMPLER as SAMPLERS
 
@@ -84,11 +92,15 @@ def test_with_all_namespaces_its_rights_are_everywhere_but_for_leases() -> None:
     [
         f"{FULL}-prober-reachability-zone-a",
         f"{FULL}-prober-replication",
-        f"{FULL}-prober-plugin-certificateexpiry-zone-a",
     ],
 )
 def test_a_prober_that_asks_kafka_is_granted_its_table_in_its_policys_namespace(account: str) -> None:
     assert given(account) == needed(PROBER)
+
+
+def test_prober_of_sources_reads_them_and_writes_their_status_in_addition() -> None:
+    assert given(f"{FULL}-prober-plugin-certificateexpiry-zone-a") == needed(PROBER) | needed(SOURCE_PROBER)
+    assert given(f"{FULL}-prober-prometheus") == needed(PROBER, Only.STRIMZI) | needed(SOURCE_PROBER)
 
 
 def test_a_sidecar_reads_no_secret_and_serves_one_policy() -> None:
@@ -146,7 +158,13 @@ def test_secrets_are_granted_by_name() -> None:
     assert [(g.verb, g.names) for g in grants] == [("get", ("kafka-user",))]
 
 
-TABLES = {"operator": OPERATORS, "prober": PROBER, "quarantine agent": QUARANTINE_AGENT, "sampler": SAMPLER}
+TABLES = {
+    "operator": OPERATORS,
+    "prober": PROBER,
+    "prober of sources": SOURCE_PROBER,
+    "quarantine agent": QUARANTINE_AGENT,
+    "sampler": SAMPLER,
+}
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)

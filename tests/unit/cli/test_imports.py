@@ -94,7 +94,11 @@ def test_completion_imports_nothing_that_only_running_needs(typed: str, offered:
 
 @pytest.mark.parametrize("group", [[], ["probe"], ["undo-record"]], ids=" ".join)
 def test_the_line_on_each_verb_fits_a_terminal_of_80_columns(group: list[str]) -> None:
-    listed = CliRunner().invoke(main, [*group, "--help"], terminal_width=80).output.partition("Show this message and exit.")[2]
+    listed = (
+        CliRunner()
+        .invoke(main, [*group, "--help"], terminal_width=80)
+        .output.partition("Show this message and exit.")[2]
+    )
     assert listed
     assert "..." not in listed
 

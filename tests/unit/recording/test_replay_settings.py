@@ -82,17 +82,28 @@ class TestALimitByLoad:
 def test_neither_addresses_nor_credentials_are_kept():
     body = next(d for d in yaml.safe_load_all(FULL.read_text()) if d["kind"] == "LeadershipPolicy")
     detection = body["spec"].setdefault("detection", {})
-    detection["prometheus"] = {
-        "url": "https://prom.secret.example.com",
-        "bearerTokenSecretName": "prom-token",
-        "rules": [{"name": "slow", "query": "x", "threshold": "1"}],
-    }
-    detection["plugins"] = [{"type": "Custom", "settings": [{"name": "password", "value": "hunter2"}]}]
-    kept = json.dumps(settings_section(LeadershipPolicy.read(body)))
+    detection["signalSources"] = [{"name": "prom"}, {"name": "plug"}]
+    asked = api_objects.at_prometheus(url="https://prom.secret.example.com", bearerTokenSecretName="prom-token")
+    plugin = api_objects.plugin("Custom", settings=[{"name": "password", "value": "hunter2"}])
+    kept = json.dumps(settings_section(LeadershipPolicy.read(body).with_sources([asked, plugin])))
     servers = body["spec"]["kafka"]["bootstrapServers"]
     statuses = ("kafka", "prom.secret", "prom-token", "hunter2", "SecretRef", *servers)
     assert [w for w in statuses if w in kept] == []
-    assert policy_of(json.loads(kept), "main", "default").policy().detection.prometheus.rules[0].name == "slow"
+    found = policy_of(json.loads(kept), "main", "default").policy().detection
+    assert ([rule.name for rule in found.prometheus_rules], [one.type for one in found.plugins]) == (
+        ["flush"],
+        ["Custom"],
+    )
+
+
+def test_sources_of_a_trace_that_has_them_in_the_policy_are_read():
+    rules = [{"name": "slow", "query": "x", "threshold": "1"}]
+    recorded = section() | {
+        "detection": {"prometheus": {"url": "http://left-out", "rules": rules}, "plugins": [{"type": "Custom"}]}
+    }
+    found = policy_of(recorded, "main", "default").policy().detection
+    assert [rule.name for rule in found.prometheus_rules] == ["slow"]
+    assert [one.type for one in found.plugins] == ["Custom"]
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,9 @@ POLICIES = Resource(
     "/apis/bellwether.dev/v1alpha1", "leadershippolicies", "bellwether.dev/v1alpha1", "LeadershipPolicy"
 )
 BROKER_HEALTHS = Resource("/apis/bellwether.dev/v1alpha1", "brokerhealths", "bellwether.dev/v1alpha1", "BrokerHealth")
+SIGNAL_SOURCES = Resource("/apis/bellwether.dev/v1alpha1", "signalsources", "bellwether.dev/v1alpha1", "SignalSource")
+KINDS = (POLICIES, BROKER_HEALTHS, SIGNAL_SOURCES)
+"""The kinds that Bellwether defines."""
 
 
 _DISCOVERY = Resource("", "/apis", "v1", "APIGroupList")
@@ -394,7 +397,7 @@ def _refusal(status: int, text: bytes, method: str, what: str) -> Terminal | Tra
     if status == 409:
         return Conflict(f"Kubernetes API: {method} {what}: {said or 'conflict'}")
     unknown = _UNDECLARED.search(said)
-    if unknown is not None and what.startswith((POLICIES.plural, BROKER_HEALTHS.plural)):
+    if unknown is not None and what.startswith(tuple(one.plural for one in KINDS)):
         return OutdatedDefinition(
             f"Kubernetes API: {what}: the installed CRD is older than this version and has no field"
             f" {unknown.group(1)}: upgrade the CRDs (crds.install of the chart, or kubectl apply -f crds/)"

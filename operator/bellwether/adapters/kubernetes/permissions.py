@@ -65,6 +65,7 @@ OPERATOR = (
         "one object for each broker, created by server-side apply",
     ),
     Need(BELLWETHER, "brokerhealths/status", ("patch",), "status of a broker"),
+    Need(BELLWETHER, "signalsources", ("list",), "rules and plug-ins that policies name"),
     Need(
         "",
         "configmaps",
@@ -117,6 +118,12 @@ PROBER = (
     *_CLIENT_OF_STRIMZI,
 )
 """Permissions of ``bellwether probe``, for all signal types."""
+
+SOURCE_PROBER = (
+    Need(BELLWETHER, "signalsources", ("list",), "rules and plug-ins that its policies name"),
+    Need(BELLWETHER, "signalsources/status", ("patch",), "whether it can use a source"),
+)
+"""Permissions of ``bellwether probe prometheus`` and ``probe plugin`` in addition to those of a prober."""
 
 QUARANTINE_AGENT = (Need(COORDINATION, "leases", ("get",), "the order to hold its broker", Where.LEASES),)
 """Permissions of ``bellwether quarantine-agent`` in addition to those of a prober."""

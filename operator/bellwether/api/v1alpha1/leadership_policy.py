@@ -6,15 +6,16 @@ Read by the controllers, the probers and the CLI, which convert it to ``core.set
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import pairwise
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from bellwether.api.v1alpha1.base_model import Model, Object, Rule, integer
 from bellwether.api.v1alpha1.settings_model import SettingsModel
+from bellwether.api.v1alpha1.signal_source import ChosenSources, choose
 from bellwether.api.v1alpha1.spec.detection_spec import Detection
 from bellwether.api.v1alpha1.spec.kafka_spec import Kafka
 from bellwether.api.v1alpha1.spec.maintenance_spec import Maintenance
@@ -235,8 +236,21 @@ class LeadershipPolicy(Object):
     spec: LeadershipPolicySpec
     status: LeadershipPolicyStatus = Field(default_factory=LeadershipPolicyStatus)
 
+    _sources: ChosenSources = PrivateAttr(default_factory=ChosenSources)
+
+    @property
+    def sources(self) -> ChosenSources:
+        """The SignalSources that the policy uses; none before ``with_sources``."""
+        return self._sources
+
+    def with_sources(self, bodies: Iterable[Mapping[str, Any]]) -> Self:
+        """The same policy with those SignalSources of its namespace that it names."""
+        copy = self.model_copy()
+        copy._sources = choose(self.spec.detection.signal_sources, bodies)
+        return copy
+
     def policy(self) -> core_policy.Policy:
-        """The policy as a value of the core. Connection settings are not part of it: they stay in ``spec.kafka``."""
+        """The policy as a value of the core, with its sources. The connection is not part of it: ``spec.kafka``."""
         spec = self.spec
         scope = spec.scope.to_core() if spec.scope is not None else EVERY_TOPIC
         return core_policy.Policy(
@@ -246,7 +260,10 @@ class LeadershipPolicy(Object):
             suspend=spec.suspend,
             deletion_policy=spec.deletion_policy,
             deletion_timeout_seconds=spec.deletion_timeout_seconds,
-            detection=spec.detection.to_core(),
+            detection=spec.detection.to_core(
+                tuple(rule for one in self._sources.used for rule in one.rules),
+                tuple(plugin for one in self._sources.used for plugin in one.plugins),
+            ),
             demotion=spec.demotion.to_core(),
             promotion=spec.promotion.to_core(),
             election=spec.election.to_core(),

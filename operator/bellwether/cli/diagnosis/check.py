@@ -15,7 +15,7 @@ import click
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import (
-    BROKER_HEALTHS,
+    KINDS,
     LEASES,
     POLICIES,
     KubernetesClient,
@@ -159,7 +159,7 @@ def _once(at: Installation, clock: Clock) -> list[Finding]:
 
 
 def _definitions(at: Installation) -> Iterator[Finding]:
-    for resource in (POLICIES, BROKER_HEALTHS):
+    for resource in KINDS:
         try:
             _everywhere(at, resource)
         except NotFound:

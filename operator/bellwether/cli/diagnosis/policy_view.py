@@ -130,6 +130,9 @@ class PolicyView:
         stale = {f"{p.type} from {p.source}": [MissingSource(p.type, p.source)] for p in self.probers}
         known = {name: sources for name, sources in (by_broker | stale).items() if name in about and sources}
         start = start_sources(chain.from_iterable(known.values()))
+        if (unusable := condition(self.policy.status.conditions, "SourcesUsable")) is not None:
+            start = "; ".join(filter(None, (unusable.message, start)))
+            known["SignalSources"] = []
         explained = {*known, "policy"} if any(name in by_broker for name in known) else {*known}
         return start if start and explained >= {*about} else "; ".join(filter(None, (start, remedy(reason))))
 
@@ -137,6 +140,8 @@ class PolicyView:
         status = self.policy.status
         if self.ready is not None:
             yield self.ready.reason, "policy"
+        if (unusable := condition(status.conditions, "SourcesUsable")) is not None:
+            yield unusable.reason, "SignalSources"
         for health in self.brokers:
             yield from _of_broker(health)
         for blocked in status.blocked_by_reason:

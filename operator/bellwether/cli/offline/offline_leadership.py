@@ -41,7 +41,7 @@ class DryRunRecords(FileRecords):
 
 
 class NoSignals:
-    """``ports.kubernetes.SignalSource`` without probers."""
+    """``ports.kubernetes.SignalReader`` without probers."""
 
     def signals(self) -> tuple[Signal, ...]:
         """None."""

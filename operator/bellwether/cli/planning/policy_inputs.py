@@ -25,6 +25,7 @@ from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import sur
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
+from bellwether.adapters.kubernetes.objects.signal_sources import with_sources
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
@@ -36,7 +37,7 @@ from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.settings.policy import Policy
 from bellwether.gather import Memory
 from bellwether.ports.clock import Clock
-from bellwether.ports.kubernetes import SignalSource
+from bellwether.ports.kubernetes import SignalReader
 from bellwether.ports.world import World
 
 
@@ -89,7 +90,8 @@ def policy_inputs(target: Target) -> Iterator[PolicyInputs]:
     api, namespace, name = connect_policy(target)
     body = broker_lookup.find_policy(api, namespace, name)
     problem = broker_lookup.trouble(body)
-    with open_policy(api, LeadershipPolicy.read(body), namespace, SystemClock()) as opened:
+    policy = with_sources(api, LeadershipPolicy.read(body))
+    with open_policy(api, policy, namespace, SystemClock()) as opened:
         outdated = () if problem is None else (f"verdicts may be outdated: {problem}",)
         yield replace(opened, notes=(*outdated, *opened.notes))
 
@@ -121,7 +123,7 @@ def _notes(policy: Policy, pods_problem: str) -> Iterator[str]:
         yield "limits of brokers by load are not applied: only the operator reads the loads"
 
 
-def world_of(policy: LeadershipPolicy, secrets: SecretReader, signals: SignalSource, clock: Clock) -> World:
+def world_of(policy: LeadershipPolicy, secrets: SecretReader, signals: SignalReader, clock: Clock) -> World:
     """Ports to the policy's Kafka cluster; the undo record is not written. Raises Transient or Terminal."""
     connection, strimzi = surroundings(policy.spec.kafka, secrets)
     nodes = BrokerPool(connection, MANUAL_LIMITS)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bellwether.api.v1alpha1.broker_health import BrokerHealth
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
     from bellwether.cli.planning.policy_inputs import PolicyInputs
+    from bellwether.cli.policies.lint import CheckedFiles
     from bellwether.simulation.forecast import Forecast, Situation
 
 SHOWN_CHANGES = 20
@@ -100,10 +101,10 @@ def diff(files: tuple[str, ...], target: Target, duration_text: str, store: str 
     from bellwether.simulation.forecast import NoReport
 
     seconds = duration(duration_text, "--for").total_seconds()
-    policies, healths = _read(files)
+    checked = _read(files)
     try:
         api, namespace = connect(target)
-        found = [_of(api, policy, healths, namespace, seconds, store) for policy in policies]
+        found = [_of(api, one.policy, checked, namespace, seconds, store) for one in checked.policies]
     except (BellwetherError, NoReport) as error:
         raise click.ClickException(str(error)) from None
     if output != "table":
@@ -116,8 +117,8 @@ def diff(files: tuple[str, ...], target: Target, duration_text: str, store: str 
         raise click.exceptions.Exit(exit_status.FOUND)
 
 
-def _read(files: Sequence[str]) -> tuple[list[LeadershipPolicy], list[BrokerHealth]]:
-    """The policies and overrides of the files, which must be free of errors."""
+def _read(files: Sequence[str]) -> CheckedFiles:
+    """The objects of the files, which must be free of errors."""
     from bellwether.cli.policies.lint_output import as_table
     from bellwether.cli.policies.object_checks import ERROR
 
@@ -128,17 +129,18 @@ def _read(files: Sequence[str]) -> tuple[list[LeadershipPolicy], list[BrokerHeal
         raise click.ClickException(f"the files have errors:\n{as_table(errors, files)}")
     if not checked.policies:
         raise click.ClickException(f"no LeadershipPolicy in {', '.join(files)}: name files that have one")
-    return [one.policy for one in checked.policies], checked.healths
+    return checked
 
 
 def _of(
     api: KubernetesClient,
     policy: LeadershipPolicy,
-    healths: Sequence[BrokerHealth],
+    checked: CheckedFiles,
     default_namespace: str,
     seconds: float,
     store: str | None,
 ) -> PolicyDiff:
+    from bellwether.adapters.kubernetes.objects.signal_sources import with_sources
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
     from bellwether.cli.planning.policy_inputs import open_policy
     from bellwether.simulation.forecast import forecast
@@ -146,16 +148,17 @@ def _of(
     written = "namespace" in policy.metadata.model_fields_set
     namespace, name = policy.metadata.namespace if written else default_namespace, policy.metadata.name
     body = api.find(POLICIES, namespace, name)
-    live = LeadershipPolicy.read(body) if body is not None else None
+    live = with_sources(api, LeadershipPolicy.read(body), namespace) if body is not None else None
+    policy = with_sources(api, policy, namespace, checked.sources_for(namespace))
     # Status and its memory belong to the live policy, the connection and the rest to the changed one.
     wanted = policy.model_copy(update={"status": live.status}) if live is not None else policy
     with open_policy(api, wanted, namespace, SystemClock(), LISTEN_SECONDS) as opened:
         situation = _situation(opened, namespace, store)
-        overridden = _with_overrides(situation, healths, name)
+        overridden = _with_overrides(situation, checked.healths, name)
         return PolicyDiff(
             namespace,
             name,
-            tuple(_changed_fields(live.spec.body() if live is not None else {}, policy.spec.body())),
+            tuple(_all_changed_fields(live, policy)),
             situation,
             forecast(situation, live.policy(), seconds) if live is not None else None,
             forecast(overridden, policy.policy(), seconds),
@@ -312,6 +315,17 @@ def _forecast(outcome: Forecast) -> dict[str, Any]:
 
 def _shown(value: Any) -> str:
     return "unset" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _all_changed_fields(live: LeadershipPolicy | None, policy: LeadershipPolicy) -> Iterator[tuple[str, Any, Any]]:
+    """Fields of the policy that differ, and those of its SignalSources."""
+    yield from _changed_fields(live.spec.body() if live is not None else {}, policy.spec.body())
+    before, after = (
+        {one.source.metadata.name: one.source.spec.body() for one in (found.sources.used if found is not None else ())}
+        for found in (live, policy)
+    )
+    for name in dict.fromkeys([*before, *after]):
+        yield from _changed_fields(before.get(name, {}), after.get(name, {}), f"SignalSource {name}: spec")
 
 
 def _changed_fields(before: Any, after: Any, path: str = "spec") -> Iterator[tuple[str, Any, Any]]:

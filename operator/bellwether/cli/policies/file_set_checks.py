@@ -1,4 +1,4 @@
-"""Judge policy files together: two policies for one cluster, vantages without probers, Secrets, unknown racks.
+"""Judge policy files together: two policies for one cluster, sources, vantages without probers, Secrets, racks.
 
 In: the objects of all files that were given. Out: problems that the API server cannot know. A check is made only if the
 files contain what it compares with: probers, Secrets, chart values, or a description of the cluster.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,13 @@ class FoundPolicy:
         named = prober.policy in ("", self.found.name)
         return named and (not prober.namespaces or self.found.namespace in ("", *prober.namespaces))
 
+    def with_sources(self, sources: Iterable[FoundObject]) -> FoundPolicy:
+        """The same with the SignalSources for it; where there are none, it is not known what it names."""
+        near = [one for one in sources if in_one_tree(self.found, one)]
+        own = self.found.namespace
+        mine = [one.value for one in near if not own or one.namespace in ("", own)]
+        return replace(self, policy=self.policy.with_sources(mine)) if mine else self
+
 
 @dataclass(frozen=True, slots=True)
 class Prober:
@@ -49,15 +56,25 @@ class Prober:
 
 
 def check_together(
-    policies: Sequence[FoundPolicy], others: Sequence[FoundObject], racks: Collection[str] | None
+    policies: Sequence[FoundPolicy],
+    sources: Sequence[FoundObject],
+    others: Sequence[FoundObject],
+    racks: Collection[str] | None,
 ) -> Iterator[Problem]:
-    """Problems between the objects of all files; ``racks`` are those of the described cluster, if there is one."""
+    """Problems between the objects of all files; ``sources`` are the SignalSources, ``racks`` those of the described
+    cluster, if there is one.
+    """
     yield from _one_policy_each(policies)
     yield from _vantages(policies, [prober for one in others for prober in _probers(one)])
-    yield from _secrets(policies, [one for one in others if one.kind == "Secret"])
+    for one in policies:
+        for index, text in one.policy.sources.problems.items():
+            location = ("spec", "detection", "signalSources", index)
+            yield one.found.problem(WARNING, "source", location, f"{text}; this policy is not judged by it")
+    owners = [*(one.found for one in policies), *sources]
+    yield from _secrets(owners, [one for one in others if one.kind == "Secret"])
     for values in others:
         if is_chart_values(values.value):
-            yield from _secret_names(policies, values)
+            yield from _secret_names(owners, values)
     if racks is not None:
         for one in policies:
             yield from _racks(one, racks)
@@ -171,47 +188,47 @@ def _options(words: Iterable[str]) -> dict[str, list[str]]:
     return found
 
 
-def _secrets(policies: Sequence[FoundPolicy], secrets: Sequence[FoundObject]) -> Iterator[Problem]:
-    for one in policies:
+def _secrets(owners: Sequence[FoundObject], secrets: Sequence[FoundObject]) -> Iterator[Problem]:
+    for one in owners:
         by_name: dict[str, list[FoundObject]] = defaultdict(list)
         for secret in secrets:
-            if in_one_tree(one.found, secret):
+            if in_one_tree(one, secret):
                 by_name[secret.name].append(secret)
-        for location, name in secret_references(one.found.value) if by_name else ():
-            mine = [s for s in by_name[name] if not s.namespace or one.found.namespace in ("", s.namespace)]
+        for location, name in secret_references(one.value) if by_name else ():
+            mine = [s for s in by_name[name] if not s.namespace or one.namespace in ("", s.namespace)]
             if not mine:
                 text = (
-                    f"Secret {name} is not among these files{nearest(name, by_name.keys() - {name})}: the policy is not"
-                    " Ready until it exists in the policy's namespace"
+                    f"Secret {name} is not among these files{nearest(name, by_name.keys() - {name})}: {one.kind}"
+                    f" {one.name} is not Ready until it exists in its namespace"
                 )
-                yield one.found.problem(WARNING, "secret", location, text)
+                yield one.problem(WARNING, "secret", location, text)
             for secret in mine:
                 if _mapping(secret.metadata.get("labels")).get(PURPOSE_LABEL) != PURPOSE:
                     text = (
                         f"Secret {name} lacks the label {PURPOSE_LABEL}={PURPOSE}: an operator that may read any Secret"
-                        f" (chart value rbac.anySecret) refuses it for {one.found.title}"
+                        f" (chart value rbac.anySecret) refuses it for {one.title}"
                     )
                     yield secret.problem(WARNING, "secret", ("metadata",), text)
 
 
-def _secret_names(policies: Sequence[FoundPolicy], values: FoundObject) -> Iterator[Problem]:
-    """Secrets of policies that the chart's RBAC does not name."""
+def _secret_names(owners: Sequence[FoundObject], values: FoundObject) -> Iterator[Problem]:
+    """Secrets of policies and sources that the chart's RBAC does not name."""
     rbac = values.value.get("rbac")
     if not isinstance(rbac, Mapping) or rbac.get("anySecret") or "secretNames" not in rbac:
         return
     named = [str(name) for name in _list(rbac["secretNames"])]
-    for one in (one for one in policies if in_one_tree(one.found, values)):
-        for location, name in secret_references(one.found.value):
+    for one in (one for one in owners if in_one_tree(one, values)):
+        for location, name in secret_references(one.value):
             if name not in named:
                 text = (
-                    f"Secret {name} is not in rbac.secretNames of {values.file}{nearest(name, named)}: the operator may"
-                    " not read it"
+                    f"Secret {name} is not in rbac.secretNames of {values.file}{nearest(name, named)}: operator and"
+                    " probers may not read it"
                 )
-                yield one.found.problem(WARNING, "secret", location, text)
+                yield one.problem(WARNING, "secret", location, text)
 
 
 def secret_references(value: Any, location: Path_ = ()) -> Iterator[tuple[Path_, str]]:
-    """Names of Secrets in a policy: fields that end in SecretName, and the name in a field that ends in SecretRef."""
+    """Names of Secrets in an object: fields that end in SecretName, and the name in a field that ends in SecretRef."""
     if isinstance(value, Mapping):
         for key, inside in value.items():
             place = (*location, key)

@@ -22,7 +22,7 @@ SUFFIXES = (".yaml", ".yml", ".json")
 FILE_LIMIT = 5000
 STDIN = "-"
 _ENTRY = frozenset({"name", "namespace", "labels", "annotations", "spec"})
-"""Fields of an entry of the chart's value ``policies``."""
+"""Fields of an entry of the chart's values ``policies`` and ``signalSources``."""
 
 
 @click.command()
@@ -113,14 +113,20 @@ class CheckedFiles:
     """The valid objects of all files, and the problems."""
 
     policies: list[FoundPolicy] = field(default_factory=list)
+    sources: list[FoundObject] = field(default_factory=list)
     healths: list[BrokerHealth] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+
+    def sources_for(self, namespace: str) -> list[Mapping[str, Any]]:
+        """The SignalSources for a namespace; one that is not written may be any."""
+        return [one.value for one in self.sources if one.namespace in ("", namespace)]
 
 
 def check_files(texts: Iterable[tuple[str, str]], racks: frozenset[str] | None = None) -> CheckedFiles:
     """Check files, given by name and text, alone and together."""
     from bellwether.api.v1alpha1.broker_health import BrokerHealth
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+    from bellwether.api.v1alpha1.signal_source import SignalSource
     from bellwether.cli.policies.file_set_checks import FoundPolicy, check_together
     from bellwether.cli.policies.gitops_files import is_patch, unchecked
     from bellwether.cli.policies.object_checks import ERROR, NOTE, Problem, check_object, is_ours
@@ -144,10 +150,13 @@ def check_files(texts: Iterable[tuple[str, str]], racks: frozenset[str] | None =
                         checked.policies.append(FoundPolicy(found, valid))
                     elif isinstance(valid, BrokerHealth):
                         checked.healths.append(valid)
+                    elif isinstance(valid, SignalSource):
+                        checked.sources.append(found)
         except YamlProblem as problem:
             at = problem.at or Position(1, 1)
             checked.problems.append(Problem(name, at, ERROR, "yaml", problem.message))
-    checked.problems += check_together(checked.policies, others, racks)
+    checked.policies = [one.with_sources(checked.sources) for one in checked.policies]
+    checked.problems += check_together(checked.policies, checked.sources, others, racks)
     return checked
 
 
@@ -171,18 +180,20 @@ def _objects(name: str, document: Document) -> Iterator[FoundObject]:
     for values, place in chart_values(value):
         if place:
             yield FoundObject(name, document, values, place)
-        policies = values.get("policies")
-        for index, entry in enumerate(policies if isinstance(policies, list) else []):
-            if isinstance(entry, Mapping) and "spec" in entry and not set(entry) - _ENTRY:  # otherwise of another chart
-                yield FoundObject(name, document, _of_values(entry), (*place, "policies", index))
+        for value_name, kind in (("policies", "LeadershipPolicy"), ("signalSources", "SignalSource")):
+            entries = values.get(value_name)
+            for index, entry in enumerate(entries if isinstance(entries, list) else []):
+                # Otherwise of another chart.
+                if isinstance(entry, Mapping) and "spec" in entry and not set(entry) - _ENTRY:
+                    yield FoundObject(name, document, _of_values(entry, kind), (*place, value_name, index))
 
 
-def _of_values(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The policy that the chart makes of an entry of its value ``policies``."""
+def _of_values(entry: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """The object that the chart makes of an entry of its values ``policies`` and ``signalSources``."""
     from bellwether.api.v1alpha1.base_model import API_VERSION
 
     metadata = {key: entry[key] for key in sorted(_ENTRY - {"spec"}) if entry.get(key)}
-    head = {"apiVersion": API_VERSION, "kind": "LeadershipPolicy", "metadata": metadata}
+    head = {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata}
     return {**head, "spec": entry["spec"]}
 
 

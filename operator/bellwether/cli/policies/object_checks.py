@@ -16,10 +16,11 @@ from pydantic import BaseModel, ValidationError
 from bellwether.api.v1alpha1.base_model import API_VERSION, GROUP, Object, path, problems
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.signal_source import SignalSource
 from bellwether.api.v1alpha1.validation_errors import model_at, nearest
 from bellwether.cli.policies.yaml_documents import Document, Path_, Position
 
-KINDS: Mapping[str, type[Object]] = {"LeadershipPolicy": LeadershipPolicy, "BrokerHealth": BrokerHealth}
+KINDS: Mapping[str, type[Object]] = {one.__name__: one for one in (LeadershipPolicy, BrokerHealth, SignalSource)}
 ERROR, WARNING, NOTE = "error", "warning", "note"
 """Severities; a note says what is not checked, and fails nothing."""
 
@@ -100,7 +101,7 @@ def check_object(found: FoundObject, *, patch: bool = False) -> tuple[Object | N
     """Problems of one object, and the object if it is valid; of a ``patch`` only the fields that are there."""
     model = KINDS.get(found.kind)
     if model is None:
-        text = f"kind {found.kind or 'is missing'}{nearest(found.kind, KINDS)}: {GROUP} has {' and '.join(KINDS)}"
+        text = f"kind {found.kind or 'is missing'}{nearest(found.kind, KINDS)}: {GROUP} has {', '.join(KINDS)}"
         return None, [found.problem(ERROR, "kind", ("kind",), text)]
     if patch:
         found = replace(found, value=_without_directives(found.value))

@@ -5,7 +5,7 @@ Each function returns the exit status: 0 if everything passed, ``FOUND`` otherwi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from bellwether.cli import exit_status
@@ -15,7 +15,6 @@ from bellwether.core.settings.detection import (
     Comparison,
     Detection,
     Plugin,
-    Prometheus,
     PrometheusRule,
     Reachability,
     ReplicationLag,
@@ -156,9 +155,9 @@ def plugin(kind: Kind, brokers: Mapping[int, Mapping[str, str]], settings: Plugi
     return 0 if rows and all(row[1] == Reading.PASSING for row in rows) else exit_status.FOUND
 
 
-def prometheus(client: QueryClient, settings: Prometheus, hosts: Hosts, output: str) -> int:
+def prometheus(asked: Iterable[tuple[PrometheusRule, QueryClient]], hosts: Hosts, output: str) -> int:
     """Evaluate every rule once. Empty ``hosts``: all brokers whose ids are in the query results."""
-    rows = [row for rule in settings.rules for row in _rule(client, rule, settings.timeout_seconds, hosts)]
+    rows = [row for rule, client in asked for row in _rule(client, rule, hosts)]
     print_rows(("RULE", "BROKER", "PROMETHEUS", "VALUE", "PEERS", "THRESHOLD", "MESSAGE"), rows, output)
     return 0 if rows and all(row[2] == Reading.PASSING for row in rows) else exit_status.FOUND
 
@@ -190,10 +189,10 @@ def self_reachability(table: SocketTable, port: int, settings: SelfReachability,
     return 0 if found is Reading.PASSING else exit_status.FOUND
 
 
-def _rule(client: QueryClient, rule: PrometheusRule, timeout_seconds: float, hosts: Hosts) -> list[tuple[str, ...]]:
+def _rule(client: QueryClient, rule: PrometheusRule, hosts: Hosts) -> list[tuple[str, ...]]:
     limit = f"{'>' if rule.comparison is Comparison.ABOVE else '<'} {rule.threshold:g}"
     try:
-        samples = answer_of(client, rule, timeout_seconds).samples
+        samples = answer_of(client, rule, rule.timeout_seconds).samples
     except (Transient, Terminal) as error:
         return [(rule.name, "?", str(Reading.UNKNOWN), "", "", limit, f"Prometheus {error}")]
     stated = {broker for labels, _ in samples for broker in Named.of_labels(labels, rule.broker_label).stated_ids}

@@ -19,6 +19,7 @@ from bellwether.probes.plugins.plugin_api import Kind
 
 if TYPE_CHECKING:
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+    from bellwether.api.v1alpha1.signal_source import UsedSource
     from bellwether.probes.plugins.broker_listeners import Listeners
     from bellwether.probes.runtime.prober_process import PolicyProber, Ports
     from bellwether.probes.runtime.watched_policies import Selection
@@ -27,7 +28,7 @@ ROSTER_SECONDS = 10.0
 
 
 @prober_command(
-    click.option("--type", "type_", metavar="TYPE", help="Signal type of the plugin, as in detection.plugins[].type."),
+    click.option("--type", "type_", metavar="TYPE", help="Signal type of the plugin, as in its SignalSource."),
     click.option("--source", metavar="NAME", help="Stable name of this location, such as eu-west-1a."),
     click.option("--list", "list_", is_flag=True, help="List the installed plugins and exit."),
     bootstrap_option("measure"),
@@ -55,9 +56,10 @@ def plugin(
     """Measure brokers with a plugin and report signals.
 
     A plugin is a signal type of another package, which is installed next to Bellwether and registers an entry point of
-    the group bellwether.signals. Thresholds and settings come from detection.plugins of the policy.
+    the group bellwether.signals. Its settings come from the SignalSource that the policy names.
     """
     from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
+    from bellwether.adapters.kubernetes.objects.signal_sources import with_sources
     from bellwether.cli.probe import measurement_table
     from bellwether.probes.runtime.prober import read_policy
     from bellwether.probes.runtime.prober_process import ProberProcess
@@ -68,7 +70,7 @@ def plugin(
         raise click.UsageError("--bootstrap requires --once: signals can be reported to Kubernetes only.")
     if settings and not bootstrap:
         raise click.UsageError(
-            "--setting requires --bootstrap: with --policy the settings are those in detection.plugins[].settings."
+            "--setting requires --bootstrap: with --policy the settings are those of its SignalSource."
         )
     need(type_, "--type", "the signal type to measure (--list shows the installed ones)")
     need(policy or bootstrap or not once, "--policy", f"{POLICY_NEEDED} (or --bootstrap)")
@@ -79,14 +81,13 @@ def plugin(
             sys.exit(_once(kind, Connection(bootstrap), wanted, output))
         if once:
             api, namespace = connect(target)
-            found = read_policy(api, namespace, str(policy))
+            found = with_sources(api, read_policy(api, namespace, str(policy)))
             chosen = _chosen(found, str(type_))
             if chosen is None:
-                raise Terminal(
-                    f"policy {namespace}/{policy} has no plugin of type {type_}: add it to spec.detection.plugins"
-                )
+                why = str(found.sources) or "add one to spec.detection.signalSources"
+                raise Terminal(f"policy {namespace}/{policy} has no SignalSource with a plugin of type {type_}: {why}")
             secrets = SecretReader(api, namespace)  # its files last as long as it does
-            sys.exit(_once(kind, connection(found.spec.kafka, secrets), chosen, output))
+            sys.exit(_once(kind, connection(found.spec.kafka, secrets), chosen.plugins[0], output))
         need(source, "--source", "a stable name of this location, such as eu-west-1a")
         process = ProberProcess.begin(connect(target), selection, str(type_), str(source), ports)
         process.run(lambda policy: _run(policy, kind))
@@ -108,7 +109,7 @@ def _run(policy: PolicyProber, kind: Kind) -> None:
 
     def follow(found: LeadershipPolicy | None) -> bool:
         nonlocal used, wanted
-        chosen = None if found is None else _chosen(found, kind.type)
+        chosen = None if found is None else _chosen(prober.with_sources(found), kind.type)
         wanted = chosen is not None
         if found is None or chosen is None:
             running.rest()
@@ -116,7 +117,8 @@ def _run(policy: PolicyProber, kind: Kind) -> None:
         made = connection(found.spec.kafka, policy.secrets)
         if used is None or made != used[0]:
             used = made, Listeners(BrokerDirectory(made).brokers, BrokerProbe(made), clock)
-        running.configure(chosen)
+        running.configure(chosen.plugins[0])
+        prober.report_source(chosen.source, "")
         return True
 
     def refresh() -> float:
@@ -131,9 +133,9 @@ def _run(policy: PolicyProber, kind: Kind) -> None:
     policy.run(running, follow, refresh)
 
 
-def _chosen(found: LeadershipPolicy, type_: str) -> Plugin | None:
-    """The policy's settings for the plugin; None if it has none."""
-    return next((p for p in found.policy().detection.plugins if p.type == type_), None)
+def _chosen(found: LeadershipPolicy, type_: str) -> UsedSource | None:
+    """The policy's source of the plugin; None if it has none."""
+    return next((one for one in found.sources.used if any(p.type == type_ for p in one.plugins)), None)
 
 
 def _once(kind: Kind, made: Connection, settings: Plugin, output: str) -> int:

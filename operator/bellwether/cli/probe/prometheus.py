@@ -1,10 +1,10 @@
-"""``bellwether probe prometheus``: evaluate the policy's Prometheus rules and report signals."""
+"""``bellwether probe prometheus``: evaluate the Prometheus rules of a policy's SignalSources and report signals."""
 
 from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -15,14 +15,14 @@ from bellwether.api.v1alpha1.spec.promql import Scope
 from bellwether.api.v1alpha1.spec.query_presets import PRESETS, Preset
 from bellwether.cli.kubernetes_target import Target, connect
 from bellwether.cli.probe.prober_options import need, prober_command, reported
-from bellwether.core.settings import detection
 from bellwether.core.signals import SignalType
 from bellwether.ports.errors import Terminal
 
 if TYPE_CHECKING:
     from bellwether.adapters.prometheus.query_client import Access, PrometheusClient
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-    from bellwether.api.v1alpha1.spec.detection_sources import Prometheus
+    from bellwether.api.v1alpha1.signal_source import SignalSource, UsedSource
+    from bellwether.core.settings.detection import PrometheusRule
     from bellwether.probes.prometheus.prometheus_probe import QueryAnswer, QueryClient
     from bellwether.probes.runtime.prober_process import PolicyProber, Ports
     from bellwether.probes.runtime.watched_policies import Selection
@@ -44,8 +44,8 @@ def prometheus(
 ) -> None:
     """Evaluate the policy's Prometheus rules and report signals.
 
-    Queries Prometheus once per period; the rules are those of detection.prometheus. One prober is enough for all rules
-    of a policy; a second replica is on standby.
+    Queries Prometheus once per period; the rules are those of the SignalSources that the policy names. One prober is
+    enough for all rules of a policy; a second replica is on standby.
     """
     from bellwether.probes.runtime.prober_process import ProberProcess
 
@@ -87,16 +87,18 @@ class _Unable:
 
 def _once(api: KubernetesClient, namespace: str, policy: str, output: str) -> int:
     """Evaluate every rule once; returns the exit status."""
+    from bellwether.adapters.kubernetes.objects.signal_sources import with_sources
     from bellwether.cli.probe import measurement_table
     from bellwether.probes.runtime.prober import hosts_of, read_policy
 
-    section = read_policy(api, namespace, policy).spec.detection.prometheus
-    if section is None:
-        raise Terminal(f"policy {namespace}/{policy} has no spec.detection.prometheus: add one")
+    found = with_sources(api, read_policy(api, namespace, policy)).sources
+    if not any(one.rules for one in found.used):
+        why = str(found) or "it names none with prometheus: add one to spec.detection.signalSources"
+        raise Terminal(f"policy {namespace}/{policy} has no SignalSource to query: {why}")
     known = hosts_of(api, namespace, policy) or {}
     # The reader removes its files, such as the CAs, at its end.
     with SecretReader(api, namespace) as secrets:
-        return measurement_table.prometheus(_Clients(secrets).client(section), section.to_core(), known, output)
+        return measurement_table.prometheus(_Clients(secrets).asked(found.used), known, output)
 
 
 def _run(policy: PolicyProber) -> None:
@@ -108,15 +110,17 @@ def _run(policy: PolicyProber) -> None:
     running = PrometheusProbe(prober.post, policy.clock, QueryMetrics(policy.metrics))
 
     def follow(found: LeadershipPolicy | None) -> bool:
-        section = found.spec.detection.prometheus if found is not None else None
-        if section is None:
-            running.configure(_Unable(Terminal("no rules")), detection.Prometheus())
-            prober.keep(())
-            return False
-        settings = section.to_core()
-        running.configure(clients.client(section), settings)
-        prober.keep([rule.name for rule in settings.rules])
-        return True
+        used = [one for one in prober.with_sources(found).sources.used if one.rules] if found is not None else []
+        asked = clients.asked(used)
+        running.configure(asked)
+        prober.keep([rule.name for rule, _ in asked])
+        answers = running.answers()
+        for one in used:
+            if all(rule.name in answers for rule in one.rules):
+                failed = next((rule.name for rule in one.rules if answers[rule.name]), None)
+                problem = f"rule {failed}: Prometheus {answers[failed]}" if failed is not None else ""
+                prober.report_source(one.source, problem)
+        return bool(asked)
 
     def refresh() -> float:
         known = prober.hosts()
@@ -129,22 +133,27 @@ def _run(policy: PolicyProber) -> None:
 
 
 class _Clients:
-    """Client of the Prometheus that a policy names."""
+    """Clients of the Prometheus servers of a policy's sources."""
 
     def __init__(self, secrets: SecretReader) -> None:
         self._secrets = secrets
-        self._client: PrometheusClient | None = None
-        self._made_of: tuple[str, Access] | None = None
+        self._made: dict[str, tuple[tuple[str, Access], PrometheusClient]] = {}
 
-    def client(self, section: Prometheus) -> QueryClient:
-        """Client for the present policy; a new token, password or certificate creates a new one."""
+    def asked(self, used: Iterable[UsedSource]) -> list[tuple[PrometheusRule, QueryClient]]:
+        """Each rule with the client of its server; a new token, password or certificate creates a new one."""
+        return [(rule, client) for one in used for client in [self._client(one.source)] for rule in one.rules]
+
+    def _client(self, source: SignalSource) -> QueryClient:
         from bellwether.adapters.kubernetes.kafka_cluster.prometheus_access import prometheus_access
         from bellwether.adapters.prometheus.query_client import PrometheusClient
 
+        section, name = source.spec.prometheus, source.metadata.name
+        if section is None:
+            return _Unable(Terminal(f"SignalSource {name} has no prometheus"))
         try:
             made_of = section.url, prometheus_access(section, self._secrets)
         except Terminal as error:
             return _Unable(error)
-        if self._client is None or made_of != self._made_of:
-            self._client, self._made_of = PrometheusClient(*made_of), made_of
-        return self._client
+        if name not in self._made or self._made[name][0] != made_of:
+            self._made[name] = made_of, PrometheusClient(*made_of)
+        return self._made[name][1]

@@ -49,7 +49,6 @@ def producer_acks_condition(context: Context) -> Condition | None:
 
 def _measured(context: Context) -> list[Signal]:
     """Fresh remote times of live brokers."""
-    detection, live = context.policy.detection, context.snapshot.cluster.live
-    patience, rules = detection.prometheus.stale_after_seconds, detection.acks_rules
+    rules, live = context.policy.detection.acks_rules, context.snapshot.cluster.live
     own = (s for s in context.snapshot.signals if s.type == SignalType.PROMETHEUS and s.source in rules)
-    return [s for s in own if s.broker in live and fresh(s, patience)] if rules else []
+    return [s for s in own if s.broker in live and fresh(s, rules[s.source])]

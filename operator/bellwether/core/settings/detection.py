@@ -230,6 +230,7 @@ class PrometheusRule:
     name: str
     query: str
     threshold: float
+    period_seconds: int = 15
     comparison: Comparison = Comparison.ABOVE
     peer_ratio: int = 0
     broker_label: str = "broker"
@@ -239,15 +240,6 @@ class PrometheusRule:
     on_failing: OnFailing = OnFailing.DEMOTE
     shows_acks: bool = False
     alerts: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prometheus:
-    """Which Prometheus server is queried, how often, and with which rules. The adapter holds the credentials."""
-
-    url: str = ""
-    period_seconds: int = 15
-    rules: tuple[PrometheusRule, ...] = ()
 
     @property
     def timeout_seconds(self) -> int:
@@ -333,13 +325,12 @@ class Detection:
     storage: StorageLatency = field(default_factory=StorageLatency)
     read_latency: ReadLatency = field(default_factory=ReadLatency)
     replication_lag: ReplicationLag = field(default_factory=ReplicationLag)
-    prometheus: Prometheus = field(default_factory=Prometheus)
+    prometheus_rules: tuple[PrometheusRule, ...] = ()
     plugins: tuple[Plugin, ...] = ()
 
     @cached_property
     def threshold_signals(self) -> tuple[ThresholdSignals, ...]:
         """Signals judged by their reading alone: built-in ones, Prometheus rules and plug-in signal types."""
-        prometheus = self.prometheus
         found = [
             ThresholdSignals(
                 type=type_,
@@ -354,11 +345,11 @@ class Detection:
             ThresholdSignals(
                 type=SignalType.PROMETHEUS,
                 source=rule.name,
-                stale_after_seconds=prometheus.stale_after_seconds,
+                stale_after_seconds=rule.stale_after_seconds,
                 leaders_only=rule.leaders_only,
                 on_failing=rule.on_failing,
             )
-            for rule in prometheus.rules
+            for rule in self.prometheus_rules
             if not rule.shows_acks
         ]
         found += [
@@ -384,9 +375,9 @@ class Detection:
         return tuple(sorted({*own, *(watch.stale_after_seconds for watch in self.threshold_signals)}))
 
     @property
-    def acks_rules(self) -> frozenset[str]:
-        """Names of the Prometheus rules that show producers with ``acks=all``."""
-        return frozenset(rule.name for rule in self.prometheus.rules if rule.shows_acks)
+    def acks_rules(self) -> dict[str, int]:
+        """Prometheus rules that show producers with ``acks=all``, with the seconds after which they are ignored."""
+        return {rule.name: rule.stale_after_seconds for rule in self.prometheus_rules if rule.shows_acks}
 
     def stale_after(self, type_: str, source: str) -> int | None:
         """Seconds for which a signal of that type and source is valid after its prober's last renewal.
@@ -400,5 +391,5 @@ class Detection:
         if type_ == QUARANTINE_AGENT:
             return AGENT_STALE_AFTER_SECONDS
         if type_ == SignalType.PROMETHEUS and source in self.acks_rules:
-            return self.prometheus.stale_after_seconds
+            return self.acks_rules[source]
         return next((w.stale_after_seconds for w in self.threshold_signals if w.covers(type_, source)), None)

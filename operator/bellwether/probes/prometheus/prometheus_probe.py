@@ -11,14 +11,14 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import structlog
 
 from bellwether.core.model.broker_identity import Hosts
-from bellwether.core.settings.detection import Prometheus, PrometheusRule
+from bellwether.core.settings.detection import PrometheusRule
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
@@ -87,6 +87,7 @@ class _Lane:
     """One rule, and what is known of it."""
 
     rule: PrometheusRule
+    client: QueryClient
     due: float
     answered: float
     question: _Question | None = None
@@ -108,24 +109,29 @@ class PrometheusProbe(MeasuringThread):
         self._observer = observer
         self._log = structlog.get_logger(__name__)
         self._lock = threading.Lock()
-        self._client: QueryClient | None = None
-        self._settings = Prometheus()
         self._hosts: Hosts = {}
         self._settled: Mapping[str, int] = {}
         self._lanes: dict[str, _Lane] = {}
         self._hanging: list[_Question] = []
 
-    def configure(self, client: QueryClient, settings: Prometheus) -> None:
-        """Apply these rules. A rule whose query has changed starts from scratch."""
+    def configure(self, asked: Iterable[tuple[PrometheusRule, QueryClient]]) -> None:
+        """Apply these rules, each with the client of its server. A rule whose query has changed starts from scratch."""
         now = self._clock.monotonic()
         with self._lock:
-            self._client, self._settings = client, settings
-            wanted = {rule.name: rule for rule in settings.rules}
-            for name in [n for n, lane in self._lanes.items() if _question(lane.rule) != _question(wanted.get(n))]:
+            wanted = {rule.name: (rule, client) for rule, client in asked}
+            changed = (
+                n for n, lane in self._lanes.items() if _question(lane.rule) != _question(*wanted.get(n, ())[:1])
+            )
+            for name in tuple(changed):
                 self._drop(name)
-            for name, rule in wanted.items():
-                lane = self._lanes.setdefault(name, _Lane(rule, due=now, answered=now))
-                lane.rule = rule
+            for name, (rule, client) in wanted.items():
+                lane = self._lanes.setdefault(name, _Lane(rule, client, due=now, answered=now))
+                lane.rule, lane.client = rule, client
+
+    def answers(self) -> dict[str, str]:
+        """Rules that were asked: by name why there is no answer, empty where there is one."""
+        with self._lock:
+            return {name: lane.problem for name, lane in self._lanes.items() if lane.problem or lane.states}
 
     def know(self, hosts: Hosts) -> None:
         """These brokers exist, and advertise these hosts: values of all others are skipped."""
@@ -163,17 +169,17 @@ class PrometheusProbe(MeasuringThread):
     def _ask(self, lane: _Lane) -> None:
         now = self._clock.monotonic()
         self._hanging = [q for q in self._hanging if q.thread is not None and q.thread.is_alive()]
-        if lane.question is not None or now < lane.due or self._client is None or not self._hosts:
+        if lane.question is not None or now < lane.due or not self._hosts:
             return
         if len(self._hanging) >= _MOST_QUESTIONS:
             self._failed(
                 lane, "too many queries are unanswered: Prometheus, or the DNS lookup of its name, does not answer"
             )
             return
-        lane.due = max(lane.due + self._settings.period_seconds, now)
-        question = _Question(lane.rule, now, float(self._settings.timeout_seconds))
+        lane.due = max(lane.due + lane.rule.period_seconds, now)
+        question = _Question(lane.rule, now, float(lane.rule.timeout_seconds))
         question.thread = threading.Thread(
-            target=_ask, args=(self._client, question), name=f"ask-{lane.rule.name}", daemon=True
+            target=_ask, args=(lane.client, question), name=f"ask-{lane.rule.name}", daemon=True
         )
         lane.question = question
         self._hanging.append(question)
@@ -205,7 +211,7 @@ class PrometheusProbe(MeasuringThread):
         now = self._clock.monotonic()
         if question.given_up and now < lane.due:
             return
-        lane.due = max(lane.due, now) if not question.given_up else now + self._settings.period_seconds
+        lane.due = max(lane.due, now) if not question.given_up else now + lane.rule.period_seconds
         if not question.given_up:
             self._observer.asked(lane.rule.name, "timeout", seconds)
         question.given_up = True
@@ -234,7 +240,7 @@ class PrometheusProbe(MeasuringThread):
         if not lane.problem or (problem != lane.problem and now - lane.spoken > FIGURE_NEWS_SECONDS):
             lane.problem, lane.spoken = problem, now
             self._log.warning("prometheus_query_failed", rule=lane.rule.name, error=problem)
-        stale = now - lane.answered > self._settings.stale_after_seconds
+        stale = now - lane.answered > lane.rule.stale_after_seconds
         for broker in self._hosts:
             state = lane.states.get(broker, RuleState())
             if stale or state.streak.reading is Reading.UNKNOWN:
@@ -266,7 +272,7 @@ class PrometheusProbe(MeasuringThread):
         self._observer.gone(name)
 
 
-def _question(rule: PrometheusRule | None) -> tuple[str, str] | None:
+def _question(rule: PrometheusRule | None = None) -> tuple[str, str] | None:
     return None if rule is None else (rule.query, rule.broker_label)
 
 

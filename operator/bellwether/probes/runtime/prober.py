@@ -16,8 +16,10 @@ import structlog
 from bellwether.adapters.files.meta_properties import LogDirIdentity, replaced
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, KubernetesClient, NotFound
+from bellwether.adapters.kubernetes.objects.signal_sources import report, with_sources
 from bellwether.adapters.kubernetes.objects.signal_writer import ProberLease, SignalWriter
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.signal_source import SignalSource
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient, Unauthenticated
@@ -169,6 +171,19 @@ class Prober:
         """Brokers with a BrokerHealth of this policy; None if the API cannot be read."""
         found = self.hosts()
         return None if found is None else frozenset(found)
+
+    def with_sources(self, policy: LeadershipPolicy) -> LeadershipPolicy:
+        """The policy with the SignalSources that it names; logs which it lacks. Raises Transient or Terminal."""
+        found = with_sources(self._api, policy)
+        if (problem := str(found.sources)) != self._said.get("sources", ""):
+            self._said["sources"] = problem
+            self._log.warning("signal_sources_changed", problem=problem or "none")
+        return found
+
+    def report_source(self, source: SignalSource, problem: str) -> None:
+        """Whether a source can be used, for its status; only by the replica that reports its signals."""
+        if self.leads():
+            self._attempt(f"source {source.metadata.name}", lambda: report(self._api, source, problem, self._clock))
 
     def run(self, probe: Probe, follow: Callable[[LeadershipPolicy | None], bool], stop: threading.Event) -> None:
         """Run until ``stop``. ``follow`` gets the policy (None: deleted) and returns whether to measure.

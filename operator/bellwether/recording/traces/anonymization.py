@@ -93,11 +93,20 @@ class Anonymity:
                 reachability["listeners"] = [self.name("listener", name) for name in names]
             reachability["vantages"] = [self.name("source", v) for v in reachability.get("vantages") or ()]
             detection["externalReachability"] = reachability
-        if detection.get("prometheus"):
-            rules = [{**r, "name": self.name("source", r["name"])} for r in detection["prometheus"]["rules"]]
-            rules = [{**r, "query": "left out", "preset": "", "selector": None, "brokerLabel": "broker"} for r in rules]
-            detection["prometheus"] = {**detection["prometheus"], "rules": rules}
-        return {**settings, "detection": detection}
+        named = detection.get("signalSources") or ()
+        detection["signalSources"] = [{"name": self.name("source", one["name"])} for one in named]
+        sources = [
+            {"name": self.name("source", one["name"]), "spec": self._source(one["spec"])}
+            for one in settings.get("sources") or ()
+        ]
+        return {**settings, "detection": detection, "sources": sources}
+
+    def _source(self, spec: Document) -> Document:
+        if "prometheus" not in spec:
+            return spec
+        hidden = {"query": "left out", "preset": "", "selector": None, "brokerLabel": "broker"}
+        rules = [{**r, **hidden, "name": self.name("source", r["name"])} for r in spec["prometheus"]["rules"]]
+        return {"prometheus": {**spec["prometheus"], "rules": rules}}
 
     def _broker(self, broker: Broker) -> Broker:
         rack = None if broker.rack is None else self.name("rack", broker.rack)

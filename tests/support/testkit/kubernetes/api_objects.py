@@ -1,13 +1,16 @@
 """Objects of the API as people and probers write them, and the bad ones that both sides must refuse.
 
-``BAD_POLICIES`` and ``BAD_HEALTHS`` are one table for the models and for the real API server: the same object must be
-refused by both, with a message that names the field.
+``BAD_POLICIES``, ``BAD_SOURCES`` and ``BAD_HEALTHS`` are for the models and for the real API server alike: the same
+object must be refused by both, with a message that names the field.
 """
 
 from __future__ import annotations
 
 import copy
 from typing import Any
+
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.core.settings.detection import PrometheusRule
 
 Body = dict[str, Any]
 LATER = "2126-01-01T00:00:00Z"
@@ -98,17 +101,40 @@ def reachability(**fields: Any) -> Body:
 REACHABILITY = "spec.detection.externalReachability"
 
 
+def source(name: str, namespace: str = "default", **spec: Any) -> Body:
+    """A SignalSource with that spec."""
+    head = {"apiVersion": "bellwether.dev/v1alpha1", "kind": "SignalSource"}
+    return {**head, "metadata": {"name": name, "namespace": namespace}, "spec": spec}
+
+
+def naming(*sources: str | Body, **spec: Any) -> Body:
+    """A policy that names these SignalSources."""
+    refs = [{"name": one} if isinstance(one, str) else one for one in sources]
+    return policy(detection={"signalSources": refs}, **spec)
+
+
 def prometheus(**rule: Any) -> Body:
-    """A policy with one Prometheus rule; fields of the rule."""
+    """A SignalSource with one Prometheus rule; fields of the rule."""
     rules = [{"name": "flush", "threshold": "200", **rule}]
-    return policy(detection={"prometheus": {"url": "http://prometheus:9090", "rules": rules}})
+    return source("prom", prometheus={"url": "http://prometheus:9090", "rules": rules})
 
 
 def at_prometheus(**fields: Any) -> Body:
-    """A policy with one Prometheus rule, with further fields of its spec.detection.prometheus."""
+    """A SignalSource with one Prometheus rule, with further fields of its spec.prometheus."""
     body = prometheus(query="up")
-    body["spec"]["detection"]["prometheus"] |= fields
+    body["spec"]["prometheus"] |= fields
     return body
+
+
+def rules_of(body: Body) -> tuple[PrometheusRule, ...]:
+    """The rules that a policy gets from a SignalSource."""
+    policy = LeadershipPolicy.read(naming(body["metadata"]["name"])).with_sources([body])
+    return policy.policy().detection.prometheus_rules
+
+
+def plugin(type_: str, **fields: Any) -> Body:
+    """A SignalSource of a plug-in."""
+    return source("plug", plugin={"type": type_, **fields})
 
 
 def rebalance(**fields: Any) -> Body:
@@ -117,11 +143,16 @@ def rebalance(**fields: Any) -> Body:
 
 
 AWS = {"region": "eu-central-1", "accessKeySecretName": "aws"}
-_PROMETHEUS = "spec.detection.prometheus"
+_PROMETHEUS = "spec.prometheus"
 _RULE = f"{_PROMETHEUS}.rules[0]"
 _LOAD_LIMIT = "spec.demotion.capacity.maxBytesPerSecond"
 
-BAD_POLICIES: dict[str, tuple[Body, str]] = {
+BAD_SOURCES: dict[str, tuple[Body, str]] = {
+    "neither Prometheus nor a plug-in": (source("empty"), "spec.prometheus"),
+    "Prometheus and a plug-in": (
+        source("both", **prometheus(query="up")["spec"], plugin={"type": "DiskWear"}),
+        "spec.prometheus",
+    ),
     "a preset is unknown": (prometheus(preset="Magic"), f"{_RULE}.preset"),
     "a preset that fails below is taken for one above": (
         prometheus(preset="RequestHandlerIdle"),
@@ -148,12 +179,34 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
     },
     "a threshold without quotes": (prometheus(query="up", threshold=0.5), f"{_RULE}.threshold"),
     "a plugged-in kind has a name of our own": (
-        policy(detection={"plugins": [{"type": "StorageLatency"}]}),
-        "spec.detection.plugins[0].type",
+        plugin("StorageLatency"),
+        "spec.plugin.type",
     ),
     "a plugged-in kind's name is not in UpperCamelCase": (
-        policy(detection={"plugins": [{"type": "disk-wear"}]}),
-        "spec.detection.plugins[0].type",
+        plugin("disk-wear"),
+        "spec.plugin.type",
+    ),
+    "Prometheus with a password in the clear": (at_prometheus(basicAuthSecretName="prom"), f"{_PROMETHEUS}.url"),
+    "Prometheus with two credentials": (
+        at_prometheus(url="https://prometheus:9090", basicAuthSecretName="prom", bearerTokenSecretName="prom"),
+        f"{_PROMETHEUS}.bearerTokenSecretName",
+    ),
+    "a header that holds credentials": (
+        at_prometheus(headers=[{"name": "Authorization", "value": "x"}]),
+        f"{_PROMETHEUS}.headers[0].name",
+    ),
+    "a header with a line break": (
+        at_prometheus(headers=[{"name": "X-Scope-OrgID", "value": "a\r\nHost: b"}]),
+        f"{_PROMETHEUS}.headers[0].value",
+    ),
+}
+
+BAD_POLICIES: dict[str, tuple[Body, str]] = {
+    "a source is named twice": (naming("prom", "prom"), "spec.detection.signalSources"),
+    "a source's name is none": (naming("My_Source"), "spec.detection.signalSources[0].name"),
+    "a source's selector has braces": (
+        naming({"name": "prom", "selector": '{a="b"}'}),
+        "spec.detection.signalSources[0].selector",
     ),
     "mode is missing": (without(policy(), "spec", "mode"), "spec.mode"),
     "mode is another word": (policy(mode="Dance"), "spec.mode"),
@@ -250,19 +303,6 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
     "a proxy with a password in it": (
         policy(kafka=kafka(tls={}, sasl=oauth_sasl(proxy={"url": "http://me:hunter2@proxy:3128"}))),
         "spec.kafka.sasl.oauth.proxy.url",
-    ),
-    "Prometheus with a password in the clear": (at_prometheus(basicAuthSecretName="prom"), f"{_PROMETHEUS}.url"),
-    "Prometheus with two credentials": (
-        at_prometheus(url="https://prometheus:9090", basicAuthSecretName="prom", bearerTokenSecretName="prom"),
-        f"{_PROMETHEUS}.bearerTokenSecretName",
-    ),
-    "a header that holds credentials": (
-        at_prometheus(headers=[{"name": "Authorization", "value": "x"}]),
-        f"{_PROMETHEUS}.headers[0].name",
-    ),
-    "a header with a line break": (
-        at_prometheus(headers=[{"name": "X-Scope-OrgID", "value": "a\r\nHost: b"}]),
-        f"{_PROMETHEUS}.headers[0].value",
     ),
     "a user's Secret without TLS": (
         policy(kafka=kafka(userSecretName="bellwether")),

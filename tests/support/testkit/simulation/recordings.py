@@ -6,12 +6,12 @@ hold a replay against. The API is in memory; recorder, signal book, operator and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, PODS, POLICIES
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, PODS, POLICIES, SIGNAL_SOURCES
 from bellwether.api.v1alpha1.base_model import timestamp
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
@@ -48,13 +48,21 @@ class Kept:
 class Watched:
     """One site with an operator and a recorder, and the API between them."""
 
-    def __init__(self, site: MemorySite, policy: Body | None = None, scope: Scope | None = None) -> None:
+    def __init__(
+        self,
+        site: MemorySite,
+        policy: Body | None = None,
+        scope: Scope | None = None,
+        sources: Sequence[Body] = (),
+    ) -> None:
         self.site = site
         self.policy = policy or api_objects.policy(mode="Enforce")
         self.api = MemoryApi()
         self.api.put(POLICIES, self.policy)
+        for source in sources:
+            self.api.put(SIGNAL_SOURCES, source)
         self.kept = Kept()
-        self.operator = Operator(site, LeadershipPolicy.read(self.policy).policy())
+        self.operator = Operator(site, LeadershipPolicy.read(self.policy).with_sources(sources).policy())
         self.metadata = Metadata(MemoryReader(site.cluster), site.clock, site.margins)
         self.recorder = Recorder(
             self.api, "default", "main", self.metadata, self.kept, site.clock, scope or Scope(partitions=True)
@@ -120,7 +128,8 @@ class Watched:
 def record(scenario: Mapping[str, Any], scope: Scope | None = None) -> tuple[Watched, list[Report | None]]:
     """Play a scenario of ``tests/scenarios`` with a recorder beside it; also what the operator reported each second."""
     site = scenarios.site_of(scenario["cluster"])
-    watched = Watched(site, api_objects.policy(**{"mode": "Enforce", **scenario.get("policy", {})}), scope)
+    body = api_objects.policy(**{"mode": "Enforce", **scenario.get("policy", {})})
+    watched = Watched(site, body, scope, scenarios.sources_of(scenario))
     events = {int(second): happening for second, happening in scenario["events"].items()}
     reports = []
     for second in range(int(scenario["seconds"]) + 1):

@@ -1,6 +1,6 @@
 """Scenarios: what befalls a cluster over time, and a timeline of what the operator made of it.
 
-In: the YAML of ``tests/scenarios`` (a cluster, a policy, a load plan where there is one, events by second). Out: for
+In: the YAML of ``tests/scenarios`` (a cluster, a policy with its sources, a load plan, events by second). Out: for
 every second in which something changed, what changed: verdicts, who is demoted, the plan, leaders, what is held,
 conditions, notes. A turn is taken every second, so the timeline is also the measure of how soon things happen.
 """
@@ -44,8 +44,8 @@ def write(path: Path, head: str, timeline: list[Said]) -> None:
 def play(scenario: Mapping[str, Any]) -> list[Said]:
     """The timeline of a scenario. Raises KeyError for an event that nobody knows."""
     site = site_of(scenario["cluster"])
-    policy = LeadershipPolicy.read(api_objects.policy(**{"mode": "Enforce", **scenario.get("policy", {})})).policy()
-    operator = Operator(site, policy)
+    policy = LeadershipPolicy.read(api_objects.policy(**{"mode": "Enforce", **scenario.get("policy", {})}))
+    operator = Operator(site, policy.with_sources(sources_of(scenario)).policy())
     plan = _plan(site, scenario.get("plan", {}))
     standing: Said = {
         key: {}
@@ -73,6 +73,11 @@ def play(scenario: Mapping[str, Any]) -> list[Said]:
         standing = now
         site.clock.advance(1)
     return timeline
+
+
+def sources_of(scenario: Mapping[str, Any]) -> list[api_objects.Body]:
+    """The SignalSources of a scenario."""
+    return [api_objects.source(name, **spec) for name, spec in scenario.get("sources", {}).items()]
 
 
 def site_of(said: Mapping[str, Any]) -> MemorySite:

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from bellwether.api.v1alpha1.base_model import InvalidObject, explain, timestamp
 from bellwether.api.v1alpha1.broker_health import BrokerHealth, Override
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.signal_source import SignalSource
 from testkit.kubernetes import api_objects
 
 
@@ -19,6 +20,13 @@ def test_a_bad_policy_is_refused_and_the_field_named(body: api_objects.Body, fie
         LeadershipPolicy.read(body)
     assert field in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("body", "field"), api_objects.BAD_SOURCES.values(), ids=api_objects.BAD_SOURCES)
+def test_a_bad_signal_source_is_refused_and_the_field_named(body: api_objects.Body, field: str):
+    with pytest.raises(InvalidObject) as refused:
+        SignalSource.read(body)
+    assert field in str(refused.value)
 
 
 @pytest.mark.parametrize(("body", "field"), api_objects.BAD_HEALTHS.values(), ids=api_objects.BAD_HEALTHS)
@@ -55,7 +63,10 @@ def test_a_refusal_does_not_repeat_what_was_given():
             {"kafka": {"bootstrapServer": ["h:1"]}},
             "kafka.bootstrapServer: no such field (did you mean bootstrapServers?)",
         ),
-        ({"detection": {"plugins": [{"type": "Wear", "kind": 1}]}}, "plugins[0].kind: no such field: remove it"),
+        (
+            {"detection": {"signalSources": [{"name": "wear", "kind": 1}]}},
+            "signalSources[0].kind: no such field: remove it",
+        ),
         ({"mode": "enforce"}, "mode: must be 'Observe' or 'Enforce' (did you mean Enforce?)"),
         ({"mode": "Dance"}, "mode: must be 'Observe' or 'Enforce'"),
         ({"mode": None}, "mode: must be 'Observe' or 'Enforce'"),

@@ -22,7 +22,7 @@ PLACES = {
     "storage": ("storageLatency",),
 }
 """Where a field of the core's policy stands in spec, where that is not its own name."""
-CHOSEN = {"name", "namespace", "mode", "prometheus", "rebalance", "placement", "capacity", "scope"}
+CHOSEN = {"name", "namespace", "mode", "prometheus_rules", "plugins", "rebalance", "placement", "capacity", "scope"}
 """Fields without a default in spec: those that a person has to choose, and what is absent unless it is wanted."""
 EITHER = {"listeners"}
 """Fields without a default in spec, as their former name may be set instead."""

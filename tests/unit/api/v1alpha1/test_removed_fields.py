@@ -8,6 +8,7 @@ import pytest
 
 from bellwether.api.v1alpha1.base_model import InvalidObject
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.signal_source import SignalSource
 from testkit.kubernetes import api_objects
 
 REFERENCE = {"name": "a", "key": "b"}
@@ -41,24 +42,16 @@ def kafka(**fields: Any) -> dict[str, Any]:
             "spec.kafka.sasl.oauth.caSecretRef: has become caSecretName: set it",
         ),
         (
-            detection("prometheus", **PROMETHEUS, bearerTokenSecretRef=REFERENCE),
-            "spec.detection.prometheus.bearerTokenSecretRef: has become bearerTokenSecretName",
+            detection("prometheus", **PROMETHEUS),
+            "spec.detection.prometheus: has become a SignalSource: write {apiVersion: bellwether.dev/v1alpha1, kind:"
+            " SignalSource, metadata: {name: NAME}, spec: {prometheus: THESE FIELDS}} in this namespace, and"
+            " signalSources: [{name: NAME}] here",
         ),
-        (detection("prometheus", **PROMETHEUS, caSecretRef=REFERENCE), "prometheus.caSecretRef: has become caSecret"),
-        (detection("prometheus", **PROMETHEUS, timeoutSeconds=9), "timeoutSeconds: follows from periodSeconds: remove"),
         (
-            detection("prometheus", url="http://p", rules=[{**PROMETHEUS["rules"][0], "failureThreshold": 2}]),
-            "spec.detection.prometheus.rules[0].failureThreshold: is always 3: remove it",
+            {"detection": {"plugins": [{"type": "Wear"}]}},
+            "spec: {plugin: ONE OF THESE ENTRIES}} in this namespace, and signalSources: [{name: NAME}] here",
         ),
         (detection("alertmanager", alerts=["A"]), "spec.detection.alertmanager: has become the preset FiringAlerts"),
-        (
-            {"detection": {"plugins": [{"type": "Wear", "staleAfterSeconds": 60}]}},
-            "spec.detection.plugins[0].staleAfterSeconds: follows from periodSeconds: remove it",
-        ),
-        (
-            {"detection": {"plugins": [{"type": "Wear", "successThreshold": 1}]}},
-            "spec.detection.plugins[0].successThreshold: is always 3: remove it",
-        ),
         ({"demotion": {"whenExceeded": "Hold"}}, "spec.demotion.whenExceeded: is always WorstFirst: remove it"),
         ({"demotion": {"maxFailureDomains": 1}}, "spec.demotion.maxFailureDomains: is always 1 rack: remove it"),
         (
@@ -76,4 +69,30 @@ def kafka(**fields: Any) -> dict[str, Any]:
 def test_a_removed_field_is_named_with_the_remedy(spec: dict[str, Any], message: str):
     with pytest.raises(InvalidObject) as refused:
         LeadershipPolicy.read(api_objects.policy(**spec))
+    assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            api_objects.at_prometheus(bearerTokenSecretRef=REFERENCE),
+            "spec.prometheus.bearerTokenSecretRef: has become bearerTokenSecretName",
+        ),
+        (api_objects.at_prometheus(caSecretRef=REFERENCE), "spec.prometheus.caSecretRef: has become caSecretName"),
+        (api_objects.at_prometheus(timeoutSeconds=9), "timeoutSeconds: follows from periodSeconds: remove it"),
+        (
+            api_objects.prometheus(query="up", failureThreshold=2),
+            "spec.prometheus.rules[0].failureThreshold: is always 3: remove it",
+        ),
+        (
+            api_objects.plugin("Wear", staleAfterSeconds=60),
+            "spec.plugin.staleAfterSeconds: follows from periodSeconds: remove it",
+        ),
+        (api_objects.plugin("Wear", successThreshold=1), "spec.plugin.successThreshold: is always 3: remove it"),
+    ],
+)
+def test_a_removed_field_of_a_source_is_named_with_the_remedy(body: api_objects.Body, message: str):
+    with pytest.raises(InvalidObject) as refused:
+        SignalSource.read(body)
     assert message in str(refused.value)

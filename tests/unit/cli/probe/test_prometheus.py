@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-from bellwether.adapters.kubernetes.api_client import POLICIES
+from bellwether.adapters.kubernetes.api_client import POLICIES, SIGNAL_SOURCES
 from bellwether.api.v1alpha1.spec.query_presets import PRESETS
 from bellwether.cli.probe.prometheus import prometheus
 from testkit.kubernetes import api_objects
@@ -42,11 +42,17 @@ def test_a_policy_without_rules_says_which_field_to_add(api: MemoryApi) -> None:
     assert_wording(said.output)
 
 
+def test_a_source_that_is_missing_is_named_with_those_that_exist(api: MemoryApi) -> None:
+    api.put(POLICIES, api_objects.naming("prom"))
+    api.put(SIGNAL_SOURCES, api_objects.source("proms", plugin={"type": "Wear"}))
+    said = CliRunner().invoke(prometheus, ["--policy", "main", "--once"])
+    assert said.exit_code == 1
+    assert_wording(said.output)
+
+
 def test_a_missing_secret_is_named_for_every_rule(api: MemoryApi) -> None:
-    body = api_objects.prometheus(query="up")
-    body["spec"]["detection"]["prometheus"]["url"] = "https://prometheus:9090"
-    body["spec"]["detection"]["prometheus"]["bearerTokenSecretName"] = "prom"
-    api.put(POLICIES, body)
+    api.put(SIGNAL_SOURCES, api_objects.at_prometheus(url="https://prometheus:9090", bearerTokenSecretName="prom"))
+    api.put(POLICIES, api_objects.naming("prom"))
     said = CliRunner().invoke(prometheus, ["--policy", "main", "--once"])
     assert said.exit_code == 4
     assert_wording(said.output)

@@ -13,7 +13,7 @@ from bellwether.core.detection.context import Context
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.fault_tolerance import FaultTolerance
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.detection import Detection, Prometheus, PrometheusRule
+from bellwether.core.settings.detection import Detection, PrometheusRule
 from bellwether.core.settings.harm import FENCED_WITHIN_SECONDS, LEADING_LOST_SECONDS, STALLED_SECONDS
 from bellwether.core.settings.policy import Demotion, Mode, Policy, ProducerAcks
 from bellwether.core.signals import Reading, Signal, SignalType
@@ -131,7 +131,7 @@ def test_measured_remote_time_overrules_acks_one(reading: Reading, chosen: str):
     policy = replace(
         PLAIN,
         demotion=replace(PLAIN.demotion, producer_acks=ProducerAcks.ONE),
-        detection=Detection(prometheus=Prometheus(rules=(rule,))),
+        detection=Detection(prometheus_rules=(rule,)),
     )
     assert cure(TRAILS, disk(), measured, policy=policy) == chosen
 

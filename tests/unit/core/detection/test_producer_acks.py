@@ -12,14 +12,14 @@ from bellwether.core.detection.context import Context
 from bellwether.core.detection.producer_acks import producer_acks, producer_acks_condition
 from bellwether.core.detection.verdicts import judge
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.detection import Detection, Prometheus, PrometheusRule
+from bellwether.core.settings.detection import Detection, PrometheusRule
 from bellwether.core.settings.policy import Demotion, Policy, ProducerAcks
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.simulation.memory_world import START
 from testkit.values.builders import cluster, partition, signal, snapshot, verdicts
 
 RULE = PrometheusRule(name="acks", query="remote", threshold=0, shows_acks=True)
-DETECTION = Detection(prometheus=Prometheus(url="http://prometheus:9090", rules=(RULE,)))
+DETECTION = Detection(prometheus_rules=(RULE,))
 SEEN = cluster(partition())
 ALL, ONE = ProducerAcks.ALL, ProducerAcks.ONE
 WAITS, NO_WAIT, SILENT = Reading.FAILING, Reading.PASSING, Reading.UNKNOWN
@@ -74,7 +74,7 @@ def test_the_condition_names_field_figure_and_remedy():
 
 
 def test_a_policy_without_such_a_rule_says_nothing_and_believes_no_value():
-    plain = Detection(prometheus=replace(DETECTION.prometheus, rules=(replace(RULE, shows_acks=False),)))
+    plain = Detection(prometheus_rules=(replace(RULE, shows_acks=False),))
     found = context([measured(WAITS, 4.0)], detection=plain)
     assert producer_acks_condition(found) is None
     assert producer_acks(found) is ONE

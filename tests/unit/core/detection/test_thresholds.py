@@ -14,7 +14,6 @@ from bellwether.core.settings.detection import (
     Detection,
     OnFailing,
     Plugin,
-    Prometheus,
     PrometheusRule,
     ReplicationLag,
 )
@@ -25,7 +24,7 @@ from testkit.values.builders import demoted, record, signal, snapshot
 GOOD, BAD = Reading.PASSING, Reading.FAILING
 RULE = PrometheusRule(name="flush", query="q", threshold=1)
 DETECTION = Detection(
-    prometheus=Prometheus(url="http://prometheus:9090", rules=(RULE, replace(RULE, name="produce", leaders_only=True))),
+    prometheus_rules=(RULE, replace(RULE, name="produce", leaders_only=True)),
     plugins=(Plugin(type="MoonPhase", sources=2, on_failing=OnFailing.SUSPECT), Plugin(type="DiskFailure")),
 )
 

@@ -10,14 +10,13 @@ import pytest
 from bellwether.core.settings.detection import (
     Detection,
     Plugin,
-    Prometheus,
     PrometheusRule,
     StorageLatency,
 )
 
 DETECTION = Detection(
     storage=StorageLatency(enabled=False),
-    prometheus=Prometheus(url="http://p", period_seconds=20, rules=(PrometheusRule(name="r", query="q", threshold=1),)),
+    prometheus_rules=(PrometheusRule(name="r", query="q", threshold=1, period_seconds=20),),
     plugins=(Plugin(type="MoonPhase", period_seconds=1),),
 )
 
@@ -41,9 +40,11 @@ def test_staleness_follows_the_type_and_is_zero_for_unused_types(type_: str, sou
     assert DETECTION.stale_after(type_, source) == seconds
 
 
-@pytest.mark.parametrize("settings", [Prometheus, partial(Plugin, type="MoonPhase")])
+@pytest.mark.parametrize(
+    "settings", [partial(PrometheusRule, name="r", query="q", threshold=1), partial(Plugin, type="MoonPhase")]
+)
 @pytest.mark.parametrize("period", [1, 2, 15, 3600])
-def test_one_late_measurement_makes_no_signal_stale(settings: Callable[..., Plugin | Prometheus], period: int):
+def test_one_late_measurement_makes_no_signal_stale(settings: Callable[..., Plugin | PrometheusRule], period: int):
     made = settings(period_seconds=period)
     assert 1 <= made.timeout_seconds <= period
     assert made.stale_after_seconds > 2 * made.period_seconds + made.timeout_seconds

@@ -11,7 +11,7 @@ from datetime import timedelta
 import pytest
 from structlog.testing import capture_logs
 
-from bellwether.core.settings.detection import Prometheus, PrometheusRule
+from bellwether.core.settings.detection import PrometheusRule
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.prometheus.prometheus_probe import PrometheusProbe, answer_of
@@ -87,7 +87,7 @@ class Play:
 
     def rules(self, *rules: PrometheusRule, **settings: int) -> None:
         self.put = len(rules)
-        self.probe.configure(self.server, Prometheus(url="http://prom", rules=rules, **settings))
+        self.probe.configure((replace(rule, **settings), self.server) for rule in rules)
 
     def round(self, times: int = 1, seconds: float = 15.0) -> None:
         """Ask, wait for the answers as long as they come, take them, go on to the next period."""

@@ -33,14 +33,22 @@ def test_no_name_and_no_free_text_is_left():
                 "vantages": ["fra1"],
                 "startupGraceSeconds": 1,
             },
-            "prometheus": {
-                "url": "http://x",
-                "rules": [
-                    {"name": "AcmeLag", "query": "acme_lag", "threshold": "1"},
-                    {"name": "b", "preset": "NodeIoStalled", "selector": 'cluster="acme"', "threshold": "1"},
-                ],
-            },
+            "signalSources": [{"name": "acme-prom", "selector": 'cluster="acme"'}],
         },
+        "sources": [
+            {
+                "name": "acme-prom",
+                "spec": {
+                    "prometheus": {
+                        "url": "http://x",
+                        "rules": [
+                            {"name": "AcmeLag", "query": "acme_lag", "threshold": "1"},
+                            {"name": "b", "preset": "NodeIoStalled", "selector": 'cluster="acme"', "threshold": "1"},
+                        ],
+                    }
+                },
+            }
+        ],
     }
     said = {
         "verdict": {"state": "Sick", "reason": "StorageSlow", "message": "kafka-2 is slow", "since": "x"},

@@ -1,7 +1,7 @@
-"""Resolve the access to Prometheus of a policy: Secrets, an identity of the pod, headers, a proxy, CAs.
+"""Resolve the access to Prometheus of a SignalSource: Secrets, an identity of the pod, headers, a proxy, CAs.
 
-In: ``spec.detection.prometheus``. Out: an ``Access``, or Unauthenticated with field, Secret, key and remedy. Called by
-``bellwether probe prometheus`` whenever it reads the policy.
+In: its ``spec.prometheus``. Out: an ``Access``, or Unauthenticated with field, Secret, key and remedy. Called by
+``bellwether probe prometheus`` whenever it reads the source.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bellwether.adapters.kubernetes.kafka_cluster.named_credentials import (
 )
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.prometheus.query_client import Access
-from bellwether.api.v1alpha1.spec.detection_sources import Prometheus
+from bellwether.api.v1alpha1.signal_source import Prometheus
 from bellwether.kafka_connection import Hidden, TokenFile
 from bellwether.ports.errors import Unauthenticated
 

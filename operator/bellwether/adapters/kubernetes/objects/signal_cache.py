@@ -2,7 +2,7 @@
 
 In: BrokerHealth and Lease objects, from any thread of the watches. Out: ``core.signals`` values for the reconciles of
 one policy. An entry is as old as the last observed renewal of its prober's Lease; until one was observed its age is
-None, and it is no evidence. Called by ``controllers`` (writing) and through ``ports.kubernetes.SignalSource``
+None, and it is no evidence. Called by ``controllers`` (writing) and through ``ports.kubernetes.SignalReader``
 (reading).
 """
 
@@ -67,7 +67,7 @@ class _Broker:
 
 
 class SignalCache:
-    """``ports.kubernetes.SignalSource`` for one policy; feed it only this policy's objects. Safe to use from several
+    """``ports.kubernetes.SignalReader`` for one policy; feed it only this policy's objects. Safe to use from several
     threads.
     """
 

@@ -1,9 +1,10 @@
-"""CustomResourceDefinition manifests of both kinds, built from their models. Used by ``generate`` and ``bellwether
+"""CustomResourceDefinition manifests of all kinds, built from their models. Used by ``generate`` and ``bellwether
 crds``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,8 @@ from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.schema import printer_columns
 from bellwether.api.v1alpha1.schema.structural_schema import structural
-from bellwether.api.v1alpha1.status.status_conditions import UNSEEN
+from bellwether.api.v1alpha1.signal_source import SignalSource
+from bellwether.api.v1alpha1.status.status_conditions import UNSEEN, UNUSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,8 @@ class Kind:
     singular: str
     short: str
     columns: tuple[printer_columns.Column, ...]
+    unwritten: Mapping[str, str] | None = None
+    """The condition of an object whose status was never written."""
 
     @property
     def name(self) -> str:
@@ -56,8 +60,8 @@ class Kind:
                 "status": structural(self.part("status"), defaults=False),
             },
         }
-        if self.model is LeadershipPolicy:  # as in the Gateway API: shown while no operator has written a status
-            whole["properties"]["status"]["default"] = {"conditions": [UNSEEN]}
+        if self.unwritten:  # as in the Gateway API: shown while nobody has written a status
+            whole["properties"]["status"]["default"] = {"conditions": [self.unwritten]}
         if self.model.rules:
             whole[VALIDATIONS] = [rule.schema() for rule in self.model.rules]
         return whole
@@ -94,8 +98,9 @@ class Kind:
 
 
 KINDS = (
-    Kind(LeadershipPolicy, "leadershippolicies", "leadershippolicy", "lp", printer_columns.LEADERSHIP_POLICY),
+    Kind(LeadershipPolicy, "leadershippolicies", "leadershippolicy", "lp", printer_columns.LEADERSHIP_POLICY, UNSEEN),
     Kind(BrokerHealth, "brokerhealths", "brokerhealth", "bh", printer_columns.BROKER_HEALTH),
+    Kind(SignalSource, "signalsources", "signalsource", "ss", printer_columns.SIGNAL_SOURCE, UNUSED),
 )
 
 

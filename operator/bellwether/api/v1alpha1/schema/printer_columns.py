@@ -1,4 +1,4 @@
-"""Printer columns of ``kubectl get lp,bh``."""
+"""Printer columns of ``kubectl get lp,bh,ss``."""
 
 from __future__ import annotations
 
@@ -59,6 +59,15 @@ LEADERSHIP_POLICY = (
     ),
     Column("Rebalance", ".status.rebalance.state", "State of the load rebalance.", priority=1),
     Column("Message", ".status.message", "Summary in one sentence.", priority=1),
+    AGE,
+)
+
+SIGNAL_SOURCE = (
+    Column("Ready", _condition("Ready", "status"), "Whether a prober uses the source."),
+    Column("Reason", _condition("Ready", "reason"), "Why, or why not."),
+    Column("Prometheus", ".spec.prometheus.url", "URL of the Prometheus server."),
+    Column("Plugin", ".spec.plugin.type", "Signal type of the plug-in."),
+    Column("Message", _condition("Ready", "message"), "What is wrong, and what to do.", priority=1),
     AGE,
 )
 

@@ -13,7 +13,7 @@ from bellwether.api.v1alpha1.schema.crd_manifests import Kind
 _HEAD = f"""<!-- Generated from operator/bellwether/api/v1alpha1; do not edit: make generate -->
 # API reference: `{API_VERSION}`
 
-Both kinds are namespaced and in the category `bellwether`: `kubectl get bellwether` lists them. A field in **bold**
+All kinds are namespaced and in the category `bellwether`: `kubectl get bellwether` lists them. A field in **bold**
 is required if its parent is set. `[]` marks the entries of a list.
 """
 

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Matching, Model, as_map, distinct_by, integer
 from bellwether.api.v1alpha1.settings_model import SettingsModel
-from bellwether.api.v1alpha1.spec.detection_sources import Plugin, Prometheus
 from bellwether.api.v1alpha1.spec.kafka_spec import HostPort
+from bellwether.api.v1alpha1.spec.strimzi_spec import ResourceName
 from bellwether.core.settings import detection, harm
 
 _REACHABILITY = detection.Reachability()
@@ -27,6 +27,14 @@ Vantage = Annotated[
         "^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$",
         "must consist of letters, digits, '-', '_' and '.', such as eu-west-1a",
         63,
+    ),
+]
+Selector = Annotated[
+    str,
+    Matching(
+        r'^[a-zA-Z_][a-zA-Z0-9_]*(=|!=|=~|!~)"[^"]*"(,[a-zA-Z_][a-zA-Z0-9_]*(=|!=|=~|!~)"[^"]*")*$',
+        'must be label matchers with values in double quotes, such as namespace="kafka",strimzi_io_cluster="main"',
+        512,
     ),
 ]
 
@@ -104,6 +112,23 @@ class Objectives(SettingsModel[harm.Objectives]):
     """Latency objectives: a request that takes longer counts as lost for its clients."""
 
 
+class SignalSourceRef(Model):
+    """A SignalSource of the policy's namespace."""
+
+    name: Annotated[ResourceName, Field(description="Name of the SignalSource.")]
+    selector: Selector | None = Field(
+        default=None,
+        description="Label matchers that limit the presets of the source to the brokers of this cluster, such as"
+        ' strimzi_io_cluster="main", in addition to those of its rules. Queries are used as they are.',
+    )
+
+
+def _moved(spec: str) -> str:
+    """Where a source has moved, with the new form."""
+    kind = "{apiVersion: bellwether.dev/v1alpha1, kind: SignalSource, metadata: {name: NAME}, spec: {%s}}"
+    return f"has become a SignalSource: write {kind % spec} in this namespace, and signalSources: [{{name: NAME}}] here"
+
+
 class Detection(Model):
     """Signals by which brokers are judged, and the harm to clients at which a broker is demoted."""
 
@@ -148,22 +173,24 @@ class Detection(Model):
         default_factory=ReplicationLag,
         description="How far followers lag behind their leaders, by the log-end offsets of both.",
     )
-    prometheus: Prometheus | None = Field(
-        default=None, description="Queries to a Prometheus server. If unset, there are none."
-    )
-    plugins: Annotated[tuple[Plugin, ...], distinct_by("type")] = Field(
+    signal_sources: Annotated[tuple[SignalSourceRef, ...], distinct_by("name")] = Field(
         default=(),
         max_length=16,
-        description="Signal types that plug-ins measure.",
-        json_schema_extra=as_map("type"),
+        description="SignalSources of the policy's namespace: queries to Prometheus, and plug-ins.",
+        json_schema_extra=as_map("name"),
     )
 
     moved: ClassVar[Mapping[str, str]] = {
-        "alertmanager": "has become the preset FiringAlerts: name the alerts in the selector of a rule in prometheus"
+        "alertmanager": "has become the preset FiringAlerts: name the alerts in the selector of a rule of a"
+        " SignalSource with prometheus, and that source in signalSources",
+        "prometheus": _moved("prometheus: THESE FIELDS"),
+        "plugins": _moved("plugin: ONE OF THESE ENTRIES"),
     }
 
-    def to_core(self) -> detection.Detection:
-        """Convert to the settings of the core."""
+    def to_core(
+        self, rules: tuple[detection.PrometheusRule, ...], plugins: tuple[detection.Plugin, ...]
+    ) -> detection.Detection:
+        """Convert to the settings of the core, with the rules and plug-ins of the policy's sources."""
         return detection.Detection(
             objectives=self.objectives.to_core(),
             tolerance=self.tolerance,
@@ -173,6 +200,6 @@ class Detection(Model):
             storage=self.storage_latency.to_core(),
             read_latency=self.read_latency.to_core(),
             replication_lag=self.replication_lag.to_core(),
-            prometheus=self.prometheus.to_core() if self.prometheus is not None else detection.Prometheus(),
-            plugins=tuple(plugin.to_core() for plugin in self.plugins),
+            prometheus_rules=rules,
+            plugins=plugins,
         )

@@ -53,6 +53,14 @@ UNSEEN = {
 }
 
 
+UNUSED = {
+    **UNSEEN,
+    "reason": "NoProber",
+    "message": "no prober has used this source yet: name it in spec.detection.signalSources of a policy, and run a"
+    " prober of kind Prometheus, or of the plug-in, for its namespace",
+}
+
+
 def _without_default(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
     """What an operator wrote: to a reader of the status, the API server's default is no condition."""
     return tuple(c for c in conditions if c.reason != NO_OPERATOR)

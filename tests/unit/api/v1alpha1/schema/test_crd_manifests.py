@@ -19,7 +19,7 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.schema.crd_manifests import KINDS, Kind, manifests
 from bellwether.api.v1alpha1.schema.structural_schema import KEPT, structural
 from bellwether.api.v1alpha1.status.policy_status import LeadershipPolicyStatus
-from bellwether.api.v1alpha1.status.status_conditions import UNSEEN
+from bellwether.api.v1alpha1.status.status_conditions import UNSEEN, UNUSED
 from bellwether.cli.installation.crds import crds
 
 ROOT = Path(__file__).parents[5]
@@ -65,7 +65,10 @@ def test_every_column_shows_a_field_that_exists(kind: Kind):
 
 def test_a_status_has_no_default_but_that_no_operator_has_written_it(fields: list[tuple[str, dict[str, Any]]]):
     defaults = {path: schema["default"] for path, schema in fields if ".status" in path and "default" in schema}
-    assert defaults == {"LeadershipPolicy.status": {"conditions": [UNSEEN]}}
+    assert defaults == {
+        "LeadershipPolicy.status": {"conditions": [UNSEEN]},
+        "SignalSource.status": {"conditions": [UNUSED]},
+    }
     assert LeadershipPolicyStatus.model_validate({"conditions": [UNSEEN]}).conditions == ()
 
 
@@ -145,21 +148,35 @@ def test_the_full_example_names_every_field():
     spec["kafka"] = {**spec["kafka"], **strimzi}
     # A user is named by a password, by tokens or by the Secret of a KafkaUser, never by two of them.
     user, *tokens = (
-        yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text())
+        next(yaml.safe_load_all((EXAMPLES / f"{name}.yaml").read_text()))
         for name in ("kafka-user", "oauth", "msk-iam", "workload-identity")
     )
     for one in tokens:
         spec["kafka"]["sasl"] |= one["spec"]["kafka"]["sasl"]
-    # And so it is at Prometheus.
-    for one in (tokens[-1], yaml.safe_load((EXAMPLES / "prometheus.yaml").read_text())):
-        spec["detection"]["prometheus"] = one["spec"]["detection"]["prometheus"] | spec["detection"]["prometheus"]
     spec["kafka"]["userSecretName"] = user["spec"]["kafka"]["userSecretName"]
     # Racks are preferred in one place, by the policy or by its load plans.
     placed = yaml.safe_load((EXAMPLES / "placement.yaml").read_text())["spec"]
     weighted = [w for rule in placed["placement"]["topics"] for w in rule.get("weights", [])]
     spec |= {"placement": {**placed["placement"], "weights": weighted}}
-    for path, _ in schemas(KINDS[0].schema()["properties"]["spec"], ""):
-        place = spec
+    assert_every_field(KINDS[0], spec)
+
+
+def test_the_examples_of_signal_sources_name_every_field():
+    found = [
+        body["spec"]
+        for name in ("signal-sources", "prometheus", "workload-identity")
+        for body in yaml.safe_load_all((EXAMPLES / f"{name}.yaml").read_text())
+        if body["kind"] == "SignalSource"
+    ]
+    # A Prometheus has one kind of credentials.
+    spec = {part: {k: v for one in found for k, v in one.get(part, {}).items()} for part in ("prometheus", "plugin")}
+    spec["prometheus"]["rules"] = [rule for one in found for rule in one.get("prometheus", {}).get("rules", ())]
+    assert_every_field(KINDS[2], spec)
+
+
+def assert_every_field(kind: Kind, spec: dict[str, Any]) -> None:
+    for path, _ in schemas(kind.schema()["properties"]["spec"], ""):
+        place: Any = spec
         for step in path.replace("[]", "").split(".")[1:]:
             place = {k: v for item in place for k, v in item.items()} if isinstance(place, list) else place
             assert step in place, path

@@ -7,12 +7,12 @@ import re
 import pytest
 
 from bellwether.api.v1alpha1.base_model import InvalidObject
-from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.signal_source import SignalSource
 from bellwether.api.v1alpha1.spec.promql import Scope
 from bellwether.api.v1alpha1.spec.query_presets import BY_NAME, PRESETS, Preset
 from bellwether.core.settings import detection
 from sourcetree import ROOT
-from testkit.kubernetes.api_objects import prometheus
+from testkit.kubernetes.api_objects import prometheus, rules_of
 
 each_preset = pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
 
@@ -30,7 +30,7 @@ def rule_of(preset: Preset, **fields: object) -> detection.PrometheusRule:
         **({"selector": ALERTS} if preset.selects_alerts else {}),
         **fields,
     }
-    (rule,) = LeadershipPolicy.read(prometheus(**said)).policy().detection.prometheus.rules
+    (rule,) = rules_of(prometheus(**said))
     return rule
 
 
@@ -93,12 +93,12 @@ def test_names_are_distinct_and_sentences_are_sentences() -> None:
 
 def test_an_unknown_preset_is_refused_with_the_known_ones() -> None:
     with pytest.raises(InvalidObject, match="is not a preset: use one of ProduceLocalTimeP99, ProduceRem"):
-        LeadershipPolicy.read(prometheus(preset="Magic"))
+        SignalSource.read(prometheus(preset="Magic"))
 
 
 def test_the_wrong_sense_is_refused_with_the_right_one() -> None:
     with pytest.raises(InvalidObject, match="comparison: must be Below for RequestHandlerIdle"):
-        LeadershipPolicy.read(prometheus(preset="RequestHandlerIdle"))
+        SignalSource.read(prometheus(preset="RequestHandlerIdle"))
 
 
 def row(preset: Preset) -> str:

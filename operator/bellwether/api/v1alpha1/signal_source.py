@@ -1,23 +1,43 @@
-"""``spec.detection`` sources other than the built-in probers: Prometheus, plug-ins."""
+"""SignalSource: a Prometheus server with its rules, or a plug-in with its settings, for every policy that names it.
+
+Policies name it in ``spec.detection.signalSources``, in their own namespace; the operator, the probers
+and the CLI read these names by ``choose``. A prober writes the status.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from bellwether.api.v1alpha1.base_model import Matching, Model, Rule, as_map, distinct_by, integer
+from bellwether.api.v1alpha1.base_model import (
+    InvalidObject,
+    Matching,
+    Model,
+    Object,
+    Reported,
+    Rule,
+    as_map,
+    distinct_by,
+    integer,
+)
 from bellwether.api.v1alpha1.settings_model import SettingsModel
 from bellwether.api.v1alpha1.spec.credentials_spec import Header, HttpProxy, IdentityName, workload_identity
+from bellwether.api.v1alpha1.spec.detection_spec import Selector, SignalSourceRef
 from bellwether.api.v1alpha1.spec.kafka_spec import CA_MOVED, authorities_of
 from bellwether.api.v1alpha1.spec.promql import Scope
 from bellwether.api.v1alpha1.spec.query_presets import ALERTS_NAMED, BY_NAME, PRESETS, alerts_of
 from bellwether.api.v1alpha1.spec.strimzi_spec import ResourceName
+from bellwether.api.v1alpha1.status.status_conditions import Conditions
+from bellwether.api.v1alpha1.validation_errors import nearest
 from bellwether.core.settings import detection
 from bellwether.core.signals import SignalType
 
-_PROMETHEUS = detection.Prometheus()
+RULE_LIMIT = 32
+"""Rules of one policy, of all its sources together: each is an entry of every BrokerHealth."""
+
 _RULE = detection.PrometheusRule(name="", query="", threshold=0)
 
 _IN_A_ROW = f"is always {_RULE.failure_threshold}: remove it"
@@ -46,18 +66,9 @@ Url = Annotated[
     ),
 ]
 
-Selector = Annotated[
-    str,
-    Matching(
-        r'^[a-zA-Z_][a-zA-Z0-9_]*(=|!=|=~|!~)"[^"]*"(,[a-zA-Z_][a-zA-Z0-9_]*(=|!=|=~|!~)"[^"]*")*$',
-        'must be label matchers with values in double quotes, such as namespace="kafka",strimzi_io_cluster="main"',
-        512,
-    ),
-]
-
 
 def _preset_rules() -> tuple[Rule, ...]:
-    """Rules for a rule with a preset: the policy must state what the preset needs."""
+    """Rules for a rule with a preset: it must state what the preset needs."""
 
     def named(names: Iterable[str]) -> str:
         return f"has(self.preset) && self.preset in [{', '.join(repr(name) for name in names)}]"
@@ -131,9 +142,9 @@ class PrometheusRule(Model):
     )
     selector: Selector | None = Field(
         default=None,
-        description="Label matchers that limit a preset to the brokers of this cluster, such as"
-        ' namespace="kafka",strimzi_io_cluster="main". Required if the Prometheus scrapes several Kafka'
-        " clusters.",
+        description="Label matchers that limit a preset to some brokers, such as"
+        ' namespace="kafka",strimzi_io_cluster="main". If the Prometheus scrapes several Kafka clusters, this or the'
+        " selector of the policy's reference must name the cluster.",
     )
     threshold: Annotated[
         Decimal,
@@ -172,15 +183,16 @@ class PrometheusRule(Model):
         *_preset_rules(),
     )
 
-    def to_core(self) -> detection.PrometheusRule:
-        """Convert to the settings of the core, with the query of the preset."""
+    def to_core(self, period_seconds: int, further: str = "") -> detection.PrometheusRule:
+        """Convert to the settings of the core, with the query of the preset, which has ``further`` matchers."""
         values = dict(self)
-        preset, selector = values.pop("preset"), values.pop("selector")
+        preset, own = values.pop("preset"), values.pop("selector") or ""
         if preset:
-            values["query"] = BY_NAME[preset].query(Scope(self.broker_label, selector or ""))
+            values["query"] = BY_NAME[preset].query(Scope(self.broker_label, ",".join(filter(None, (own, further)))))
             values["shows_acks"] = BY_NAME[preset].shows_acks
-            values["alerts"] = alerts_of(selector or "") if BY_NAME[preset].selects_alerts else ()
-        return detection.PrometheusRule(**{**values, "threshold": float(self.threshold)})
+            values["alerts"] = alerts_of(own) if BY_NAME[preset].selects_alerts else ()
+        values |= {"threshold": float(self.threshold), "period_seconds": period_seconds}
+        return detection.PrometheusRule(**values)
 
 
 class Prometheus(Model):
@@ -189,13 +201,13 @@ class Prometheus(Model):
     url: Annotated[Url, Field(description="Base URL of the Prometheus HTTP API, such as http://prometheus:9090.")]
     bearer_token_secret_name: ResourceName | None = Field(
         default=None,
-        description="Secret in the policy's namespace with a bearer token, under the key token. Requires an https URL."
+        description="Secret in the same namespace with a bearer token, under the key token. Requires an https URL."
         " At most one of bearerTokenSecretName, basicAuthSecretName and workloadIdentity is set; without any of"
         " them, requests are not authenticated.",
     )
     basic_auth_secret_name: ResourceName | None = Field(
         default=None,
-        description="Secret in the policy's namespace with the keys username and password, as of type"
+        description="Secret in the same namespace with the keys username and password, as of type"
         " kubernetes.io/basic-auth. Requires an https URL.",
     )
     workload_identity: IdentityName | None = workload_identity("The bearer token")
@@ -210,7 +222,7 @@ class Prometheus(Model):
     )
     ca_secret_name: ResourceName | None = authorities_of("the server's certificate")
     period_seconds: int = integer(
-        _PROMETHEUS.period_seconds,
+        _RULE.period_seconds,
         1,
         3600,
         "Seconds between two runs of each query. An answer may take two thirds of it, and signals older than four"
@@ -219,7 +231,7 @@ class Prometheus(Model):
     rules_: Annotated[tuple[PrometheusRule, ...], distinct_by("name")] = Field(
         alias="rules",
         min_length=1,
-        max_length=32,
+        max_length=RULE_LIMIT,
         description="Queries and their thresholds.",
         json_schema_extra=as_map("name"),
     )
@@ -252,14 +264,6 @@ class Prometheus(Model):
         """The names of the credentials that are set."""
         named = (self.bearer_token_secret_name, self.basic_auth_secret_name, self.workload_identity)
         return tuple(name for name in named if name is not None)
-
-    def to_core(self) -> detection.Prometheus:
-        """Convert to the settings of the core."""
-        return detection.Prometheus(
-            url=self.url,
-            period_seconds=self.period_seconds,
-            rules=tuple(rule.to_core() for rule in self.rules_),
-        )
 
 
 class Setting(Model):
@@ -296,3 +300,100 @@ class Plugin(SettingsModel[detection.Plugin]):
     def to_core(self) -> detection.Plugin:
         """Convert to the settings of the core."""
         return detection.Plugin(**{**dict(self), "settings": tuple(sorted((s.name, s.value) for s in self.settings))})
+
+
+class SignalSourceSpec(Model):
+    """A Prometheus server with its rules, or a plug-in with its settings."""
+
+    prometheus: Prometheus | None = Field(default=None, description="Queries to a Prometheus server.")
+    plugin: Plugin | None = Field(default=None, description="A signal type that a plug-in measures.")
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            cel="has(self.prometheus) != has(self.plugin)",
+            message="exactly one of prometheus and plugin must be set",
+            holds=lambda spec: (spec.prometheus is None) != (spec.plugin is None),
+            field="prometheus",
+        ),
+    )
+
+
+class SignalSourceStatus(Reported):
+    """Whether the source can be used, as its prober found."""
+
+    conditions: Conditions = Field(
+        default=(),
+        description="Ready: a prober uses the source. False: the message has the rule or the field, and what to do.",
+    )
+
+
+class SignalSource(Object):
+    """Signals of a Prometheus server or of a plug-in, for every LeadershipPolicy of the namespace that names it."""
+
+    kind: Literal["SignalSource"] = "SignalSource"
+    spec: SignalSourceSpec
+    status: SignalSourceStatus = Field(default_factory=SignalSourceStatus)
+
+
+@dataclass(frozen=True, slots=True)
+class UsedSource:
+    """A source as one policy uses it: the rules of its Prometheus, or its plug-in."""
+
+    source: SignalSource
+    rules: tuple[detection.PrometheusRule, ...] = ()
+    plugins: tuple[detection.Plugin, ...] = ()
+
+    @classmethod
+    def of(cls, ref: SignalSourceRef, body: Mapping[str, Any]) -> UsedSource:
+        """The source that a policy names. Raises InvalidObject."""
+        source = SignalSource.read(body)
+        prometheus, plugin = source.spec.prometheus, source.spec.plugin
+        if ref.selector and not (prometheus and any(rule.preset for rule in prometheus.rules_)):
+            raise InvalidObject(f"SignalSource {ref.name} has no preset for a selector: remove selector")
+        if prometheus is None:
+            return cls(source, plugins=(plugin.to_core(),) if plugin is not None else ())
+        period = prometheus.period_seconds
+        return cls(source, rules=tuple(rule.to_core(period, ref.selector or "") for rule in prometheus.rules_))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What no other source of the policy may have: signals are told apart by it."""
+        return (*(f"rule {one.name}" for one in self.rules), *(f"plug-in type {one.type}" for one in self.plugins))
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenSources:
+    """The sources that a policy uses, and by place in ``signalSources`` why it does not use others that it names."""
+
+    used: tuple[UsedSource, ...] = ()
+    problems: Mapping[int, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """The problems, for a person; empty without any."""
+        return "; ".join(f"spec.detection.signalSources[{index}]: {text}" for index, text in self.problems.items())
+
+
+def choose(refs: Iterable[SignalSourceRef], bodies: Iterable[Mapping[str, Any]]) -> ChosenSources:
+    """What a policy names, from the SignalSources of its namespace."""
+    there = {str(body["metadata"]["name"]): body for body in bodies}
+    used: list[UsedSource] = []
+    problems: dict[int, str] = {}
+    owners: dict[str, str] = {}
+    for index, ref in enumerate(refs):
+        try:
+            if ref.name not in there:
+                shown = f"no SignalSource {ref.name} exists{nearest(ref.name, there)}"
+                raise InvalidObject(f"{shown}: create it; the namespace has {', '.join(sorted(there)[:10]) or 'none'}")
+            one = UsedSource.of(ref, there[ref.name])
+            if twice := [name for name in one.names if name in owners]:
+                other = owners[twice[0]]
+                raise InvalidObject(f"SignalSource {ref.name} has {twice[0]}, as has {other}: change one of them")
+            if sum(len(other.rules) for other in (*used, one)) > RULE_LIMIT:
+                before = f"the rules of SignalSource {ref.name} and those before it"
+                raise InvalidObject(f"{before} are more than {RULE_LIMIT}: remove some")
+        except InvalidObject as error:
+            problems[index] = str(error)
+            continue
+        used.append(one)
+        owners |= dict.fromkeys(one.names, ref.name)
+    return ChosenSources(tuple(used), problems)

@@ -1,0 +1,58 @@
+"""The operator with SignalSources: it judges by those that exist, and a condition names those that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, SIGNAL_SOURCES
+from bellwether.core.signals import Reading
+from bellwether.ports.errors import Transient
+from testkit.kubernetes import api_objects
+from testkit.simulation.operator_fixture import MemoryOperator
+
+NAMED = {"signalSources": [{"name": "prom"}]}
+
+
+@pytest.fixture
+def operator() -> Iterator[MemoryOperator]:
+    made = MemoryOperator.well()
+    yield made
+    made.close()
+
+
+def test_missing_source_is_named_in_a_condition_until_it_exists(operator: MemoryOperator) -> None:
+    operator.api.put(SIGNAL_SOURCES, api_objects.source("proms", **api_objects.prometheus(query="up")["spec"]))
+    loop = operator.make(detection=NAMED)
+    operator.step(loop, 2)
+    status, reason, message = operator.condition("SourcesUsable")
+    assert (status, reason) == ("False", "NoEvidence")
+    assert message == (
+        "spec.detection.signalSources[0]: no SignalSource prom exists (did you mean proms?): create it; the namespace"
+        " has proms"
+    )
+    operator.api.put(SIGNAL_SOURCES, api_objects.prometheus(query="up"))
+    operator.step(loop, 1)
+    assert "SourcesUsable" not in {c["type"] for c in operator.body()["status"]["conditions"]}
+
+
+def test_rule_of_a_source_makes_a_broker_sick(operator: MemoryOperator) -> None:
+    operator.api.put(SIGNAL_SOURCES, api_objects.prometheus(query="up"))
+    loop = operator.make(detection=NAMED)
+    operator.site.signals.say(2, Reading.FAILING, type="Prometheus", sources=["flush"])
+    operator.step(loop, 2)
+    verdict = operator.api.get(BROKER_HEALTHS, "default", "main-2")["status"]["verdict"]
+    assert (verdict["state"], verdict["reason"]) == ("Sick", "SignalFailing")
+
+
+def test_sources_that_cannot_be_read_leave_everything_as_it_is(operator: MemoryOperator) -> None:
+    operator.api.put(SIGNAL_SOURCES, api_objects.prometheus(query="up"))
+    loop = operator.make(detection=NAMED)
+    operator.site.signals.say(2, Reading.FAILING, type="Prometheus", sources=["flush"])
+    operator.step(loop, 4)
+    operator.api.refuse("list", SIGNAL_SOURCES, Transient("the API server is overloaded"))
+    operator.step(loop, 5, seconds=100)
+    assert operator.condition()[:2] == ("False", "NoAnswer")
+    assert loop.record is not None
+    assert list(loop.record.demoted) == [2]
