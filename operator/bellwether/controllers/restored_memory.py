@@ -17,7 +17,7 @@ from bellwether.gather import Memory
 def restored_memory(record: UndoRecord, status: LeadershipPolicyStatus, healths: Iterable[BrokerHealth]) -> Memory:
     """The memory to continue with; a verdict whose reason is unknown is left out."""
     brokers = [(health.spec.broker_id, health.status) for health in healths]
-    verdicts = ((b, one.verdict.to_core(b)) for b, one in brokers if one.verdict is not None)
+    verdicts = ((b, one.verdict.verdict(b)) for b, one in brokers if one.verdict is not None)
     return Memory(
         record,
         {broker: verdict for broker, verdict in verdicts if verdict is not None},

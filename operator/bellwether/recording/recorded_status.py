@@ -66,7 +66,7 @@ def verdicts_of(section: Document) -> dict[int, Verdict]:
     verdicts = {}
     for broker, row in section.items():
         try:
-            found = BrokerVerdict.model_validate(row["verdict"]).to_core(int(broker))
+            found = BrokerVerdict.model_validate(row["verdict"]).verdict(int(broker))
         except (KeyError, TypeError, ValueError, ValidationError):
             continue
         if found is not None:

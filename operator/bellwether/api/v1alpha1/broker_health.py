@@ -7,15 +7,18 @@ people write ``spec.override``. Read by the controllers, the probers and the CLI
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import AwareDatetime, Field
 
-from bellwether.api.v1alpha1.base_model import Model, Object, Reported, Rule, as_map
+from bellwether.api.v1alpha1.base_model import Model, Object, Rule, as_map
 from bellwether.api.v1alpha1.status.policy_status import BrokerId, Count, Message, ReasonName
 from bellwether.api.v1alpha1.status.signal_entries import LOG_DIR_LIMIT, SIGNAL_LIMIT, Signals
 from bellwether.api.v1alpha1.status.status_conditions import Conditions
+from bellwether.api.v1alpha1.status.status_model import Of, StatusModel
 from bellwether.core import signals
+from bellwether.core.demotion.restoration import RestorationProgress
 from bellwether.core.detection import findings
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict, passing_since
@@ -23,6 +26,7 @@ from bellwether.core.model.broker_identity import HOST_LIMIT
 from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.model.known_good import KnownGood
 from bellwether.core.reasons import Reason
+from bellwether.core.reporting.broker_report import BrokerReport, LinkReport, LogDirReport
 
 OVERRIDE_REASON_LIMIT = 512
 LOG_DIRS_SHOWN = 64
@@ -112,7 +116,7 @@ class BrokerHealthSpec(Model):
     )
 
 
-class EvidenceItem(Reported):
+class EvidenceItem(StatusModel[findings.EvidenceItem]):
     """One signal as it was judged."""
 
     type: str = Field(max_length=63, description="Type of the signal.")
@@ -122,81 +126,87 @@ class EvidenceItem(Reported):
         default=None, description="Time since which the source has reported this reading."
     )
     message: Message = Field(default="", description="Observation, and what it was compared with.")
-    ignored_reason: str = Field(
+    ignored_reason: Annotated[str, Of("ignored_because")] = Field(
         default="", max_length=256, description="Why the signal was ignored. Unset if it was used."
     )
 
-    def to_core(self) -> findings.EvidenceItem:
-        """Convert to the evidence that the next verdict is compared with."""
-        return findings.EvidenceItem(
-            self.type, self.source, self.reading, self.since, self.message, self.ignored_reason
-        )
 
-
-class Flapping(Reported):
+class Flapping(StatusModel[FlapCounter]):
     """Repeated demotion of the broker by signals."""
 
     demotions: Count = Field(description="Number of demotions, each within an hour of the previous promotion.")
-    last: AwareDatetime = Field(description="Time when the last demotion ended, or began if the broker is demoted.")
+    last: Annotated[AwareDatetime, Of("at")] = Field(
+        description="Time when the last demotion ended, or began if the broker is demoted."
+    )
     stabilization_seconds: Count = Field(
         description="Seconds for which the broker must be healthy before it is promoted."
     )
 
-    def to_core(self) -> FlapCounter:
-        """Convert to the counter that the next reconcile continues from."""
-        return FlapCounter(self.demotions, self.last)
 
-
-class Restoration(Reported):
+class Restoration(StatusModel[RestorationProgress]):
     """Progress of restoring the broker's leaders in waves."""
 
-    wave: Count = Field(description="Current step of promotion.waves; 0 before the first one.")
+    wave: Annotated[Count, Of("number")] = Field(description="Current step of promotion.waves; 0 before the first one.")
     waves: Count = Field(description="Number of steps.")
-    share_percent: Count = Field(description="Percentage of its leaders that the broker may lead in this step.")
-    pending_partitions: Count = Field(description="Partitions that are restored in later steps.")
-    since: AwareDatetime = Field(description="Time when the restoration began.")
-    wave_started_at: AwareDatetime = Field(description="Time when the current step began.")
-    blocked_by: Message = Field(default="", description="What blocks the next step. Unset if nothing does.")
+    share_percent: Annotated[Count, Of("returning.share")] = Field(
+        description="Percentage of its leaders that the broker may lead in this step."
+    )
+    pending_partitions: Annotated[Count, Of("withheld")] = Field(
+        description="Partitions that are restored in later steps."
+    )
+    since: Annotated[AwareDatetime, Of("returning.since")] = Field(description="Time when the restoration began.")
+    wave_started_at: Annotated[AwareDatetime, Of("returning.waved_at")] = Field(
+        description="Time when the current step began."
+    )
+    blocked_by: Annotated[Message, Of("wait.message")] = Field(
+        default="", description="What blocks the next step. Unset if nothing does."
+    )
 
 
-class DemotedLogDir(Reported):
+class DemotedLogDir(StatusModel[LogDirReport]):
     """A log directory of a broker that is not demoted as a whole."""
 
-    directory: str = Field(max_length=LOG_DIR_LIMIT, description="Path of the log directory.")
+    directory: Annotated[str, Of("demoted.path")] = Field(
+        max_length=LOG_DIR_LIMIT, description="Path of the log directory."
+    )
     partitions: Count = Field(description="Partitions whose replica on the broker lies in the directory.")
-    reason: ReasonName = Field(description="Reason for the demotion, in CamelCase.")
-    message: Message = Field(default="", description="Explanation of the demotion, in one sentence.")
-    since: AwareDatetime = Field(description="Time since which the directory is demoted.")
+    reason: Annotated[ReasonName, Of("demoted.reason")] = Field(description="Reason for the demotion, in CamelCase.")
+    message: Annotated[Message, Of("demoted.message")] = Field(
+        default="", description="Explanation of the demotion, in one sentence."
+    )
+    since: Annotated[AwareDatetime, Of("demoted.since")] = Field(
+        description="Time since which the directory is demoted."
+    )
 
 
-class BrokenLink(Reported):
+class BrokenLink(StatusModel[LinkReport]):
     """Another broker that the broker does not reach, so that others lead what both have."""
 
-    broker: Count = Field(description="The other broker.")
+    broker: Annotated[Count, Of("peer")] = Field(description="The other broker.")
     partitions: Count = Field(description="Partitions with a replica on both that neither leads because of it.")
     since: AwareDatetime = Field(description="Time since which others lead them.")
 
 
-class BrokerVerdict(Reported):
+class BrokerVerdict(StatusModel[Verdict]):
     """Judgement of the broker from its signals. It is not an action: a Sick broker can still lead."""
 
     state: HealthState = Field(description="Health state of the broker.")
     reason: ReasonName = Field(description="Reason for the state, in CamelCase.")
     message: Message = Field(default="", description="Explanation of the state, in one sentence.")
     since: AwareDatetime = Field(description="Time since which state and reason have been the same.")
-    evidence: tuple[EvidenceItem, ...] = Field(
+    evidence: Annotated[tuple[EvidenceItem, ...], Of("facts")] = Field(
         default=(),
         max_length=SIGNAL_LIMIT,
         description="Signals that were judged, and why some were ignored.",
         json_schema_extra=as_map("type", "source"),
     )
     change: Message = Field(default="", description="What would change the verdict.")
-    restarted_at: AwareDatetime | None = Field(
+    restarted_at: Annotated[AwareDatetime | None, Of("restarted")] = Field(
         default=None,
         description="Time of the last restart, until the broker has been reachable once or startupGraceSeconds have"
         " passed.",
     )
-    resumed_at: AwareDatetime | None = Field(
+    resumed_at: Annotated[AwareDatetime | None, Of("resumed")] = Field(
         default=None,
         description="Time when the end of maintenance was observed, for startupGraceSeconds. Signals that have"
         " failed since before then are not counted in that time.",
@@ -206,36 +216,24 @@ class BrokerVerdict(Reported):
         description="Seconds for which a demoted broker is known to be healthy, in tenths of what it needs. Time in"
         " which nothing was known does not count.",
     )
-    known_state: HealthState | None = Field(
+    known_state: Annotated[HealthState | None, Of("last_known")] = Field(
         default=None, description="State when there was evidence last. Unset unless the state is Unknown."
     )
-    explained_at: AwareDatetime | None = Field(
+    explained_at: Annotated[AwareDatetime | None, Of("away")] = Field(
         default=None,
         description="Time when Kafka last explained that the broker does not answer: fenced, not registered, or in"
         " controlled shutdown. Unset while it does.",
     )
 
-    def to_core(self, broker: int) -> Verdict | None:
-        """Convert to the verdict that the next reconcile continues from; None if its reason is unknown."""
+    def verdict(self, broker: int) -> Verdict | None:
+        """The verdict that the next reconcile continues from; None if its reason is unknown."""
         if self.reason not in set(Reason):
             return None
-        facts = tuple(item.to_core() for item in self.evidence)
-        return Verdict(
-            broker,
-            self.state,
-            Reason(self.reason),
-            self.message,
-            self.since,
-            restarted=self.restarted_at,
-            facts=facts,
-            resumed=self.resumed_at,
-            away=self.explained_at,
-            known_good=KnownGood(float(self.good_seconds or 0), passing=passing_since(facts)),
-            last_known=self.known_state,
-        )
+        found = self.to_core(broker=broker, reason=Reason(self.reason))
+        return replace(found, known_good=KnownGood(float(self.good_seconds or 0), passing=passing_since(found.facts)))
 
 
-class BrokerHealthStatus(Reported):
+class BrokerHealthStatus(StatusModel[BrokerReport]):
     """Observed state of the broker."""
 
     observed_generation: int | None = Field(
@@ -258,7 +256,7 @@ class BrokerHealthStatus(Reported):
     pod: str | None = Field(
         default=None, max_length=253, description="Name of the broker's pod, if Strimzi runs the cluster."
     )
-    advertised_hosts: tuple[Annotated[str, Field(max_length=253)], ...] = Field(
+    advertised_hosts: Annotated[tuple[Annotated[str, Field(max_length=253)], ...], Of("hosts")] = Field(
         default=(),
         max_length=HOST_LIMIT,
         description="Host names and addresses that the broker advertises, as far as they can be read. Series, alerts"

@@ -73,15 +73,16 @@ def model_at(model: type[BaseModel] | None, location: tuple[int | str, ...]) -> 
             continue
         annotations = [f.annotation for name, f in model.model_fields.items() if part in (name, f.alias)]
         in_mapping = any(get_origin(annotation) is dict for annotation in annotations)
-        model = next((found for annotation in annotations for found in _models(annotation)), None)
+        model = next((found for annotation in annotations for found in models_in(annotation)), None)
     return model
 
 
-def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The models that a type names."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for argument in get_args(annotation):
-        yield from _models(argument)
+        yield from models_in(argument)
 
 
 def _field_names(model: type[BaseModel] | None) -> Iterator[str]:

@@ -7,22 +7,18 @@ transition time while its status is unchanged, so the same input makes the same 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from datetime import datetime
 
 from bellwether.adapters.kubernetes.api_client import Object
 from bellwether.api.v1alpha1 import broker_health
 from bellwether.api.v1alpha1.status import policy_status as policystatus
-from bellwether.api.v1alpha1.status import rebalance_status, signal_entries, status_conditions
+from bellwether.api.v1alpha1.status import rebalance_status, status_conditions
 from bellwether.core.condition import Condition
-from bellwether.core.demotion.restoration import RestorationProgress
-from bellwether.core.detection.findings import EvidenceItem
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.doctor.risks import RISK_DESCRIPTIONS as RISKS
-from bellwether.core.planning.preferred_election import PreferredElectionStatus
 from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.rebalance.lifecycle import RebalanceRun
-from bellwether.core.reporting.broker_report import BrokerReport, LogDirReport
+from bellwether.core.reporting.broker_report import BrokerReport
 from bellwether.core.reporting.report import Report
 
 MESSAGE_LIMIT = policystatus.MESSAGE_LIMIT
@@ -48,21 +44,16 @@ def policy_status(
     restoring = sum(1 for b in report.brokers if b.restoration is not None)
     elections = sum(1 for m in report.plan.moves if m.elect)
     ready = report.condition("Ready")
-    status = policystatus.LeadershipPolicyStatus(
+    status = policystatus.LeadershipPolicyStatus.of(
+        report,
         observed_generation=generation,
         conditions=rendered(
             (connected(report.cluster_id), *report.conditions, *rebalance_conditions), generation, before, report.now
         ),
-        cluster_id=report.cluster_id,
         cluster=_called(report, namespace),
-        strimzi=_strimzi(report),
         mode=policystatus.Mode.of(report.mode, suspend=report.suspended),
         operator=operator,
-        epoch=report.epoch,
         brokers=policystatus.BrokerCounts(**counts, demoted=demoted, restoring=restoring or None),
-        displaced_partitions=report.displaced,
-        leaders_out_of_place=report.leaders_out_of_place,
-        periodic_election=_election(report.election),
         plan=policystatus.PlanSummary(
             digest=report.plan.digest if report.plan.moves else "",
             moves=len(report.plan.moves),
@@ -70,11 +61,7 @@ def policy_status(
             blocked=len(report.held),
         ),
         blocked_partitions=policystatus.BlockedPartitions(
-            total=len(report.held),
-            sample=tuple(
-                policystatus.BlockedPartition(topic=h.topic, partition=h.key.partition, reason=str(h.reason))
-                for h in report.held_sample
-            ),
+            total=len(report.held), sample=tuple(map(policystatus.BlockedPartition.of, report.held_sample))
         ),
         partitions_at_risk=_risks(report),
         affected_topics=_affected(report),
@@ -87,6 +74,7 @@ def policy_status(
         would_demote=tuple(_would_demote(report)),
         rebalance=rebalance_status.RebalanceStatus.of(run) if run is not None else None,
         message=_clip(ready.message),
+        last_election=None,
     ).body()
     if last_election is not None:
         status["lastElection"] = last_election
@@ -154,42 +142,25 @@ def broker_status(
 
     ``generation`` is None while the object has not been seen yet.
     """
-    status = broker_health.BrokerHealthStatus(
+    verdict, flaps = report.verdict, report.flaps
+    away = None if verdict.away == now else verdict.away
+    status = broker_health.BrokerHealthStatus.of(
+        report,
         observed_generation=generation,
-        verdict=broker_health.BrokerVerdict(
-            state=report.verdict.state,
-            reason=str(report.verdict.reason),
-            message=_clip(report.verdict.message),
-            since=report.verdict.since,
-            evidence=tuple(_evidence(f) for f in report.verdict.facts[: signal_entries.SIGNAL_LIMIT]),
-            change=_clip(report.verdict.change),
-            restarted_at=report.verdict.restarted,
-            resumed_at=report.verdict.resumed,
-            good_seconds=_good_seconds(report),
-            known_state=report.verdict.last_known,
-            explained_at=report.verdict.away if report.verdict.away != now else None,
-        ),
-        leaders=report.leaders,
-        preferred_leaders=report.preferred_leaders,
-        replicas=report.replicas,
-        registered=report.registered,
-        rack=report.rack,
+        signals=(),
+        verdict=broker_health.BrokerVerdict.of(verdict, good_seconds=_good_seconds(report), explained_at=away),
         pod=report.pod or None,
-        advertised_hosts=report.hosts,
         flapping=None
-        if report.flaps is None
-        else broker_health.Flapping(
-            demotions=report.flaps.demotions,
-            last=report.flaps.at,
-            stabilization_seconds=report.stabilization_seconds,
-        ),
-        restoration=None if report.restoration is None else _restoration(report.restoration),
-        demoted_log_dirs=tuple(_log_dir(one) for one in report.log_dirs[: broker_health.LOG_DIRS_SHOWN] if one.acts),
-        broken_links=tuple(
-            broker_health.BrokenLink(broker=one.peer, partitions=one.partitions, since=one.since)
+        if flaps is None
+        else broker_health.Flapping.of(flaps, stabilization_seconds=report.stabilization_seconds),
+        demoted_log_dirs=[
+            broker_health.DemotedLogDir.of(one) for one in report.log_dirs[: broker_health.LOG_DIRS_SHOWN] if one.acts
+        ],
+        broken_links=[
+            broker_health.BrokenLink.of(one)
             for one in report.links[: broker_health.LINKS_SHOWN]
             if one.since is not None
-        ),
+        ],
         conditions=rendered(report.conditions, generation, before, now),
     ).body()
     status.pop("signals", None)
@@ -202,42 +173,6 @@ def _good_seconds(report: BrokerReport) -> int | None:
         return None
     step = max(1, report.stabilization_seconds // 10)
     return int(report.verdict.known_good.seconds // step * step) or None
-
-
-def _election(found: PreferredElectionStatus | None) -> policystatus.PeriodicElection | None:
-    if found is None:
-        return None
-    last = found.last
-    return policystatus.PeriodicElection(
-        auto_rebalance=found.auto,
-        last_run=last.at if last is not None else None,
-        imbalance_before=last.before if last is not None else None,
-        elected=last.elected if last is not None else None,
-        imbalance_after=last.after if last is not None else None,
-    )
-
-
-def _log_dir(report: LogDirReport) -> broker_health.DemotedLogDir:
-    one = report.demoted
-    return broker_health.DemotedLogDir(
-        directory=one.log_dir.path,
-        partitions=report.partitions,
-        reason=str(one.reason),
-        message=_clip(one.message),
-        since=one.since,
-    )
-
-
-def _restoration(way: RestorationProgress) -> broker_health.Restoration:
-    return broker_health.Restoration(
-        wave=way.number,
-        waves=way.waves,
-        share_percent=way.returning.share,
-        pending_partitions=way.withheld,
-        since=way.returning.since,
-        wave_started_at=way.returning.waved_at,
-        blocked_by=_clip(way.wait.message) if way.wait is not None else "",
-    )
 
 
 def connected(cluster_id: str) -> Condition:
@@ -275,19 +210,6 @@ def _called(report: Report, namespace: str) -> str:
     return strimzi.name if strimzi.namespace == namespace else f"{strimzi.namespace}/{strimzi.name}"
 
 
-def _strimzi(report: Report) -> policystatus.StrimziStatus | None:
-    strimzi = report.strimzi
-    if strimzi is None:
-        return None
-    return policystatus.StrimziStatus(
-        namespace=strimzi.namespace,
-        listener=strimzi.listener,
-        user=strimzi.user,
-        paused=strimzi.paused,
-        rebalancing=strimzi.rebalancing[: policystatus.SAMPLE_LIMIT],
-    )
-
-
 def _risks(report: Report) -> policystatus.PartitionsAtRisk:
     at_risk = report.risk_summary.at_risk
     return policystatus.PartitionsAtRisk(
@@ -296,10 +218,7 @@ def _risks(report: Report) -> policystatus.PartitionsAtRisk:
             policystatus.RiskCount(risk=str(risk), count=count, message=RISKS[risk])
             for risk, count in report.risk_summary.counts.items()
         ),
-        sample=tuple(
-            policystatus.RiskyPartition(topic=d.partition.topic, partition=d.partition.index, risk=str(d.risk))
-            for d in at_risk[: policystatus.SAMPLE_LIMIT]
-        ),
+        sample=tuple(map(policystatus.RiskyPartition.of, at_risk[: policystatus.SAMPLE_LIMIT])),
     )
 
 
@@ -307,7 +226,7 @@ def _affected(report: Report) -> policystatus.AffectedTopics | None:
     topics = report.affected_topics
     if not topics:
         return None
-    worst = tuple(policystatus.AffectedTopic(**asdict(topic)) for topic in topics[: policystatus.TOPIC_LIMIT])
+    worst = tuple(map(policystatus.AffectedTopic.of, topics[: policystatus.TOPIC_LIMIT]))
     return policystatus.AffectedTopics(total=len(topics), worst=worst)
 
 
@@ -319,17 +238,6 @@ def _would_demote(report: Report) -> Iterable[policystatus.WouldDemote]:
         yield policystatus.WouldDemote(
             broker_id=broker, reason=str(demoted.reason), message=_clip(demoted.message), since=since
         )
-
-
-def _evidence(fact: EvidenceItem) -> broker_health.EvidenceItem:
-    return broker_health.EvidenceItem(
-        type=fact.type,
-        source=fact.source,
-        reading=fact.reading,
-        since=fact.since,
-        message=_clip(fact.message),
-        ignored_reason=fact.ignored_because,
-    )
 
 
 def _clip(text: str) -> str:

@@ -57,7 +57,7 @@ def carried_verdicts(said: Report | None) -> dict[int, Verdict]:
     for broker in said.brokers:
         status = broker_status(broker, None, {}, said.now)
         verdict = BrokerHealthStatus.model_validate(status).verdict
-        carried = verdict.to_core(broker.broker) if verdict is not None else None
+        carried = verdict.verdict(broker.broker) if verdict is not None else None
         if carried is not None:
             found[broker.broker] = carried
     return found

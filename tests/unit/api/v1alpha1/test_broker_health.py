@@ -51,14 +51,14 @@ def test_a_verdict_is_carried_over_a_restart_with_its_evidence():
     verdict = BrokerHealth.read({**api_objects.health(), "status": {"verdict": said}}).status.verdict
     assert verdict is not None
     item = EvidenceItem("StorageLatency", "d", Reading.FAILING, SINCE.replace(microsecond=123456))
-    assert verdict.to_core(1) == Verdict(1, HealthState.SICK, Reason.STORAGE_SLOW, "slow", SINCE, facts=(item,))
+    assert verdict.verdict(1) == Verdict(1, HealthState.SICK, Reason.STORAGE_SLOW, "slow", SINCE, facts=(item,))
 
 
 def test_a_verdict_of_a_newer_version_is_not_carried_over():
     said = {"state": "Sick", "reason": "CosmicRays", "since": "2026-01-02T03:04:05Z"}
     verdict = BrokerHealth.read({**api_objects.health(), "status": {"verdict": said}}).status.verdict
     assert verdict is not None
-    assert verdict.to_core(1) is None
+    assert verdict.verdict(1) is None
 
 
 def test_a_signal_survives_the_way_to_the_api_and_back():
@@ -77,7 +77,7 @@ def test_a_signal_survives_the_way_to_the_api_and_back():
     assert body["proberUID"] == "uid"
     assert body["latencyMicroseconds"] == 80_000
     assert body["harm"]["lostMilliseconds"] == 6200
-    assert SignalEntry.model_validate(body).to_core(1, 1.5) == signal
+    assert SignalEntry.model_validate(body).signal(1, 1.5) == signal
 
 
 def test_listeners_of_a_signal_survive_the_way_to_the_api_and_back():
@@ -85,7 +85,7 @@ def test_listeners_of_a_signal_survive_the_way_to_the_api_and_back():
     apart = (ListenerReading("A", Reading.FAILING, harm, cause), ListenerReading("B", Reading.UNKNOWN))
     kind = SignalType.EXTERNAL_REACHABILITY
     signal = Signal(1, kind, "zone-a", Reading.FAILING, SINCE, harm=harm, cause=cause, listeners=apart)
-    assert SignalEntry.model_validate(entry_of(signal, "uid", 3, "lease").body()).to_core(1, None) == signal
+    assert SignalEntry.model_validate(entry_of(signal, "uid", 3, "lease").body()).signal(1, None) == signal
 
 
 def test_a_message_that_is_too_long_is_cut():

@@ -250,7 +250,7 @@ def _read(found: Object) -> _Broker:
             (), None, (f"brokerhealth {name}: spec.brokerId is missing: delete the object, the operator creates it",)
         )
     good, bad = read_entries((found.get("status") or {}).get("signals"))
-    entries = tuple(_Entry(entry.to_core(broker, None), entry.lease_name, entry.prober_uid) for entry in good)
+    entries = tuple(_Entry(entry.signal(broker, None), entry.lease_name, entry.prober_uid) for entry in good)
     problems = [f"brokerhealth {name}: {unreadable}" for unreadable in bad]
     override = None
     try:

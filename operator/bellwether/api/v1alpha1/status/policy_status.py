@@ -14,9 +14,15 @@ from pydantic import AwareDatetime, Field
 from bellwether.api.v1alpha1.base_model import Reported, as_map
 from bellwether.api.v1alpha1.status.rebalance_status import RebalanceStatus
 from bellwether.api.v1alpha1.status.status_conditions import Conditions
+from bellwether.api.v1alpha1.status.status_model import Of, StatusModel
+from bellwether.core.doctor.risks import Diagnosis
 from bellwether.core.model.harm_history import EPISODES_KEPT, HarmCause, HarmHistory
 from bellwether.core.model.move_cost import MOVES_KEPT, MoveCost
-from bellwether.core.planning.preferred_election import AutoRebalance
+from bellwether.core.model.refusals import Hold
+from bellwether.core.model.strimzi import Strimzi
+from bellwether.core.planning.preferred_election import AutoRebalance, PreferredElectionStatus
+from bellwether.core.reporting.report import Report
+from bellwether.core.reporting.topic_impact import TopicImpact
 from bellwether.core.settings.harm import LARGEST_LOST_SECONDS
 
 SAMPLE_LIMIT = 20
@@ -46,19 +52,23 @@ class BrokerCounts(Reported):
     )
 
 
-class PeriodicElection(Reported):
+class PeriodicElection(StatusModel[PreferredElectionStatus]):
     """Last run of the periodic preferred leader election."""
 
-    auto_rebalance: AutoRebalance = Field(
+    auto_rebalance: Annotated[AutoRebalance, Of("auto")] = Field(
         description="Value of auto.leader.rebalance.enable in the broker configuration; in a KRaft cluster that of"
         " the active controller."
     )
-    last_run: AwareDatetime | None = Field(default=None, description="Time when it last moved leaders.")
-    imbalance_before: Count | None = Field(
+    last_run: Annotated[AwareDatetime | None, Of("last.at")] = Field(
+        default=None, description="Time when it last moved leaders."
+    )
+    imbalance_before: Annotated[Count | None, Of("last.before")] = Field(
         default=None, description="Number of partitions not led by their preferred leader before the last run."
     )
-    elected: Count | None = Field(default=None, description="Number of leaders that the last run moved.")
-    imbalance_after: Count | None = Field(
+    elected: Annotated[Count | None, Of("last.elected")] = Field(
+        default=None, description="Number of leaders that the last run moved."
+    )
+    imbalance_after: Annotated[Count | None, Of("last.after")] = Field(
         default=None, description="Number of partitions not led by their preferred leader after the last run."
     )
 
@@ -86,11 +96,11 @@ class Mode(StrEnum):
         return Mode.SUSPENDED if suspend else Mode(mode)
 
 
-class BlockedPartition(Reported):
+class BlockedPartition(StatusModel[Hold]):
     """A partition whose leader or order should change and may not."""
 
     topic: str = Field(max_length=249, description="Name of the topic.")
-    partition: Count = Field(description="Number of the partition.")
+    partition: Annotated[Count, Of("key.partition")] = Field(description="Number of the partition.")
     reason: ReasonName = Field(description="Why the leader cannot move, in CamelCase.")
 
 
@@ -114,11 +124,11 @@ class RiskCount(Reported):
     message: Message = Field(default="", description="Meaning of the class.")
 
 
-class RiskyPartition(Reported):
+class RiskyPartition(StatusModel[Diagnosis]):
     """A partition with replicas out of sync, or without a leader."""
 
-    topic: str = Field(max_length=249, description="Name of the topic.")
-    partition: Count = Field(description="Number of the partition.")
+    topic: Annotated[str, Of("partition.topic")] = Field(max_length=249, description="Name of the topic.")
+    partition: Annotated[Count, Of("partition.index")] = Field(description="Number of the partition.")
     risk: ReasonName = Field(description="Risk class of the partition.")
 
 
@@ -140,7 +150,7 @@ class PartitionsAtRisk(Reported):
     )
 
 
-class AffectedTopic(Reported):
+class AffectedTopic(StatusModel[TopicImpact]):
     """Partitions of one topic that clients miss, or would miss with the next lost broker."""
 
     topic: str = Field(max_length=249, description="Name of the topic.")
@@ -242,7 +252,7 @@ class WouldDemote(Reported):
     )
 
 
-class StrimziStatus(Reported):
+class StrimziStatus(StatusModel[Strimzi]):
     """The Strimzi cluster that was found, and operations that run on it."""
 
     namespace: str = Field(max_length=63, description="Namespace of the Kafka resource.")
@@ -258,7 +268,7 @@ class StrimziStatus(Reported):
     )
 
 
-class LeadershipPolicyStatus(Reported):
+class LeadershipPolicyStatus(StatusModel[Report]):
     """State of the policy at the last reconcile."""
 
     observed_generation: int | None = Field(
@@ -303,7 +313,7 @@ class LeadershipPolicyStatus(Reported):
     )
     epoch: Count | None = Field(default=None, description="Epoch of the undo record that the operator writes.")
     brokers: BrokerCounts | None = Field(default=None, description="Number of brokers by health state.")
-    displaced_partitions: Count | None = Field(
+    displaced_partitions: Annotated[Count | None, Of("displaced")] = Field(
         default=None, description="Number of partitions whose replica order differs from the baseline."
     )
     leaders_out_of_place: Count | None = Field(
@@ -311,7 +321,7 @@ class LeadershipPolicyStatus(Reported):
         description="Number of partitions led by another broker than the first of their baseline, such as those that"
         " left a demoted broker; with spec.placement: by another broker than the racks want now.",
     )
-    periodic_election: PeriodicElection | None = Field(
+    periodic_election: Annotated[PeriodicElection | None, Of("election")] = Field(
         default=None,
         description="Last run of the periodic preferred leader election. Unset unless spec.election.intervalSeconds"
         " is set.",

@@ -6,11 +6,12 @@ run. Numbers are integers and percentages are strings, because Kubernetes APIs d
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, Self
 
 from pydantic import AwareDatetime, Field
 
 from bellwether.api.v1alpha1.base_model import Reported, as_map
+from bellwether.api.v1alpha1.status.status_model import Of, StatusModel
 from bellwether.core.model import undo_record
 from bellwether.core.reasons import reason_named
 from bellwether.core.rebalance import forecast, hourly_proof, lifecycle
@@ -32,7 +33,7 @@ class SkippedReason(Reported):
     count: Count = Field(description="Number of partitions that were skipped for this reason.")
 
 
-class SkippedPartition(Reported):
+class SkippedPartition(StatusModel[undo_record.SkippedPartition]):
     """A partition of the plan that was skipped."""
 
     topic: str = Field(max_length=249, description="Name of the topic.")
@@ -40,83 +41,69 @@ class SkippedPartition(Reported):
     reason: ReasonName = Field(description="Why it was skipped, in CamelCase.")
 
 
-class PlanWithoutCap(Reported):
+class PlanWithoutCap(StatusModel[lifecycle.UncappedFigures]):
     """A plan that was found without maxMoves, for comparison. Loads are those of the busiest broker."""
 
-    load_after: Count = Field(description="Highest relative load after such a plan, which the planner has found.")
-    bound: Count = Field(description="Lower bound of the highest relative load of all plans without maxMoves.")
+    load_after: Annotated[Count, Of("after", 1)] = Field(
+        description="Highest relative load after such a plan, which the planner has found."
+    )
+    bound: Annotated[Count, Of("bound", 1)] = Field(
+        description="Lower bound of the highest relative load of all plans without maxMoves."
+    )
     moves: Count = Field(description="Number of leaders that this plan moves.")
 
 
-class BrokerHour(Reported):
+class BrokerHour(StatusModel[forecast.BrokerHour]):
     """The busiest broker in its busiest hour of the week."""
 
     broker: Count = Field(description="Id of the broker.")
-    hour: str = Field(
+    hour: Annotated[str, Of("moment")] = Field(
         max_length=32,
         pattern=r"^(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day ([01][0-9]|2[0-3]):00 UTC$",
         description="The hour that begins then, such as Tuesday 14:00 UTC.",
     )
-    load: Count = Field(description="Its mean load in that hour, in bytes/s per 100 of capacity.")
+    load: Annotated[Count, Of("load", 1)] = Field(
+        description="Its mean load in that hour, in bytes/s per 100 of capacity."
+    )
 
-    @classmethod
-    def of(cls, found: forecast.BrokerHour) -> BrokerHour:
-        """Convert one of the core."""
-        return cls(broker=found.broker, hour=found.moment, load=round(found.load))
-
-    def to_core(self) -> forecast.BrokerHour:
+    def to_core(self, **_: Any) -> forecast.BrokerHour:
         """Convert to one of the core, rounded as in status."""
         return forecast.BrokerHour.at(self.broker, self.hour, float(self.load))
 
 
-class StatisticPlan(Reported):
+class StatisticPlan(StatusModel[hourly_proof.StatisticPlan]):
     """The plan that balances the statistic alone, for comparison."""
 
-    load: Count = Field(description="Its busiest broker-hour, in bytes/s per 100 of capacity.")
-    moves: Count = Field(description="Number of leaders that it moves.")
+    load: Annotated[Count, Of("load", 1)] = Field(
+        description="Its busiest broker-hour, in bytes/s per 100 of capacity."
+    )
+    moves: Annotated[Count, Of("partitions")] = Field(description="Number of leaders that it moves.")
 
 
-class Forecast(Reported):
+class Forecast(StatusModel[lifecycle.RebalanceFigures]):
     """The busiest broker-hours of the week, from the loads by hour."""
 
-    hours: Annotated[int, Field(ge=1, le=forecast.WEEK)] = Field(
+    hours: Annotated[int, Field(ge=1, le=forecast.WEEK), Of("forecast.hours")] = Field(
         description="Number of hours of the week of which the history has samples. Nothing is known about the others."
     )
-    before: BrokerHour = Field(description="The busiest broker-hour before the plan.")
-    after: BrokerHour = Field(description="The busiest broker-hour after the plan.")
-    bound: Count | None = Field(
+    before: Annotated[BrokerHour, Of("forecast.before")] = Field(description="The busiest broker-hour before the plan.")
+    after: Annotated[BrokerHour, Of("forecast.after")] = Field(description="The busiest broker-hour after the plan.")
+    bound: Annotated[Count | None, Of("hourly.bound", 1)] = Field(
         default=None,
         description="Lower bound of the busiest broker-hour that any plan can reach, as proved by the certificate."
         " Unset if the plan is not made for the hours.",
     )
-    gap_percent: Percent | None = Field(
+    gap_percent: Annotated[Percent | None, Of("hourly.gap", percent=3)] = Field(
         default=None,
         description="Percentage by which the load after the plan exceeds the bound. Unset if the bound is 0.",
     )
-    statistic_plan: StatisticPlan | None = Field(
+    statistic_plan: Annotated[StatisticPlan | None, Of("hourly.statistic_plan")] = Field(
         default=None,
         description="The plan that balances the statistic alone. Unset unless other leaders were chosen for the hours.",
     )
 
-    @classmethod
-    def of(cls, found: forecast.Forecast, proved: lifecycle.HourlyFigures | None = None) -> Forecast:
-        """Convert a forecast of the core, and what is proved of it."""
-        made = cls(hours=found.hours, before=BrokerHour.of(found.before), after=BrokerHour.of(found.after))
-        if proved is None:
-            return made
-        other = proved.statistic_plan
-        return made.model_copy(
-            update={
-                "bound": round(proved.bound),
-                "gap_percent": None if proved.gap is None else f"{proved.gap * 100:.3f}",
-                "statistic_plan": None
-                if other is None
-                else StatisticPlan(load=round(other.load), moves=other.partitions),
-            }
-        )
-
-    def to_core(self) -> forecast.Forecast:
-        """Convert to a forecast of the core, rounded as in status."""
+    def to_core(self, **_: Any) -> Any:
+        """The forecast of the core, rounded as in status."""
         return forecast.Forecast(self.hours, self.before.to_core(), self.after.to_core())
 
     def proved(self) -> lifecycle.HourlyFigures | None:
@@ -127,31 +114,33 @@ class Forecast(Reported):
         return lifecycle.HourlyFigures(
             float(self.bound),
             None if gap is None else float(gap) / 100,
-            None if other is None else hourly_proof.StatisticPlan(float(other.load), other.moves),
+            None if other is None else other.to_core(),
         )
 
 
-class PlanFigures(Reported):
+class PlanFigures(StatusModel[lifecycle.RebalanceFigures]):
     """Figures of a load plan. Loads are those of the busiest broker, in bytes/s per 100 of capacity."""
 
-    load_before: Count = Field(description="Highest relative load before the plan.")
-    load_after: Count = Field(description="Highest relative load after the plan.")
-    bound: Count = Field(
+    load_before: Annotated[Count, Of("before", 1)] = Field(description="Highest relative load before the plan.")
+    load_after: Annotated[Count, Of("after", 1)] = Field(description="Highest relative load after the plan.")
+    bound: Annotated[Count, Of("bound", 1)] = Field(
         description="Lower bound of the highest relative load that any plan can reach, as proved by the certificate."
     )
-    gap_percent: Percent | None = Field(
+    gap_percent: Annotated[Percent | None, Of("gap", percent=3)] = Field(
         default=None, description="Percentage by which loadAfter exceeds the bound. Unset if the bound is 0."
     )
-    spread_percent_before: Percent = Field(
+    spread_percent_before: Annotated[Percent, Of("spread_before", percent=1)] = Field(
         description="Percentage by which the highest load exceeds the mean before the plan."
     )
-    spread_percent_after: Percent = Field(
+    spread_percent_after: Annotated[Percent, Of("spread_after", percent=1)] = Field(
         description="Percentage by which the highest load exceeds the mean after the plan."
     )
     moves: Count = Field(description="Number of leaders that move.")
     reorders: Count = Field(description="Number of partitions whose replica order changes but not their leader.")
-    moved_bytes_per_second: Count = Field(description="Load of the leaders that move, in bytes per second.")
-    least_moved_bytes_per_second: Count = Field(
+    moved_bytes_per_second: Annotated[Count, Of("load")] = Field(
+        description="Load of the leaders that move, in bytes per second."
+    )
+    least_moved_bytes_per_second: Annotated[Count, Of("least_load")] = Field(
         description="Minimum load that any plan that reaches loadAfter has to move, in bytes per second."
     )
     without_consumption: Count = Field(
@@ -165,7 +154,7 @@ class PlanFigures(Reported):
         description="Why no plan can bring the highest load below the bound: the brokers that prove it, and their"
         " heaviest partitions.",
     )
-    without_cap: PlanWithoutCap | None = Field(
+    without_cap: Annotated[PlanWithoutCap | None, Of("uncapped")] = Field(
         default=None, description="What is possible without maxMoves. Unset if the cap does not make the plan worse."
     )
     forecast: Forecast | None = Field(
@@ -175,51 +164,16 @@ class PlanFigures(Reported):
     )
 
     @classmethod
-    def of(cls, figures: lifecycle.RebalanceFigures) -> PlanFigures:
+    def of(cls, core: lifecycle.RebalanceFigures, /, **others: Any) -> Self:
         """Convert figures of the core."""
-        return cls(
-            load_before=round(figures.before),
-            load_after=round(figures.after),
-            bound=round(figures.bound),
-            gap_percent=None if figures.gap is None else f"{figures.gap * 100:.3f}",
-            spread_percent_before=f"{figures.spread_before * 100:.1f}",
-            spread_percent_after=f"{figures.spread_after * 100:.1f}",
-            moves=figures.moves,
-            reorders=figures.reorders,
-            moved_bytes_per_second=figures.load,
-            least_moved_bytes_per_second=figures.least_load,
-            without_consumption=figures.without_consumption,
-            bound_reason=figures.bound_reason[:MESSAGE_LIMIT],
-            without_cap=None
-            if (free := figures.uncapped) is None
-            else PlanWithoutCap(load_after=round(free.after), bound=round(free.bound), moves=free.moves),
-            forecast=None if figures.forecast is None else Forecast.of(figures.forecast, figures.hourly),
-        )
+        return super().of(core, forecast=None if core.forecast is None else Forecast.of(core), **others)
 
-    def to_core(self) -> lifecycle.RebalanceFigures:
+    def to_core(self, **others: Any) -> lifecycle.RebalanceFigures:
         """Convert to figures of the core, rounded as in status."""
-        return lifecycle.RebalanceFigures(
-            before=float(self.load_before),
-            after=float(self.load_after),
-            spread_before=float(self.spread_percent_before) / 100,
-            spread_after=float(self.spread_percent_after) / 100,
-            bound=float(self.bound),
-            gap=None if self.gap_percent is None else float(self.gap_percent) / 100,
-            moves=self.moves,
-            reorders=self.reorders,
-            load=self.moved_bytes_per_second,
-            least_load=self.least_moved_bytes_per_second,
-            without_consumption=self.without_consumption,
-            bound_reason=self.bound_reason,
-            uncapped=None
-            if (free := self.without_cap) is None
-            else lifecycle.UncappedFigures(float(free.load_after), float(free.bound), free.moves),
-            forecast=None if self.forecast is None else self.forecast.to_core(),
-            hourly=None if self.forecast is None else self.forecast.proved(),
-        )
+        return super().to_core(hourly=None if self.forecast is None else self.forecast.proved(), **others)
 
 
-class RebalanceStatus(Reported):
+class RebalanceStatus(StatusModel[lifecycle.RebalanceRun]):
     """State of the load rebalance."""
 
     state: lifecycle.RunState = Field(
@@ -233,7 +187,9 @@ class RebalanceStatus(Reported):
     message: str = Field(
         default="", max_length=MESSAGE_LIMIT, description="Explanation of the reason, in one sentence."
     )
-    run: str = Field(default="", max_length=63, description="Name of the run, its files and its job.")
+    run: Annotated[str, Of("name")] = Field(
+        default="", max_length=63, description="Name of the run, its files and its job."
+    )
     request: str = Field(
         default="",
         max_length=REQUEST_LIMIT,
@@ -251,7 +207,7 @@ class RebalanceStatus(Reported):
     made_at: AwareDatetime | None = Field(
         default=None, description="Time of the cluster state for which the plan was computed."
     )
-    plan: PlanFigures | None = Field(default=None, description="Figures of the plan.")
+    plan: Annotated[PlanFigures | None, Of("figures")] = Field(default=None, description="Figures of the plan.")
     applied: Count = Field(default=0, description="Number of partitions that have the order of the plan.")
     skipped: Count = Field(default=0, description="Number of partitions of the plan that were skipped.")
     skipped_by_reason: tuple[SkippedReason, ...] = Field(
@@ -260,7 +216,7 @@ class RebalanceStatus(Reported):
         description="Skipped partitions by reason.",
         json_schema_extra=as_map("reason"),
     )
-    skipped_sample: tuple[SkippedPartition, ...] = Field(
+    skipped_sample: Annotated[tuple[SkippedPartition, ...], Of("sample")] = Field(
         default=(),
         max_length=SAMPLE_SIZE,
         description="First skipped partitions.",
@@ -268,46 +224,23 @@ class RebalanceStatus(Reported):
     )
 
     @classmethod
-    def of(cls, run: lifecycle.RebalanceRun) -> RebalanceStatus:
+    def of(cls, core: lifecycle.RebalanceRun, /, **others: Any) -> Self:
         """Convert a run of the core."""
-        skipped = sum(run.left.values())
-        return cls(
-            state=run.state,
-            reason=str(run.reason),
-            message=run.message[:MESSAGE_LIMIT],
-            run=run.name,
-            request=run.request[:REQUEST_LIMIT],
-            started_at=run.started_at,
-            next_at=run.next_at,
-            input_digest=run.input_digest,
-            digest=run.digest,
-            made_at=run.made_at,
-            plan=PlanFigures.of(run.figures) if run.figures is not None else None,
-            applied=run.taken_up - skipped,
+        skipped = sum(core.left.values())
+        return super().of(
+            core,
+            request=core.request[:REQUEST_LIMIT],
+            applied=core.taken_up - skipped,
             skipped=skipped,
-            skipped_by_reason=tuple(SkippedReason(reason=reason, count=n) for reason, n in sorted(run.left.items())),
-            skipped_sample=tuple(
-                SkippedPartition(topic=one.topic, partition=one.partition, reason=one.reason) for one in run.sample
-            ),
+            skipped_by_reason=[SkippedReason(reason=reason, count=n) for reason, n in sorted(core.left.items())],
+            **others,
         )
 
-    def to_core(self) -> lifecycle.RebalanceRun:
+    def to_core(self, **others: Any) -> lifecycle.RebalanceRun:
         """Convert to the run that the next reconcile continues from."""
-        return lifecycle.RebalanceRun(
-            state=self.state,
+        return super().to_core(
             reason=reason_named(self.reason),
-            message=self.message,
-            name=self.run,
-            request=self.request,
-            started_at=self.started_at,
-            next_at=self.next_at,
-            input_digest=self.input_digest,
-            digest=self.digest,
-            made_at=self.made_at,
-            figures=self.plan.to_core() if self.plan is not None else None,
             taken_up=self.applied + self.skipped,
             left={one.reason: one.count for one in self.skipped_by_reason},
-            sample=tuple(
-                undo_record.SkippedPartition(one.topic, one.partition, one.reason) for one in self.skipped_sample
-            ),
+            **others,
         )

@@ -13,8 +13,9 @@ from typing import Annotated, Any
 
 from pydantic import AwareDatetime, BeforeValidator, Field, ValidationError
 
-from bellwether.api.v1alpha1.base_model import Reported, as_map, explain
+from bellwether.api.v1alpha1.base_model import as_map, explain
 from bellwether.api.v1alpha1.spec.detection_spec import LISTENER_LIMIT
+from bellwether.api.v1alpha1.status.status_model import Of, StatusModel
 from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.harm import LARGEST_LOST_SECONDS
 from bellwether.core.signals import Harm, ListenerReading, Reading, Signal, SignalType, UnreachableCause
@@ -26,28 +27,28 @@ LONGEST_LATENCY = 86_400_000_000
 LARGEST_LOST_MILLISECONDS = round(LARGEST_LOST_SECONDS * 1000)
 
 
-class HarmEntry(Reported):
+class HarmEntry(StatusModel[Harm]):
     """What probes of the broker lost, by the count of one source."""
 
-    lost_milliseconds: int = Field(
+    lost_milliseconds: Annotated[int, Of("lost_seconds", 1000)] = Field(
         ge=0,
         le=LARGEST_LOST_MILLISECONDS,
         description="Service that probes lost, in milliseconds: the share of requests that failed or missed the"
         " latency objective, minus a small allowance, added up over time. 600000 is the counter's limit: at least"
         " so much.",
     )
-    share_percent: int = Field(
+    share_percent: Annotated[int, Of("share", 100)] = Field(
         ge=0, le=100, description="Percentage of requests that failed or missed the objective in the last seconds."
     )
     since: AwareDatetime = Field(description="Time at which this episode began.")
     ongoing: bool = Field(default=True, description="Whether the last request was lost.")
-    earlier_milliseconds: int = Field(
+    earlier_milliseconds: Annotated[int, Of("earlier_seconds", 1000)] = Field(
         default=0,
         ge=0,
         le=LARGEST_LOST_MILLISECONDS,
         description="The part of lostMilliseconds that is left of failures before this one.",
     )
-    frozen_milliseconds: int = Field(
+    frozen_milliseconds: Annotated[int, Of("frozen_seconds", 1000)] = Field(
         default=0,
         ge=0,
         le=LARGEST_LOST_MILLISECONDS,
@@ -55,16 +56,8 @@ class HarmEntry(Reported):
         " either, as when the process freezes.",
     )
 
-    def to_core(self) -> Harm:
-        """Convert to harm of the core."""
-        lost, earlier, frozen = (
-            milliseconds / 1000
-            for milliseconds in (self.lost_milliseconds, self.earlier_milliseconds, self.frozen_milliseconds)
-        )
-        return Harm(lost, self.share_percent / 100, self.since, self.ongoing, earlier, frozen)
 
-
-class ListenerEntry(Reported):
+class ListenerEntry(StatusModel[ListenerReading]):
     """What a source reports of one of several listeners of a broker that fails, is slow, or is not measured."""
 
     name: str = Field(
@@ -79,14 +72,8 @@ class ListenerEntry(Reported):
     )
     cause: UnreachableCause | None = Field(default=None, description="What failed requests to it break at.")
 
-    def to_core(self) -> ListenerReading:
-        """Convert to the core's value."""
-        return ListenerReading(
-            self.name, self.reading, self.harm.to_core() if self.harm is not None else None, self.cause
-        )
 
-
-class SignalEntry(Reported):
+class SignalEntry(StatusModel[Signal]):
     """Last signal of one source about the broker. It is as recent as the last renewal of its prober's Lease."""
 
     type: str = Field(
@@ -108,10 +95,10 @@ class SignalEntry(Reported):
     )
     since: AwareDatetime = Field(description="Time since which the source has reported this reading.")
     message: str = Field(default="", max_length=SIGNAL_MESSAGE_LIMIT, description="Observation in one sentence.")
-    latency_microseconds: int | None = Field(
+    latency_microseconds: Annotated[int | None, Of("latency_seconds", 1_000_000)] = Field(
         default=None, ge=0, le=LONGEST_LATENCY, description="Latency when this entry was written, in microseconds."
     )
-    usual_latency_microseconds: int | None = Field(
+    usual_latency_microseconds: Annotated[int | None, Of("usual_seconds", 1_000_000)] = Field(
         default=None,
         ge=0,
         le=LONGEST_LATENCY,
@@ -166,84 +153,21 @@ class SignalEntry(Reported):
         description="Name of the prober's Lease. The entry is valid while the Lease is renewed.",
     )
 
-    def to_core(self, broker: int, age_seconds: float | None) -> Signal:
-        """Convert to a signal of the core; ``age_seconds`` as in Signal."""
-        return Signal(
-            broker=broker,
-            type=self.type,
-            source=self.source,
-            reading=self.reading,
-            since=self.since,
-            age_seconds=age_seconds,
-            control=self.control,
-            latency_seconds=_seconds(self.latency_microseconds),
-            message=self.message,
-            usual_seconds=_seconds(self.usual_latency_microseconds),
-            value=None if self.value is None else float(self.value),
-            harm=self.harm.to_core() if self.harm is not None else None,
-            directory=self.directory,
-            cause=self.cause,
-            metadata_log=self.metadata_log,
-            broken_link_to=self.broken_link_to,
-            listeners=tuple(one.to_core() for one in self.listeners),
-        )
+    def signal(self, broker: int, age_seconds: float | None) -> Signal:
+        """The signal of the core; ``age_seconds`` as in Signal."""
+        value = None if self.value is None else float(self.value)
+        return self.to_core(broker=broker, age_seconds=age_seconds, value=value)
 
 
 def entry_of(signal: Signal, prober_uid: str, sequence: int, lease_name: str) -> SignalEntry:
     """Entry that a prober writes for one of its signals; a message that is too long is truncated."""
-    return SignalEntry(
-        type=str(signal.type),
-        source=signal.source,
-        reading=signal.reading,
-        control=signal.control,
-        since=signal.since,
-        message=signal.message[:SIGNAL_MESSAGE_LIMIT],
-        latency_microseconds=_microseconds(signal.latency_seconds),
-        usual_latency_microseconds=_microseconds(signal.usual_seconds),
+    return SignalEntry.of(
+        signal,
         value=None if signal.value is None or not math.isfinite(signal.value) else f"{signal.value:.6g}",
-        harm=_harm_entry(signal.harm),
-        directory=signal.directory,
-        cause=signal.cause,
-        metadata_log=signal.metadata_log,
-        broken_link_to=signal.broken_link_to,
-        listeners=tuple(
-            ListenerEntry(name=one.name, reading=one.reading, harm=_harm_entry(one.harm), cause=one.cause)
-            for one in signal.listeners
-        ),
-        proberUID=prober_uid,
+        prober_uid=prober_uid,
         sequence=sequence,
         lease_name=lease_name,
     )
-
-
-def _harm_entry(harm: Harm | None) -> HarmEntry | None:
-    if harm is None:
-        return None
-    if not math.isfinite(harm.lost_seconds + harm.earlier_seconds + harm.frozen_seconds + harm.share):
-        return None
-    share = min(100, max(0, round(harm.share * 100)))
-    return HarmEntry(
-        lost_milliseconds=_lost(harm.lost_seconds),
-        share_percent=share,
-        since=harm.since,
-        ongoing=harm.ongoing,
-        earlier_milliseconds=_lost(harm.earlier_seconds),
-        frozen_milliseconds=_lost(harm.frozen_seconds),
-    )
-
-
-def _lost(seconds: float) -> int:
-    return min(LARGEST_LOST_MILLISECONDS, max(0, round(seconds * 1000)))
-
-
-def _microseconds(seconds: float | None) -> int | None:
-    if seconds is None or not math.isfinite(seconds):
-        return None
-    return min(LONGEST_LATENCY, max(0, round(seconds * 1_000_000)))
-
-
-def _seconds(microseconds: int | None) -> float | None:
-    return None if microseconds is None else microseconds / 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
