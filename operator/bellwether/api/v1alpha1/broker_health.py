@@ -13,10 +13,10 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AwareDatetime, Field
 
 from bellwether.api.v1alpha1.base_model import Model, Object, Rule, as_map
+from bellwether.api.v1alpha1.core_models import Of, StatusModel
 from bellwether.api.v1alpha1.status.policy_status import BrokerId, Count, Message, ReasonName
 from bellwether.api.v1alpha1.status.signal_entries import LOG_DIR_LIMIT, SIGNAL_LIMIT, Signals
 from bellwether.api.v1alpha1.status.status_conditions import Conditions
-from bellwether.api.v1alpha1.status.status_model import Of, StatusModel
 from bellwether.core import signals
 from bellwether.core.demotion.restoration import RestorationProgress
 from bellwether.core.detection import findings

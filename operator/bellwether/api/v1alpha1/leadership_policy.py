@@ -14,13 +14,12 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, PrivateAttr
 
 from bellwether.api.v1alpha1.base_model import Model, Object, Rule, integer
-from bellwether.api.v1alpha1.settings_model import SettingsModel
+from bellwether.api.v1alpha1.core_models import SettingsModel
 from bellwether.api.v1alpha1.signal_source import ChosenSources, choose
 from bellwether.api.v1alpha1.spec.detection_spec import Detection
 from bellwether.api.v1alpha1.spec.kafka_spec import Kafka
 from bellwether.api.v1alpha1.spec.maintenance_spec import Maintenance
 from bellwether.api.v1alpha1.spec.placement_spec import Capacity, Placement, Scope
-from bellwether.api.v1alpha1.spec.quarantine_spec import Quarantine
 from bellwether.api.v1alpha1.spec.rebalance_spec import Rebalance
 from bellwether.api.v1alpha1.status.policy_status import LeadershipPolicyStatus
 from bellwether.core.settings import policy as core_policy
@@ -54,10 +53,6 @@ class Demotion(SettingsModel[core_policy.Demotion]):
         " CapacityReached); the most severe broker is demoted first.",
     )
 
-    moved: ClassVar[Mapping[str, str]] = {
-        "whenExceeded": "is always WorstFirst: remove it",
-        "maxFailureDomains": "is always 1 rack: remove it",
-    }
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             cel=f"type(self.maxBrokers) == string ? self.maxBrokers.matches('{_CAP}')"
@@ -107,18 +102,10 @@ class Promotion(SettingsModel[core_policy.Promotion]):
 
     waves: Waves = Field(default_factory=Waves, description="Steps in which a promoted broker gets its leaders back.")
 
-    moved: ClassVar[Mapping[str, str]] = {
-        "flapWindowSeconds": f"is always {_DEFAULTS.promotion.flap_window_seconds}: remove it, or set"
-        " maxStabilizationSeconds to 0 to disable flap damping"
-    }
-
 
 class Election(SettingsModel[core_policy.Election]):
     """Batch sizes of reassignments and elections, and the interval of the periodic preferred leader election."""
 
-    moved: ClassVar[Mapping[str, str]] = {
-        "internalBatchSize": f"is always {_DEFAULTS.election.internal_batch_size}: remove it"
-    }
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             cel="self.intervalSeconds == 0 || self.intervalSeconds >= 5",
@@ -127,6 +114,10 @@ class Election(SettingsModel[core_policy.Election]):
             field="intervalSeconds",
         ),
     )
+
+
+class Quarantine(SettingsModel[core_policy.Quarantine]):
+    """Whether and for how long a broker with a slow disk that delays acks=all may be held in a controlled shutdown."""
 
 
 class LeadershipPolicySpec(Model):

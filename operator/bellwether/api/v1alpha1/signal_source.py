@@ -23,10 +23,10 @@ from bellwether.api.v1alpha1.base_model import (
     distinct_by,
     integer,
 )
-from bellwether.api.v1alpha1.settings_model import SettingsModel
+from bellwether.api.v1alpha1.core_models import SettingsModel
 from bellwether.api.v1alpha1.spec.credentials_spec import Header, HttpProxy, IdentityName, workload_identity
 from bellwether.api.v1alpha1.spec.detection_spec import Selector, SignalSourceRef
-from bellwether.api.v1alpha1.spec.kafka_spec import CA_MOVED, authorities_of
+from bellwether.api.v1alpha1.spec.kafka_spec import authorities_of
 from bellwether.api.v1alpha1.spec.promql import Scope
 from bellwether.api.v1alpha1.spec.query_presets import ALERTS_NAMED, BY_NAME, PRESETS, alerts_of
 from bellwether.api.v1alpha1.spec.strimzi_spec import ResourceName
@@ -40,8 +40,6 @@ RULE_LIMIT = 32
 
 _RULE = detection.PrometheusRule(name="", query="", threshold=0)
 
-_IN_A_ROW = f"is always {_RULE.failure_threshold}: remove it"
-_BY_PERIOD = "follows from periodSeconds: remove it, or change periodSeconds"
 _ON_FAILING = "Effect of a failing signal: Demote makes the broker Sick, Suspect only reports it."
 _BROKER_LABEL = (
     "Label that identifies the broker: its value is a node id, a host name or an address that the broker advertises, or"
@@ -172,7 +170,6 @@ class PrometheusRule(Model):
     )
     on_failing: detection.OnFailing = Field(default=_RULE.on_failing, description=_ON_FAILING)
 
-    moved: ClassVar[Mapping[str, str]] = dict.fromkeys(("failureThreshold", "successThreshold"), _IN_A_ROW)
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             cel="(has(self.query) && self.query != '') != (has(self.preset) && self.preset != '')",
@@ -236,11 +233,6 @@ class Prometheus(Model):
         json_schema_extra=as_map("name"),
     )
 
-    moved: ClassVar[Mapping[str, str]] = {
-        **CA_MOVED,
-        "bearerTokenSecretRef": "has become bearerTokenSecretName: set it to the name of a Secret with the key token",
-        **dict.fromkeys(("timeoutSeconds", "staleAfterSeconds"), _BY_PERIOD),
-    }
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             cel="!(has(self.bearerTokenSecretName) || has(self.basicAuthSecretName) || has(self.workloadIdentity))"
@@ -284,10 +276,6 @@ class Plugin(SettingsModel[detection.Plugin]):
         json_schema_extra=as_map("name"),
     )
 
-    moved: ClassVar[Mapping[str, str]] = {
-        **dict.fromkeys(("failureThreshold", "successThreshold"), _IN_A_ROW),
-        **dict.fromkeys(("timeoutSeconds", "staleAfterSeconds"), _BY_PERIOD),
-    }
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             cel=f"!(self.type in {[str(kind) for kind in SignalType]})",

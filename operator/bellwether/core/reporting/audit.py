@@ -19,10 +19,10 @@ from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.quarantine_order import QuarantineChange
 from bellwether.core.model.snapshot import Snapshot
-from bellwether.core.model.undo_record import Cause, PlanApplication, UndoRecord
+from bellwether.core.model.undo_record import Cause, DemotedBroker, PlanApplication, UndoRecord
 from bellwether.core.planning.plan import Move, MoveKind, Plan
 from bellwether.core.reasons import Reason
-from bellwether.core.reporting.change_origin import promoted_by, requested_by
+from bellwether.core.signals import Override
 from bellwether.core.waves.rebalance_waves import WaveResult
 
 SAMPLE_SIZE = 5
@@ -185,10 +185,10 @@ def _changes(context: Context, before: UndoRecord, plan: Plan, occasion: str) ->
         verdict, is_now, was = verdicts.get(broker), now.get(broker), before.demoted.get(broker)
         if is_now is not None and (was is None or (was.cause, was.since) != (is_now.cause, is_now.since)):
             evidence = _evidence(verdict) if is_now.cause is Cause.SIGNALS else ()
-            word = requested_by(is_now, snapshot.override_of(broker))
+            word = _requested_by(is_now, snapshot.override_of(broker))
             yield BrokerChange(broker, True, word, is_now.reason, _clip(is_now.message), evidence)
         elif is_now is None:
-            word, reason, message = promoted_by(broker, was, snapshot, verdict, occasion)
+            word, reason, message = _promoted_by(broker, was, snapshot, verdict, occasion)
             yield BrokerChange(broker, False, _clip(word), reason, _clip(message), _evidence(verdict))
     yield from _log_dirs(before, plan)
     yield from _links(before, plan)
@@ -283,3 +283,38 @@ def _step(before: PlanApplication | None, progress: WaveResult, approved_by: str
 
 def _clip(text: str) -> str:
     return text if len(text) <= TEXT_LIMIT else f"{text[: TEXT_LIMIT - 1]}…"
+
+
+def _requested_by(demoted: DemotedBroker, override: Override | None) -> str:
+    """Who or what demoted a broker."""
+    if demoted.cause is Cause.SIGNALS:
+        return "signals"
+    who = override.by if override is not None else ""
+    if demoted.cause is Cause.MAINTENANCE:
+        asked = demoted.reason != Reason.RESTARTING
+        return f"maintenance{f' by {who}' if who else ''}" if asked else "its pod's restart"
+    return f"{'override' if demoted.cause is Cause.OVERRIDE else 'command'}{f' by {who}' if who else ''}"
+
+
+def _promoted_by(
+    broker: int, was: DemotedBroker | None, snapshot: Snapshot, verdict: Verdict | None, occasion: str
+) -> tuple[str, str, str]:
+    """Who or what promotes a broker, with reason and message. ``was``: its demotion."""
+    override = snapshot.override_of(broker)
+    if occasion:
+        return occasion, str(verdict.reason) if verdict is not None else "", verdict.message if verdict else ""
+    if override is not None:
+        return f"override{f' by {override.by}' if override.by else ''}", f"Override{override.state}", override.reason
+    if verdict is None:
+        return "cluster", str(Reason.BROKER_DOWN), "no replica list names the broker any more"
+    return _end_of(was, snapshot), str(verdict.reason), verdict.message
+
+
+def _end_of(was: DemotedBroker | None, snapshot: Snapshot) -> str:
+    """What ended a demotion. The API server does not say in the object who removed an override."""
+    if was is not None and was.cause is Cause.MAINTENANCE:
+        return "the end of its maintenance"
+    if was is not None and was.cause is Cause.OVERRIDE:
+        end = "end" if any(o.broker == was.broker for o in snapshot.overrides) else "removal"
+        return f"the {end} of its override{f' ({was.message})' if was.by_person else ''}"
+    return "signals"

@@ -7,7 +7,7 @@ Pure.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from bellwether.core.condition import Condition
 from bellwether.core.detection.context import Context
@@ -15,7 +15,7 @@ from bellwether.core.detection.findings import recent
 from bellwether.core.detection.producer_acks import producer_acks_condition
 from bellwether.core.doctor.risks import RiskSummary
 from bellwether.core.execution.result import ExecutionResult
-from bellwether.core.listing import named
+from bellwether.core.listing import few, named
 from bellwether.core.model.loads import loads_missing_message
 from bellwether.core.model.rack_ranking import LeadersOutsidePreferredRacks
 from bellwether.core.model.refusals import Hold
@@ -23,7 +23,6 @@ from bellwether.core.model.strimzi import Blocker
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.broker_report import BrokerReport
-from bellwether.core.reporting.external_operations import waiting_for_external_operations
 from bellwether.core.reporting.readiness import PolicyState, ready
 from bellwether.core.signals import Reading, SignalType
 from bellwether.core.waves.rebalance_waves import WaveResult
@@ -161,3 +160,49 @@ def _held(plan: Plan) -> Condition:
         text = "; ".join(f"{named(sorted(brokers))}: {message}" for message, brokers in texts.items())
         return Condition("DemotionBlocked", True, held[0].reason, text[:1024])
     return Condition("DemotionBlocked", False, Reason.UP_TO_DATE, "no demotion or promotion is blocked")
+
+
+OPERATIONS_NAMED = 3
+"""How many partitions or brokers a message names for each external operation."""
+
+EXTERNAL_REASONS = (Reason.EXTERNAL_OPERATION, Reason.REASSIGNING, Reason.ORDER_OVERWRITTEN)
+"""Reasons of external operations, the most far-reaching first."""
+
+
+def waiting_for_external_operations(
+    plan: Plan, held: Iterable[Hold], progress: WaveResult | None, operation: Blocker | None = None
+) -> Blocker | None:
+    """The most far-reaching reason, and what waits for which operation; None if nothing does.
+
+    ``operation`` is the operation in progress, to name it.
+    """
+    partitions: dict[Reason, list[Hold]] = {}
+    for hold in held:
+        if hold.reason in EXTERNAL_REASONS:
+            partitions.setdefault(hold.reason, []).append(hold)
+    found = []
+    for reason in EXTERNAL_REASONS:
+        waits = list(_brokers(plan, reason))
+        waits += _partitions(partitions.get(reason, ()))
+        if progress is not None and progress.waits is not None and progress.waits.reason is reason:
+            waits.append("the next wave of the load plan")
+        if waits:
+            case = f" ({operation.message})" if operation is not None and operation.reason is reason else ""
+            found.append((reason, f"{reason}: {', '.join(waits)}{case}"))
+    if not found:
+        return None
+    return Blocker(found[0][0], "; ".join(text for _, text in found))
+
+
+def _brokers(plan: Plan, reason: Reason) -> Iterable[str]:
+    brokers = {h.broker for h in plan.decisions.held if h.reason is reason}
+    brokers |= {b for b, wait in plan.decisions.waits.items() if wait.reason is reason}
+    if brokers:
+        yield named(sorted(brokers), OPERATIONS_NAMED)
+
+
+def _partitions(held: Sequence[Hold]) -> Iterable[str]:
+    if held:
+        first = sorted((h.topic, h.key.partition) for h in held)
+        noun = "partition" if len(held) == 1 else "partitions"
+        yield f"{len(held)} {noun} ({few([f'{topic}-{index}' for topic, index in first], OPERATIONS_NAMED)})"

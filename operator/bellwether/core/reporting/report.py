@@ -7,7 +7,7 @@ metrics, the command line prints it; its reasons and messages come from the deci
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -17,6 +17,7 @@ from bellwether.core.detection.health_states import HealthState
 from bellwether.core.doctor.risks import RiskSummary, partitions_at_risk
 from bellwether.core.execution.recovery import RecoveryNote
 from bellwether.core.execution.result import ExecutionResult
+from bellwether.core.model.cluster import Partition, PartitionKey
 from bellwether.core.model.harm_history import HarmHistory
 from bellwether.core.model.refusals import Hold
 from bellwether.core.model.strimzi import Strimzi
@@ -25,7 +26,6 @@ from bellwether.core.planning.preferred_election import PreferredElectionStatus
 from bellwether.core.quarantine.hold_decision import QuarantineDecisions
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.broker_report import BrokerReport, broker_reports
-from bellwether.core.reporting.placement_counts import PlacementCounts, count_placements
 from bellwether.core.reporting.policy_conditions import policy_conditions
 from bellwether.core.reporting.topic_impact import TopicImpact, topic_impacts
 from bellwether.core.settings.policy import Mode
@@ -147,3 +147,67 @@ def report(
         elections=elections,
         harm_history=snapshot.harm_history.after({broker: one.harm for broker, one in context.verdicts.items()}),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementCounts:
+    """Partitions whose order is not their baseline, those of them kept so by racks, leaders other than planned."""
+
+    displaced: int
+    for_racks: int
+    leaders_out_of_place: int
+
+
+def count_placements(context: Context, plan: Plan) -> PlacementCounts:
+    """The counts of a reconcile."""
+    cluster, entries, targets = context.snapshot.cluster, context.snapshot.record.entries, plan.targets
+    by_key = cluster.by_key
+    # Only an entry or a target makes another broker than the first of the order the one that is to lead.
+    out_of_place = len(cluster.without_preferred_leader)
+    if context.policy.placement is not None:
+        homes: Iterable[tuple[PartitionKey, tuple[int, ...]]] = targets.items()
+    else:
+        homes = ((key, entry.baseline) for key, entry in entries.items())
+    for key, order in homes:
+        partition = by_key.get(key)
+        if partition is not None and order[0] != partition.replicas[0]:
+            out_of_place += (partition.leader != order[0]) - (partition.leader != partition.replicas[0])
+    displaced = [
+        (key, partition)
+        for key, entry in entries.items()
+        if (partition := by_key.get(key)) is not None and partition.replicas != entry.baseline
+    ]
+    stays = _stays_for_racks(context, plan)
+    for_racks = sum([stays(partition, key) for key, partition in displaced if key in targets])
+    return PlacementCounts(len(displaced), plan.resting + for_racks, out_of_place)
+
+
+def _stays_for_racks(context: Context, plan: Plan) -> Callable[[Partition, PartitionKey], bool]:
+    """Function that returns whether only the racks keep a displaced partition so, and permanently.
+
+    They do if the plan wants its current order, its first replica leads, and none of its replicas is demoted or waits
+    for a later wave. A policy that is being deleted restores everything.
+    """
+    decisions, targets, rankings = plan.decisions, plan.targets, context.rankings
+    if rankings is None or decisions.policy_deleted:
+        return lambda _partition, _key: False
+    held = {hold.key for hold in plan.holds}
+    demoted, returning, impaired = decisions.demoted.keys(), decisions.returning, decisions.kept_off.replicas
+
+    def waits(key: PartitionKey, replicas: tuple[int, ...]) -> bool:
+        return any(returning[b].withholds(key) for b in returning.keys() & replicas)
+
+    def stays(partition: Partition, key: PartitionKey) -> bool:
+        replicas = partition.replicas
+        return (
+            rankings.of(partition.topic) is not None
+            and targets.get(key, replicas) == replicas
+            and partition.leader == replicas[0]
+            and not partition.reassigning
+            and key not in held
+            and key not in impaired
+            and demoted.isdisjoint(replicas)
+            and (returning.keys().isdisjoint(replicas) or not waits(key, replicas))
+        )
+
+    return stays

@@ -1,6 +1,6 @@
 """Description and bounds of a setting that users write, next to its type and default in a dataclass of this package.
 
-``api.v1alpha1.settings_model`` makes the fields of the custom resource from them, so each setting is written once.
+``api.v1alpha1.core_models`` makes the fields of the custom resource from them, so each setting is written once.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "integration/moving/test_by_hand.py": ("cli/leadership/demote*", *_MOVING),
     "integration/moving/test_invariants.py": (*_MOVING, *_KEEPING),
     "integration/moving/test_late_requests.py": (*_MOVING, *_KEEPING, "core/execution/arrivals*"),
-    "integration/moving/test_others_at_work.py": ("core/reporting/external*", "core/model/reass*"),
+    "integration/moving/test_others_at_work.py": ("core/reporting/policy_conditions*", "core/model/reass*"),
     "integration/moving/test_races.py": _MOVING,
     "integration/operator/test_api_outages.py": (*_LOOPS, *_KEEPING, "adapters/kubernetes/api_client*"),
     "integration/operator/test_audit.py": (
@@ -230,7 +230,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "integration/strimzi/test_a_name_is_enough.py": _STRIMZI,
     "integration/strimzi/test_bad_input.py": _STRIMZI,
     "integration/strimzi/test_older_strimzi.py": _STRIMZI,
-    "integration/strimzi/test_what_waits.py": (*_STRIMZI, "core/reporting/external*", "core/model/reass*"),
+    "integration/strimzi/test_what_waits.py": (*_STRIMZI, "core/reporting/policy_conditions*", "core/model/reass*"),
     "spark/test_clusters.py": ("/spark/bellwether_load/*",),
     "spark/test_loads.py": ("/spark/bellwether_load/*",),
     "spark/test_plans.py": ("/spark/bellwether_load/*",),

@@ -9,7 +9,7 @@ from bellwether.core.model.refusals import BrokerHold, Hold, Refusal
 from bellwether.core.model.strimzi import Blocker
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
-from bellwether.core.reporting.external_operations import EXTERNAL_REASONS, waiting_for_external_operations
+from bellwether.core.reporting.policy_conditions import EXTERNAL_REASONS, waiting_for_external_operations
 from bellwether.core.waves.rebalance_waves import WaveResult
 from testkit.messages import assert_wording
 from testkit.values.builders import decisions, record

@@ -14,7 +14,7 @@ from bellwether.core.model.restoration_waves import wave_position
 from bellwether.core.model.undo_record import UndoEntry
 from bellwether.core.planning.plan import build_plan
 from bellwether.core.reasons import Reason
-from bellwether.core.reporting.placement_counts import PlacementCounts, count_placements
+from bellwether.core.reporting.report import PlacementCounts, count_placements
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
 from bellwether.core.settings.policy import Mode, Policy
 from testkit.values.builders import cluster, decisions, entry, partition, record, returning, snapshot, verdicts

@@ -13,10 +13,89 @@ import yaml
 from bellwether.api.v1alpha1.base_model import GROUP, VALIDATIONS, VERSION, Model, Object
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.api.v1alpha1.schema import printer_columns
 from bellwether.api.v1alpha1.schema.structural_schema import structural
 from bellwether.api.v1alpha1.signal_source import SignalSource
 from bellwether.api.v1alpha1.status.status_conditions import UNSEEN, UNUSED
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One printer column of ``kubectl get``; with ``priority`` 1 it is shown with ``-o wide`` only."""
+
+    name: str
+    path: str
+    description: str
+    type: str = "string"
+    priority: int = 0
+
+    def schema(self) -> dict[str, Any]:
+        """The column as an entry of ``additionalPrinterColumns``."""
+        entry = {"name": self.name, "type": self.type, "jsonPath": self.path, "description": self.description}
+        return {**entry, "priority": self.priority} if self.priority else entry
+
+
+def _condition(type_: str, field: str) -> str:
+    return f'.status.conditions[?(@.type=="{type_}")].{field}'
+
+
+_AGE = Column("Age", ".metadata.creationTimestamp", "Time since the object was created.", "date")
+
+_POLICY_COLUMNS = (
+    Column("Mode", ".status.mode", "Observe reports only; Enforce moves leaders; Suspended moves nothing."),
+    Column("Ready", _condition("Ready", "status"), "Whether the policy is working."),
+    Column("Reason", _condition("Ready", "reason"), "The worst thing that is so."),
+    Column("Sick", ".status.brokers.sick", "Number of Sick brokers.", "integer"),
+    Column("Down", ".status.brokers.down", "Number of Down brokers.", "integer"),
+    Column("Unknown", ".status.brokers.unknown", "Number of brokers that cannot be judged.", "integer"),
+    Column("Demoted", ".status.brokers.demoted", "Number of demoted brokers.", "integer"),
+    Column(
+        "At-Risk",
+        ".status.partitionsAtRisk.total",
+        "Number of partitions with replicas out of sync, or without a leader.",
+        "integer",
+    ),
+    Column(
+        "Displaced",
+        ".status.displacedPartitions",
+        "Number of partitions whose replica order differs from the baseline.",
+        "integer",
+        priority=1,
+    ),
+    Column("Cluster", ".status.cluster", "Name of the Strimzi cluster, otherwise the id of the Kafka cluster."),
+    Column(
+        "Pending",
+        ".status.plan.moves",
+        "Number of partitions whose replica order or leader still has to change.",
+        "integer",
+        priority=1,
+    ),
+    Column("Rebalance", ".status.rebalance.state", "State of the load rebalance.", priority=1),
+    Column("Message", ".status.message", "Summary in one sentence.", priority=1),
+    _AGE,
+)
+
+_SOURCE_COLUMNS = (
+    Column("Ready", _condition("Ready", "status"), "Whether a prober uses the source."),
+    Column("Reason", _condition("Ready", "reason"), "Why, or why not."),
+    Column("Prometheus", ".spec.prometheus.url", "URL of the Prometheus server."),
+    Column("Plugin", ".spec.plugin.type", "Signal type of the plug-in."),
+    Column("Message", _condition("Ready", "message"), "What is wrong, and what to do.", priority=1),
+    _AGE,
+)
+
+_BROKER_COLUMNS = (
+    Column("Broker", ".spec.brokerId", "Node id of the broker.", "integer"),
+    Column("Verdict", ".status.verdict.state", "Health state of the broker."),
+    Column("Reason", ".status.verdict.reason", "Reason of the verdict."),
+    Column("Since", ".status.verdict.since", "Time since which the verdict has been the same.", "date"),
+    Column("Leaders", ".status.leaders", "Number of partitions that the broker leads.", "integer"),
+    Column("Demoted", _condition("Demoted", "status"), "Whether the broker is demoted."),
+    Column("Why", _condition("Demoted", "reason"), "Why the broker is demoted, or is not."),
+    Column("Override", ".spec.override.state", "State of the override."),
+    Column("Pod", ".status.pod", "Name of the broker's pod, if Strimzi runs the cluster.", priority=1),
+    Column("Policy", ".spec.policyRef.name", "LeadershipPolicy of the broker's cluster.", priority=1),
+    Column("Message", ".status.verdict.message", "Explanation of the verdict, in one sentence.", priority=1),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +106,7 @@ class Kind:
     plural: str
     singular: str
     short: str
-    columns: tuple[printer_columns.Column, ...]
+    columns: tuple[Column, ...]
     unwritten: Mapping[str, str] | None = None
     """The condition of an object whose status was never written."""
 
@@ -98,9 +177,9 @@ class Kind:
 
 
 KINDS = (
-    Kind(LeadershipPolicy, "leadershippolicies", "leadershippolicy", "lp", printer_columns.LEADERSHIP_POLICY, UNSEEN),
-    Kind(BrokerHealth, "brokerhealths", "brokerhealth", "bh", printer_columns.BROKER_HEALTH),
-    Kind(SignalSource, "signalsources", "signalsource", "ss", printer_columns.SIGNAL_SOURCE, UNUSED),
+    Kind(LeadershipPolicy, "leadershippolicies", "leadershippolicy", "lp", _POLICY_COLUMNS, UNSEEN),
+    Kind(BrokerHealth, "brokerhealths", "brokerhealth", "bh", _BROKER_COLUMNS),
+    Kind(SignalSource, "signalsources", "signalsource", "ss", _SOURCE_COLUMNS, UNUSED),
 )
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Matching, Model, as_map, distinct_by, integer
-from bellwether.api.v1alpha1.settings_model import SettingsModel
+from bellwether.api.v1alpha1.core_models import SettingsModel
 from bellwether.api.v1alpha1.spec.kafka_spec import HostPort
 from bellwether.api.v1alpha1.spec.strimzi_spec import ResourceName
 from bellwether.core.settings import detection, harm

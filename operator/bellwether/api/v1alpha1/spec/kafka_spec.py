@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
@@ -10,7 +9,6 @@ from pydantic import Field
 from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Matching, Model, Rule
 from bellwether.api.v1alpha1.spec.credentials_spec import AwsMskIam, HttpProxy, IdentityName, workload_identity
 from bellwether.api.v1alpha1.spec.strimzi_spec import ResourceName, Strimzi
-from bellwether.core.settings import policy as core_policy
 from bellwether.kafka_connection import Mechanism
 
 _PORT = "([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
@@ -54,9 +52,6 @@ def authorities_of(whose: str) -> Any:
     )
 
 
-CA_MOVED = {"caSecretRef": "has become caSecretName: set it to the name of a Secret with the key ca.crt"}
-
-
 class Tls(Model):
     """TLS settings and trusted CAs."""
 
@@ -70,15 +65,6 @@ class Tls(Model):
         default=True, strict=True, description="Whether the certificate of a broker must match the host name."
     )
 
-    moved: ClassVar[Mapping[str, str]] = {
-        **CA_MOVED,
-        "enabled": "is gone: remove it, and remove spec.kafka.tls for connections without TLS",
-        **dict.fromkeys(
-            ("certificateSecretRef", "keySecretRef"),
-            "has become certificateSecretName: set that to the name of a Secret with the keys tls.crt and tls.key",
-        ),
-    }
-
 
 class OAuth(Model):
     """Tokens for OAUTHBEARER by the client credentials grant (RFC 6749, 4.4)."""
@@ -91,8 +77,6 @@ class OAuth(Model):
     proxy: HttpProxy | None = Field(
         default=None, description="HTTP proxy to reach the token endpoint by. If unset, none is used."
     )
-
-    moved: ClassVar[Mapping[str, str]] = CA_MOVED
 
 
 class Sasl(Model):
@@ -127,9 +111,6 @@ class Sasl(Model):
         """Where tokens come from, as far as it is set."""
         return tuple(one for one in (self.oauth, self.aws_msk_iam, self.workload_identity) if one is not None)
 
-    moved: ClassVar[Mapping[str, str]] = {
-        "passwordSecretRef": "has become passwordSecretName: set it to the name of a Secret with the key password"
-    }
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             cel="self.mechanism == 'OAUTHBEARER' || has(self.username)",
@@ -205,13 +186,6 @@ class Kafka(Model):
         """Whether the policy itself contains credentials."""
         certificate = self.tls.certificate_secret_name if self.tls is not None else None
         return bool(self.sasl or self.user_secret_name or certificate)
-
-    moved: ClassVar[Mapping[str, str]] = {
-        "userSecretRef": "has become userSecretName: set it to the name of the Secret",
-        "clientId": "is always bellwether: remove it",
-        "brokerSessionTimeoutSeconds": f"is always {core_policy.Policy(name='').session_timeout_seconds}, the default"
-        " of Kafka: remove it",
-    }
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(

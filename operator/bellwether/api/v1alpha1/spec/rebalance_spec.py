@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
@@ -20,7 +19,7 @@ from bellwether.api.v1alpha1.base_model import (
     distinct_by,
     integer,
 )
-from bellwether.api.v1alpha1.settings_model import SettingsModel
+from bellwether.api.v1alpha1.core_models import SettingsModel
 from bellwether.core.settings import objective as core_objective
 from bellwether.core.settings import rebalance as core_rebalance
 from bellwether.core.settings.schedule import Schedule
@@ -115,10 +114,6 @@ class LoadObjective(Model):
         DISTINCT,
     ] = ()
 
-    moved: ClassVar[Mapping[str, str]] = {
-        "weights": "has become traffic: set it to All, or to Produced if consumers read from the nearest replica"
-    }
-
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             # The API server checks uniqueness only for sets, and the order of this list matters.
@@ -190,12 +185,6 @@ class Rebalance(Model):
         default_factory=Waves,
         description="How an approved plan is applied: number of partitions per wave, and pause between waves.",
     )
-
-    moved: ClassVar[Mapping[str, str]] = {
-        field: f"has moved to the operator configuration (chart value load.{name}s): remove it, and set"
-        f" spec.rebalance.{name} to a name that is configured there"
-        for field, name in (("history", "store"), ("runner", "profile"))
-    }
 
     def model_post_init(self, _context: Any) -> None:
         """Reject a schedule that is not valid cron; the API server only checks that it has five fields."""

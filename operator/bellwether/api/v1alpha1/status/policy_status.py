@@ -12,9 +12,9 @@ from typing import Annotated
 from pydantic import AwareDatetime, Field
 
 from bellwether.api.v1alpha1.base_model import Reported, as_map
+from bellwether.api.v1alpha1.core_models import Of, StatusModel
 from bellwether.api.v1alpha1.status.rebalance_status import RebalanceStatus
 from bellwether.api.v1alpha1.status.status_conditions import Conditions
-from bellwether.api.v1alpha1.status.status_model import Of, StatusModel
 from bellwether.core.doctor.risks import Diagnosis
 from bellwether.core.model.harm_history import EPISODES_KEPT, HarmCause, HarmHistory
 from bellwether.core.model.move_cost import MOVES_KEPT, MoveCost

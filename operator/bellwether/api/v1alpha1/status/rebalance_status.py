@@ -11,7 +11,7 @@ from typing import Annotated, Any, Self
 from pydantic import AwareDatetime, Field
 
 from bellwether.api.v1alpha1.base_model import Reported, as_map
-from bellwether.api.v1alpha1.status.status_model import Of, StatusModel
+from bellwether.api.v1alpha1.core_models import Of, StatusModel
 from bellwether.core.model import undo_record
 from bellwether.core.reasons import reason_named
 from bellwether.core.rebalance import forecast, hourly_proof, lifecycle

@@ -1,24 +1,63 @@
-"""Status models that show a value of the core: converted field by field, back for a take-over, from one declaration.
+"""API models that are made from classes of the core: settings that users write, and what a status shows.
 
-``class HarmEntry(StatusModel[Harm])`` declares what the API shows. A field has the value of the same name of the core,
-unless ``Of`` says which one, and in what unit: Kubernetes APIs have no floating point numbers.
+A setting is declared in the core, with bounds and description (``FieldDoc``); its model has the fields from there. A
+model of a status declares what the API shows; a field has the value of the same name of the core, unless ``Of`` says
+which one, and in what unit, as Kubernetes APIs have no floating point numbers.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import MISSING, Field, dataclass, fields
 from functools import cache
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, get_type_hints
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, get_args, get_type_hints
 
 import pydantic
 
-from bellwether.api.v1alpha1.base_model import Reported
+from bellwether.api.v1alpha1.base_model import Model, Reported
 from bellwether.api.v1alpha1.validation_errors import models_in
+from bellwether.core.settings.field_doc import INTERNAL, FieldDoc
 
 C = TypeVar("C")
 _LIMITS = ("ge", "le", "max_length")
+
+
+class SettingsModel(Model, Generic[C]):
+    """Base of a model of ``C``, as in ``class StorageLatency(SettingsModel[detection.StorageLatency])``.
+
+    A field that the API writes in another way than the core is declared again; it keeps its place, and ``to_core``
+    converts it if its value is a model.
+    """
+
+    core_class: ClassVar[type]
+
+    def __class_getitem__(cls, settings: Any) -> Any:
+        """The base with the fields of a dataclass. Called once for each model."""
+        hints = get_type_hints(settings, include_extras=True)
+        public = [one for one in fields(settings) if INTERNAL not in get_args(hints[one.name])]
+        found: Any = {one.name: _setting(one, hints[one.name]) for one in public}
+        made = pydantic.create_model(f"{settings.__name__}Settings", __base__=cls, **found)
+        made.core_class = settings
+        return made
+
+    def to_core(self) -> C:
+        """Convert to the settings of the core."""
+        values = {name: value.to_core() if isinstance(value, SettingsModel) else value for name, value in self}
+        made: C = self.core_class(**values)
+        return made
+
+
+def _setting(one: Field[Any], hint: Any) -> tuple[Any, Any]:
+    """Type and pydantic field of a setting. Integers are strict: no strings that contain one, as in the API server."""
+    options: dict[str, Any] = {} if one.default is MISSING else {"default": one.default}
+    marker = next((part for part in get_args(hint) if isinstance(part, FieldDoc)), None)
+    if marker is None:
+        return hint, pydantic.Field(**options)
+    plain = get_args(hint)[0]
+    options |= {"description": marker.description, "ge": marker.least, "le": marker.most}
+    options["strict"] = True if plain in (int, bool) else None
+    return plain, pydantic.Field(**options)
 
 
 @dataclass(frozen=True, slots=True)
