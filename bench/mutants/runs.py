@@ -25,7 +25,7 @@ DECIDING = (
     "core/execution",
     "core/planning",
     "core/quarantine",
-    "core/rebalance",
+    "core/waves",
     "execute.py",
 )
 """The modules that decide which leaders move, and the one that carries it out; in the package."""

@@ -20,8 +20,6 @@ from bellwether.core.model.quarantine_order import quarantine_changes
 from bellwether.core.planning.plan import Plan, build_plan
 from bellwether.core.planning.preferred_election import leaders_of_released, plan_preferred_election
 from bellwether.core.quarantine.hold_decision import decide_quarantines
-from bellwether.core.rebalance.problem import Problem
-from bellwether.core.rebalance.problem_builder import rebalance_problem
 from bellwether.core.reporting.audit import AuditEntry, begin_entry, quarantine_entry
 from bellwether.core.reporting.report import Report, report
 from bellwether.core.settings.policy import Policy
@@ -29,6 +27,7 @@ from bellwether.core.waves.approved_plan import RebalanceInput
 from bellwether.core.waves.rebalance_waves import apply_next_wave
 from bellwether.execute import cancel_strays, execute
 from bellwether.gather import Memory, gather
+from bellwether.ports.rebalance import ProblemSnapshot
 from bellwether.ports.world import World
 from bellwether.steady_clock import SteadyClock
 
@@ -37,14 +36,11 @@ NOTHING = RebalanceInput()
 
 @dataclass(frozen=True)
 class ReconcileResult:
-    """Result of one reconcile: the report, the memory for the next one, and a rebalance problem where one was wanted.
-
-    A problem may hold hundreds of thousands of partitions: pass it on, and do not keep it.
-    """
+    """Result of one reconcile: the report, the memory for the next one, and a snapshot where one was wanted."""
 
     report: Report
     memory: Memory
-    problem: Problem | None = None
+    snapshot: ProblemSnapshot | None = None
 
 
 def reconcile(
@@ -71,7 +67,7 @@ def reconcile(
 
     # 3. Plan: the order every partition should have. Moves that a guard refuses stay in the plan, with their
     # reason. The next wave of an approved rebalance plan changes baselines first.
-    problem = rebalance_problem(context, decisions.demoted) if rebalance_input.wants_problem else None
+    wanted = ProblemSnapshot(context, decisions.demoted) if rebalance_input.wants_snapshot else None
     progress = apply_next_wave(rebalance_input, context, decisions)
     context = context.with_snapshot(record=progress.record)
     last = memory.report
@@ -99,7 +95,7 @@ def reconcile(
     context = context.with_snapshot(flaps=flaps)
     elected = election.done(result.elected, snapshot.now) if election is not None else None
     said = report(context, plan, result, recovered.notes, progress, quarantines, elected, last, memory.elections)
-    return ReconcileResult(said, memory.after(said, context, quarantines), problem)
+    return ReconcileResult(said, memory.after(said, context, quarantines), wanted)
 
 
 def _act(

@@ -102,8 +102,7 @@ def test_each_leader_that_stays_with_a_demoted_broker_for_the_scope_is_named(
 @given(shared(), SCOPE, DEMOTED)
 def test_a_load_plan_pins_what_is_out_of_scope(seen: Cluster, scope: Scope, demoted: set[int]):
     context = judged(seen, Policy(name="main", scope=scope, rebalance=Rebalance()))
-    problem = rebalance_problem(context, decisions(*demoted).demoted)
-    assert problem is not None
+    problem = rebalance_problem(context, decisions(*demoted).demoted, Rebalance())
     for one in problem.partitions:
         if one.topic == OUTSIDE:
             assert one.held

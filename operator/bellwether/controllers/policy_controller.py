@@ -22,7 +22,7 @@ from bellwether.controllers.cluster_connection import Connector, with_heartbeat
 from bellwether.controllers.deletion.finalizer import PolicyFinalizer
 from bellwether.controllers.deletion.policy_deletion import PolicyDeletion
 from bellwether.controllers.failures import Failures
-from bellwether.controllers.rebalance_controller import MakeRebalanceController, PolicyRebalance
+from bellwether.controllers.policy_rebalance import MakeRebalancer, PolicyRebalance
 from bellwether.controllers.reporting.status_reporter import StatusReporter
 from bellwether.controllers.session import Session
 from bellwether.controllers.wakeups import Wakeups
@@ -52,7 +52,7 @@ class PolicyController(threading.Thread):
         finalizer: PolicyFinalizer,
         clock: Clock,
         requeue: Requeue | None = None,
-        rebalance_controller: MakeRebalanceController | None = None,
+        rebalancer: MakeRebalancer | None = None,
     ) -> None:
         metadata = body["metadata"]
         self.namespace, self.policy_name = metadata["namespace"], metadata["name"]
@@ -69,7 +69,7 @@ class PolicyController(threading.Thread):
         self._session = Session(*who, connector(self.signals), self.signals, reporter)
         self._failures = Failures(who, self._session, reporter, self._requeue, self.release)
         self._wakeups = Wakeups(clock, self._requeue.inbox_seconds, self._inputs, self._heartbeat.beat)
-        self._rebalance = PolicyRebalance(rebalance_controller, reporter.run_of, self._wakeups.notify)
+        self._rebalance = PolicyRebalance(rebalancer, reporter.rebalance_of, self._wakeups.notify)
         self._detection = Detection()
         self._problems: tuple[str, ...] = ()
         self._took_seconds = 0.0
@@ -199,9 +199,9 @@ class PolicyController(threading.Thread):
         self._took_seconds = seconds = self._clock.monotonic() - began
         self._rebalance.on_result(policy, result)
         report = self._session.qualified(result.report, policy)
-        run = self._rebalance.run
-        if self._reporter.publish(policy, report, memory, seconds, generations, run, self._must_lead):
-            self._rebalance.on_published(run)
+        rebalance = self._rebalance.status()
+        if self._reporter.publish(policy, report, memory, seconds, generations, rebalance, self._must_lead):
+            self._rebalance.on_published(rebalance)
         self._reporter.metrics.export_signal_ages(
             self.namespace, self.policy_name, self.signals.sources(), self._detection.stale_after
         )

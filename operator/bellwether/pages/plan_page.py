@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 
+from bellwether.core.rebalance.forecast import hours_unknown
 from bellwether.core.rebalance.problem import NO_BROKER
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.core.settings.objective import WHOLE
@@ -93,7 +94,7 @@ def busiest_hour(plan: RebalancePlan, unit: Unit) -> str | None:
         f"By the hours of the week, the busiest broker carries {unit.said(before.load)} before (broker {before.broker},"
         f" {before.moment}) and {unit.said(after.load)} after (broker {after.broker}, {after.moment})."
     )
-    return f"{said} {hourly_proof(plan, unit)} {found.limits}".replace("  ", " ").strip()
+    return f"{said} {hourly_proof(plan, unit)} {hours_unknown(found.hours)}".replace("  ", " ").strip()
 
 
 def hourly_proof(plan: RebalancePlan, unit: Unit) -> str:

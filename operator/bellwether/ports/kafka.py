@@ -134,3 +134,32 @@ class FaultToleranceReader(Protocol):
         ``followed`` names brokers, partitions that they follow, and who leads those: which of them trail.
         """
         ...
+
+
+class SampledLogEnds(Protocol):
+    """Where one broker's logs end; ``adapters.kafka.brokers.log_ends`` has the real one."""
+
+    @property
+    def ends(self) -> Mapping[TopicPartition, int]:
+        """The end of each log in the answer."""
+        ...
+
+    @property
+    def moved(self) -> int:
+        """How many partitions are led elsewhere by now."""
+        ...
+
+    @property
+    def problem(self) -> str:
+        """Why some, or all, are missing; empty if none is."""
+        ...
+
+
+class EndsReader(Protocol):
+    """Reads one broker. Raises Transient, Terminal or ValueError for failures that are no evidence about it."""
+
+    def ask(
+        self, address: str, replicas: Mapping[TopicPartition, int], timeout_seconds: float, longest_seconds: float
+    ) -> SampledLogEnds:
+        """Where its logs end; values are the leader epochs that it must lead in."""
+        ...

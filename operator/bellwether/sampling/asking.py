@@ -15,30 +15,12 @@ from bellwether.core.model.cluster import Cluster, TopicPartition
 from bellwether.kafka_connection import join_address
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
+from bellwether.ports.kafka import EndsReader
 
 # More of them would only wait for each other: decoding answers is this process' own work.
 _ASKED_AT_ONCE = 32
 # A broker that answers each question, but slowly, is left after so many times its timeout.
 _TIMEOUTS = 4
-
-
-class SampledLogEnds(Protocol):
-    """Where one broker's logs end; ``adapters.kafka.brokers.log_ends`` has the real one."""
-
-    @property
-    def ends(self) -> Mapping[TopicPartition, int]:
-        """The end of each log in the answer."""
-        ...
-
-    @property
-    def moved(self) -> int:
-        """How many partitions are led elsewhere by now."""
-        ...
-
-    @property
-    def problem(self) -> str:
-        """Why some, or all, are missing; empty if none is."""
-        ...
 
 
 class Sizes(Protocol):
@@ -52,16 +34,6 @@ class Sizes(Protocol):
     @property
     def problem(self) -> str:
         """Why some, or all, are missing; empty if none is."""
-        ...
-
-
-class EndsReader(Protocol):
-    """Reads one broker. Raises Transient, Terminal or ValueError for failures that are no evidence about it."""
-
-    def ask(
-        self, address: str, replicas: Mapping[TopicPartition, int], timeout_seconds: float, longest_seconds: float
-    ) -> SampledLogEnds:
-        """Where its logs end; values are the leader epochs that it must lead in."""
         ...
 
 

@@ -15,7 +15,8 @@ from bellwether.core.model.broker_identity import Hosts, KnownHosts
 from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient, WrongCluster
-from bellwether.sampling.asking import Asking, BrokerAnswer, EndsReader, SizesReader
+from bellwether.ports.kafka import EndsReader
+from bellwether.sampling.asking import Asking, BrokerAnswer, SizesReader
 from bellwether.sampling.fanout import Consumption, spread
 from bellwether.sampling.rows import Rows
 

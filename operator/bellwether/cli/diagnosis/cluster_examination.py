@@ -32,8 +32,7 @@ from bellwether.core.doctor.unwatched_listeners import ListenerCheck
 from bellwether.core.model.cluster import Broker, Cluster, Partition, PartitionKey, TopicPartition
 from bellwether.kafka_connection import join_address
 from bellwether.ports.errors import BellwetherError, Terminal
-from bellwether.ports.kafka import ClusterReader, ConfigReader, TopicConfigReader
-from bellwether.sampling.asking import EndsReader
+from bellwether.ports.kafka import ClusterReader, ConfigReader, EndsReader, TopicConfigReader
 
 _ASKED_AT_ONCE = 32
 TIMEOUT_SECONDS, LONGEST_SECONDS = 2.0, 8.0

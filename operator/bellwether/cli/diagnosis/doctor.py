@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.store.store_uri import Redacted
 from bellwether.cli import exit_status
 from bellwether.cli.diagnosis import doctor_output
 from bellwether.cli.diagnosis.cluster_examination import Examination, Examiner, Samples, no_samples
@@ -27,13 +26,14 @@ from bellwether.cli.offline.unclean_election import NoLeaderElected, Refused, el
 from bellwether.cli.output import OUTPUT, print_document
 from bellwether.core.doctor.judged_brokers import JudgedBrokers, QuarantineCheck
 from bellwether.core.doctor.remediation import CommandOptions
-from bellwether.core.doctor.risks import MIN_ISR, OFFLINE, LogEndSample
+from bellwether.core.doctor.risks import MIN_ISR, OFFLINE
 from bellwether.core.doctor.unhealthy_leaders import slow_followers, unhealthy_leaders
 from bellwether.core.doctor.unwatched_listeners import LISTENER_SETTINGS, ListenerCheck, check_listeners
-from bellwether.core.model.cluster import PartitionKey, TopicPartition
+from bellwether.core.model.cluster import TopicPartition
 from bellwether.kafka_connection import Connection, join_address
 from bellwether.ports.errors import BellwetherError
 from bellwether.ports.kafka import ConfigReader
+from bellwether.ports.rebalance import load_side
 
 if TYPE_CHECKING:
     from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
@@ -101,8 +101,9 @@ def doctor(
             cluster = (
                 _by_options(kafka) if kafka["bootstrap"] and not target.policy else _of_policy(opened, target, kafka)
             )
-            tools = replace(cluster.tools, store=_again(uri))
-            examine = _examination(cluster, uri)
+            store = load_side().samples(uri) if uri else None
+            tools = replace(cluster.tools, store=_again(uri, store.printable) if uri and store else "")
+            examine = _examination(cluster, store.last_samples if store is not None else no_samples)
             if chosen is not None:
                 _elect(chosen, examine, KafkaUnclean(cluster.nodes), tools, accepted=accept_loss)
                 return
@@ -169,7 +170,7 @@ def _of_policy(opened: ExitStack, target: Target, kafka: Mapping[str, Any]) -> _
     )
 
 
-def _examination(of: _Cluster, uri: str | None) -> Callable[..., Examination]:
+def _examination(of: _Cluster, samples: Samples) -> Callable[..., Examination]:
     from bellwether.adapters.kafka.admin_config_reader import AdminConfigs
     from bellwether.adapters.kafka.brokers.log_ends import LogEnds
     from bellwether.adapters.kafka.config_reader import KafkaConfigs
@@ -177,7 +178,7 @@ def _examination(of: _Cluster, uri: str | None) -> Callable[..., Examination]:
 
     nodes = of.nodes
     ends = LogEnds(of.connection)
-    examiner = Examiner(KafkaReader(nodes), AdminConfigs(nodes), ends, _samples(uri), KafkaConfigs(nodes))
+    examiner = Examiner(KafkaReader(nodes), AdminConfigs(nodes), ends, samples, KafkaConfigs(nodes))
 
     def examine(topics: Collection[str], *, forecast: bool = False) -> Examination:
         found = examiner.examine(topics, forecast=forecast)
@@ -263,25 +264,9 @@ def _partition(text: str) -> TopicPartition:
     return TopicPartition(topic, int(number))
 
 
-def _samples(uri: str | None) -> Samples:
-    if uri is None:
-        return no_samples
-    from bellwether.adapters.store.filesystems import Store
-    from bellwether.adapters.store.samples.last_samples import last_samples
-
-    store = Store.open(uri)
-
-    def look(cluster_id: str, wanted: Collection[PartitionKey]) -> Mapping[PartitionKey, LogEndSample]:
-        return last_samples(store, cluster_id, wanted)
-
-    return look
-
-
-def _again(uri: str | None) -> str:
+def _again(uri: str, printable: str) -> str:
     """Option --store for a printed command; a URI that may contain a secret is replaced with a placeholder."""
-    if not uri:
-        return ""
-    return f" --store {shlex.quote(uri) if str(Redacted(uri)) == uri else 'URI'}"
+    return f" --store {shlex.quote(uri) if printable == uri else 'URI'}"
 
 
 def _tools(connection: Connection, kafka: Mapping[str, Any]) -> CommandOptions:

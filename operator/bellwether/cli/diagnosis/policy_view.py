@@ -22,8 +22,8 @@ from bellwether.cli.diagnosis.remedies import remedy
 from bellwether.cli.leadership import broker_lookup
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.lifecycle import RunState
 from bellwether.ports.errors import BellwetherError
+from bellwether.ports.rebalance import RunState
 
 STALE_SECONDS = 45.0
 """Age from which a prober's reports are called stale: that of the alert BellwetherProberDown."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,18 +15,17 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
 from bellwether.adapters.kubernetes.permissions import operator_lacks
 from bellwether.cli.process_options import LOG_FORMAT, LOG_LEVEL, METADATA_LIMIT
-from bellwether.core.rebalance.lifecycle import RebalanceRun
 from bellwether.core.reporting.requeue import Requeue
 from bellwether.gc_tuning import collect_seldom
 from bellwether.jitter import jittered
 from bellwether.ports.errors import BellwetherError
+from bellwether.ports.rebalance import load_side
 from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
 
 if TYPE_CHECKING:
     from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
     from bellwether.controllers.cluster_connection import Connector
     from bellwether.controllers.policy_controller import PolicyController
-    from bellwether.controllers.rebalance_controller import RebalanceController
     from bellwether.telemetry import logs
 
 # A read of metadata may take longer, depending on --metadata-limit: the command checks that.
@@ -95,7 +93,6 @@ def operator(
     import structlog
 
     from bellwether.adapters.kafka.connection.broker_pool import Limits
-    from bellwether.api.config.load_config import LoadConfig
     from bellwether.controllers.cluster_connection import Connector, LeaseTimes
     from bellwether.controllers.deletion.baseline_export import BaselineExports
     from bellwether.controllers.deletion.finalizer import PolicyFinalizer
@@ -103,8 +100,6 @@ def operator(
     from bellwether.controllers.policy_controller import PolicyController
     from bellwether.controllers.policy_manager import PolicyManager, register
     from bellwether.controllers.readiness import Readiness, await_definitions
-    from bellwether.controllers.rebalance_backend import rebalance_backend
-    from bellwether.controllers.rebalance_controller import RebalanceController
     from bellwether.controllers.reporting.status_reporter import StatusReporter
     from bellwether.telemetry import logs
     from bellwether.telemetry.health_server import Health, HealthServer
@@ -133,7 +128,7 @@ def operator(
     logging.getLogger("kopf").setLevel(logging.WARNING)
     clock, metrics, health = SystemClock(), OperatorMetrics(), Health()
     try:
-        config = LoadConfig.read(load_config)
+        load = load_side(load_config)
         api = connect().observed(metrics.exchanges.kubernetes)
     except BellwetherError as error:
         raise click.ClickException(str(error)) from None
@@ -152,16 +147,11 @@ def operator(
             api, clock, signals, times, lease_namespace, *watched, labelled_secrets=labelled_secrets, limits=limits
         )
 
-    def rebalance_controller(run: RebalanceRun, wake: Callable[[], None]) -> RebalanceController:
-        made = RebalanceController(run, config.settings, partial(rebalance_backend, api, clock, config), clock, wake)
-        made.start()
-        return made
+    rebalancers = load.rebalancers(api, clock)
 
     def make(body: dict[str, Any]) -> PolicyController:
         metrics.leading(body["metadata"]["namespace"], body["metadata"]["name"], False)
-        return PolicyController(
-            body, connector, reporter, finalizer, clock, Requeue(jitter=jittered), rebalance_controller
-        )
+        return PolicyController(body, connector, reporter, finalizer, clock, Requeue(jitter=jittered), rebalancers)
 
     registry = kopf.OperatorRegistry()
     loops = PolicyManager(make, reporter.forget)
@@ -183,10 +173,7 @@ def operator(
     for thread in (readiness, *leases):
         thread.start()
     log_missing_permissions(api, namespaces, lease_namespace)
-    named = {"stores": sorted(config.stores), "profiles": sorted(config.profiles)}
-    structlog.get_logger(__name__).info(
-        "operator_started", namespaces=list(namespaces) or "all", pid=os.getpid(), **named
-    )
+    structlog.get_logger(__name__).info("operator_started", namespaces=list(namespaces) or "all", pid=os.getpid())
     await_definitions(api, clock.sleep)
     kopf.run(registry=registry, namespaces=namespaces, clusterwide=not namespaces, standalone=True)
 

@@ -25,6 +25,7 @@ from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.loads import Loads
 from bellwether.core.signals import Override
 from bellwether.ports.errors import BellwetherError, Terminal
+from bellwether.ports.rebalance import load_side
 
 if TYPE_CHECKING:
     from bellwether.api.v1alpha1.broker_health import BrokerHealth
@@ -189,23 +190,8 @@ def _situation(opened: PolicyInputs, namespace: str, store: str | None) -> Situa
         world.configs,
         world.log_dirs,
         world.margins,
-        _measured_loads(store, opened.policy, namespace, cluster.cluster_id) if store is not None else None,
+        load_side().newest_loads(store, opened.policy, namespace, cluster.cluster_id) if store is not None else None,
     )
-
-
-def _measured_loads(store: str, policy: LeadershipPolicy, namespace: str, cluster_id: str) -> Loads | None:
-    """The newest measured loads in the policy's store; None if there are none."""
-    from bellwether.adapters.job_commands import file_name
-    from bellwether.adapters.store.filesystems import Store
-    from bellwether.adapters.store.plans.plan_store import FilePlanStore
-
-    rebalance = policy.policy().rebalance
-    if rebalance is None:
-        raise Terminal("--store needs a policy with spec.rebalance, which measures loads")
-    plans = FilePlanStore(Store.open(store), cluster_id, f"{namespace}/{policy.metadata.name}")
-    for name in plans.finished(file_name(namespace, policy.metadata.name, "")):
-        return plans.measured(name, rebalance.objective, rebalance.capacities)
-    return None
 
 
 def _with_overrides(situation: Situation, healths: Sequence[BrokerHealth], policy: str) -> Situation:

@@ -8,11 +8,13 @@ import click
 
 from bellwether.cli import exit_status
 from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
-from bellwether.core.rebalance.lifecycle import RebalanceRun, RunState
 from bellwether.ports.errors import BellwetherError
+from bellwether.ports.rebalance import RunState
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from bellwether_load.controller.lifecycle import RebalanceRun
 
 
 @click.command()

@@ -10,12 +10,14 @@ from collections.abc import Iterable, Mapping
 from rich.console import Console
 from rich.table import Table
 
+from bellwether.api.v1alpha1.status.rebalance_status import Forecast, PlanFigures
 from bellwether.cli.rebalance.verify_plan import plain
 from bellwether.core.model.undo_record import SkippedPartition
 from bellwether.core.reasons import DESCRIPTIONS, reason_named
-from bellwether.core.rebalance.lifecycle import HourlyFigures, RebalanceFigures, RebalanceRun
+from bellwether.core.rebalance.forecast import hours_unknown
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.pages.plan_page import unmeasured
+from bellwether_load.controller.lifecycle import RebalanceRun
 
 _UNITS = ("B/s", "kB/s", "MB/s", "GB/s", "TB/s")
 
@@ -29,49 +31,47 @@ def rate(value: float) -> str:
     raise AssertionError
 
 
-def show_figures(figures: RebalanceFigures, digest: str, console: Console) -> None:
+def show_figures(figures: PlanFigures, digest: str, console: Console) -> None:
     """Print the summary of a plan."""
-    gap = "" if figures.gap is None else f"; the plan is {max(0.0, figures.gap):.3%} above it"
-    change = f"{figures.after / figures.before - 1 if figures.before else 0.0:.1%}"
+    gap = "" if figures.gap_percent is None else f"; the plan is {figures.gap_percent}% above it"
+    before, after = figures.load_before, figures.load_after
     for line in (
         f"plan {digest}: {figures.moves} leaders move, {figures.reorders} partitions are only reordered",
-        f"busiest broker   {rate(figures.before)} before, {rate(figures.after)} after ({change})",
+        f"busiest broker   {rate(before)} before, {rate(after)} after ({after / before - 1 if before else 0.0:.1%})",
         f"best possible    {rate(figures.bound)}{gap}",
-        f"above the mean   {figures.spread_before:.1%} before, {figures.spread_after:.1%} after",
-        f"load that moves  {rate(figures.load)}; minimum {rate(figures.least_load)}",
+        f"above the mean   {figures.spread_percent_before}% before, {figures.spread_percent_after}% after",
+        f"load that moves  {rate(figures.moved_bytes_per_second)};"
+        f" minimum {rate(figures.least_moved_bytes_per_second)}",
     ):
         console.print(line, highlight=False)
     if figures.bound_reason:
         console.print(plain(figures.bound_reason), highlight=False, markup=False)
-    free = figures.uncapped
+    free = figures.without_cap
     if free is not None:
-        found = (
-            f"without maxMoves {rate(free.after)} with {free.moves} moves were found; best possible {rate(free.bound)}"
-        )
-        console.print(found, highlight=False)
+        found = f"without maxMoves {rate(free.load_after)} with {free.moves} moves were found"
+        console.print(f"{found}; best possible {rate(free.bound)}", highlight=False)
     if figures.forecast is not None:
-        before, after = figures.forecast.before, figures.forecast.after
-        console.print(
-            f"busiest hour     {rate(before.load)} before (broker {before.broker}, {before.moment}),"
-            f" {rate(after.load)} after (broker {after.broker}, {after.moment})",
-            highlight=False,
-        )
-        if figures.hourly is not None:
-            show_hourly(figures.hourly, console)
-        if figures.forecast.limits:
-            console.print(figures.forecast.limits, highlight=False)
+        _show_forecast(figures.forecast, console)
     if figures.without_consumption:
         console.print(unmeasured(figures.without_consumption), highlight=False)
 
 
-def show_hourly(proved: HourlyFigures, console: Console) -> None:
-    """Print how good a plan is by the hours of the week, and what that costs."""
-    gap = "" if proved.gap is None else f"; at most {max(0.0, proved.gap):.2%} above the best possible"
-    console.print(f"  its bound      {rate(proved.bound)}{gap}", highlight=False)
-    other = proved.statistic_plan
+def _show_forecast(week: Forecast, console: Console) -> None:
+    """Print the busiest hour of the week, how good the plan is by it, and what that costs."""
+    before, after, other = week.before, week.after, week.statistic_plan
+    console.print(
+        f"busiest hour     {rate(before.load)} before (broker {before.broker}, {before.hour}),"
+        f" {rate(after.load)} after (broker {after.broker}, {after.hour})",
+        highlight=False,
+    )
+    if week.bound is not None:
+        above = "" if week.gap_percent is None else f"; at most {float(week.gap_percent):.2f}% above the best possible"
+        console.print(f"  its bound      {rate(week.bound)}{above}", highlight=False)
     if other is not None:
-        found = f"  instead of     {rate(other.load)} with {other.partitions} moves, for the statistic alone"
+        found = f"  instead of     {rate(other.load)} with {other.moves} moves, for the statistic alone"
         console.print(found, highlight=False)
+    if limits := hours_unknown(week.hours):
+        console.print(limits, highlight=False)
 
 
 def show_run(run: RebalanceRun, console: Console) -> None:

@@ -15,11 +15,14 @@ from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli import exit_status
 from bellwether.cli.leadership import broker_lookup
-from bellwether.controllers.rebalance_controller import APPROVE_ANNOTATION, REQUEST_ANNOTATION
+from bellwether.controllers.policy_rebalance import APPROVE_ANNOTATION
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.lifecycle import UNDER_WAY, RebalanceRun, RunState
 from bellwether.core.settings.rebalance import Approval
 from bellwether.ports.errors import Terminal, Transient
+from bellwether.ports.rebalance import RunState
+from bellwether_load.controller.lifecycle import UNDER_WAY, RebalanceRun
+from bellwether_load.controller.rebalance_controller import REQUEST_ANNOTATION
+from bellwether_load.controller.run_status import run_of
 
 POLL_SECONDS = 0.5
 
@@ -47,8 +50,7 @@ def request_plan(
 
 def current_plan(api: KubernetesClient, namespace: str, policy: str, digest: str) -> RebalanceRun:
     """The policy's present plan. Terminal if it has another digest."""
-    status = _rebalanced(api, namespace, policy).status.rebalance
-    run = status.to_core() if status is not None else RebalanceRun()
+    run = run_of(_rebalanced(api, namespace, policy).status.rebalance)
     if run.digest != digest:
         present = f"its plan is {run.digest} ({run.state})" if run.digest else f"it has no plan ({run.state})"
         raise Terminal(f"policy {namespace}/{policy} has no plan {digest}: {present}")
@@ -97,8 +99,7 @@ def _await(
     while True:
         try:
             body = broker_lookup.find_policy(api, namespace, policy)
-            status = LeadershipPolicy.read(body).status.rebalance
-            run = status.to_core() if status is not None else RebalanceRun()
+            run = run_of(LeadershipPolicy.read(body).status.rebalance)
             problem = broker_lookup.trouble(body)
             text = f"{run.state}: {run.message}" + (f"; {problem}" if problem else "")
         except Transient as error:

@@ -16,10 +16,10 @@ from bellwether.cli.kubernetes_target import connect_policy, policy_options
 from bellwether.cli.lazy_group import LazyGroup
 from bellwether.cli.rebalance.approve import finish
 from bellwether.core.model.undo_record import ApplicationEnd
-from bellwether.core.rebalance.lifecycle import RebalanceFigures, RunState
 from bellwether.core.settings.objective import Objective, Statistic
 from bellwether.core.settings.rebalance import Rebalance, RebalanceWaves
 from bellwether.ports.errors import BellwetherError, Terminal
+from bellwether.ports.rebalance import RunState
 
 _KAFKA = (
     "bootstrap", "tls", "tls_ca", "tls_cert", "tls_key", "sasl_mechanism", "sasl_username", "sasl_password_file",
@@ -159,6 +159,7 @@ def _offline(options: dict[str, Any]) -> None:
 
     from bellwether.cli.offline import offline_rebalance
     from bellwether.cli.rebalance.plan_figures import show_brokers, show_figures, show_left
+    from bellwether_load.controller.reported_figures import plan_figures
 
     if not options["store"]:
         raise click.UsageError("--bootstrap requires --store URI: the store of `bellwether sample`")
@@ -175,7 +176,7 @@ def _offline(options: dict[str, Any]) -> None:
         found = offline_rebalance.plan_offline(inputs, record, settings, click.echo)
         plan = found.plan
         show_brokers(plan, console)
-        show_figures(RebalanceFigures.of(plan, found.bound_reason), plan.digest, console)
+        show_figures(plan_figures(plan, found.bound_reason), plan.digest, console)
         if not plan.moved.partitions + plan.moved.reordered:
             click.echo("the plan moves nothing")
             return

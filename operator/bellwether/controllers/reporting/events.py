@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
+from bellwether.api.v1alpha1.status.rebalance_status import RebalanceStatus
 from bellwether.controllers.credential_rotation import CREDENTIALS_CURRENT
 from bellwether.core.condition import Condition
 from bellwether.core.demotion.restoration import RestorationProgress
@@ -13,9 +14,9 @@ from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.model.undo_record import Cause
 from bellwether.core.reasons import Reason, reason_named
-from bellwether.core.rebalance.lifecycle import RebalanceRun, RunState
 from bellwether.core.reporting.broker_report import BrokerReport
 from bellwether.core.reporting.report import Report
+from bellwether.ports.rebalance import RunState
 
 NOTES_SHOWN = 10
 
@@ -96,12 +97,12 @@ def _former(report: Report) -> Condition | None:
     return next((c for c in report.conditions if c.type == CREDENTIALS_CURRENT), None)
 
 
-def of_run(before: RebalanceRun | None, now: RebalanceRun | None) -> Iterator[News]:
+def of_rebalance(before: RebalanceStatus | None, now: RebalanceStatus | None) -> Iterator[News]:
     """Event for a change of the rebalance; none after a start, as it was reported before."""
     if before is None or now is None or (before.state, before.digest) == (now.state, now.digest):
         return
     warning = now.state in (RunState.FAILED, RunState.STALE)
-    yield News(now.reason, f"{now.state}: {now.message}", warning=warning)
+    yield News(reason_named(now.reason), f"{now.state}: {now.message}", warning=warning)
 
 
 def _of_broker(before: BrokerReport | None, now: BrokerReport) -> Iterator[News]:

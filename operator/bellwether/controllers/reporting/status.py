@@ -12,12 +12,12 @@ from datetime import datetime
 from bellwether.adapters.kubernetes.api_client import Object
 from bellwether.api.v1alpha1 import broker_health
 from bellwether.api.v1alpha1.status import policy_status as policystatus
-from bellwether.api.v1alpha1.status import rebalance_status, status_conditions
+from bellwether.api.v1alpha1.status import status_conditions
+from bellwether.api.v1alpha1.status.rebalance_status import RebalanceStatus
 from bellwether.core.condition import Condition
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.doctor.risks import RISK_DESCRIPTIONS as RISKS
 from bellwether.core.reasons import DESCRIPTIONS, Reason
-from bellwether.core.rebalance.lifecycle import RebalanceRun
 from bellwether.core.reporting.broker_report import BrokerReport
 from bellwether.core.reporting.report import Report
 
@@ -29,16 +29,15 @@ def policy_status(
     generation: int,
     before: Mapping[str, status_conditions.Condition],
     last_election: Object | None,
-    run: RebalanceRun | None = None,
+    rebalance: RebalanceStatus | None = None,
     namespace: str = "",
     operator: str = "",
 ) -> Object:
     """The whole status of a policy after a reconcile. ``before`` are its current conditions, by type.
 
-    ``namespace`` is the policy's. ``run`` is the state of its rebalance; None where the policy has none. ``operator``
-    is the pod that holds the Lease.
+    ``namespace`` is the policy's. ``rebalance`` is None where it has none. ``operator`` is the pod that leads.
     """
-    rebalance_conditions = run.conditions if run is not None else ()
+    rebalance_conditions = rebalance.conditions if rebalance is not None else ()
     counts = {str(standing).lower(): n for standing, n in report.states.items()}
     demoted = sum(1 for b in report.brokers if b.demoted is not None)
     restoring = sum(1 for b in report.brokers if b.restoration is not None)
@@ -72,7 +71,7 @@ def policy_status(
         move_cost=policystatus.MoveCostStatus.of(report.elections) if report.elections else None,
         harm_episodes=policystatus.HarmEpisodes.of(report.harm_history),
         would_demote=tuple(_would_demote(report)),
-        rebalance=rebalance_status.RebalanceStatus.of(run) if run is not None else None,
+        rebalance=rebalance,
         message=_clip(ready.message),
         last_election=None,
     ).body()

@@ -32,11 +32,11 @@ from bellwether.api.v1alpha1.base_model import API_VERSION, InvalidObject
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.policy_status import LeadershipPolicyStatus, Mode
+from bellwether.api.v1alpha1.status.rebalance_status import RebalanceStatus
 from bellwether.api.v1alpha1.status.status_conditions import Condition
 from bellwether.controllers.reporting import status as rendered_status
-from bellwether.controllers.reporting.events import news, of_run
+from bellwether.controllers.reporting.events import news, of_rebalance
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.lifecycle import RebalanceRun
 from bellwether.core.reporting.broker_report import BrokerReport
 from bellwether.core.reporting.report import Report
 from bellwether.gather import Memory
@@ -62,7 +62,7 @@ class _Said:
     uids: Mapping[int, str] = field(default_factory=dict)
     tidied_at: float = float("-inf")
     report: Report | None = None
-    run: RebalanceRun | None = None
+    rebalance: RebalanceStatus | None = None
 
 
 class StatusReporter:
@@ -109,11 +109,10 @@ class StatusReporter:
             read.append(health)
         return read
 
-    def run_of(self, policy: LeadershipPolicy) -> RebalanceRun:
+    def rebalance_of(self, policy: LeadershipPolicy) -> RebalanceStatus | None:
         """State of the policy's rebalance as last written to status. Raises Transient or Terminal."""
         metadata = policy.metadata
-        found = LeadershipPolicy.read(self._api.get(POLICIES, metadata.namespace, metadata.name))
-        return found.status.rebalance.to_core() if found.status.rebalance is not None else RebalanceRun()
+        return LeadershipPolicy.read(self._api.get(POLICIES, metadata.namespace, metadata.name)).status.rebalance
 
     def overwritten(self, resource: Resource, found: Object) -> bool:
         """Whether another writer has overwritten the status; the next reconcile writes it again."""
@@ -132,21 +131,21 @@ class StatusReporter:
         memory: Memory,
         seconds: float,
         generations: Mapping[int, int] | None = None,
-        run: RebalanceRun | None = None,
+        rebalance: RebalanceStatus | None = None,
         must_lead: Callable[[], None] = lambda: None,
     ) -> bool:
         """Publish a reconcile's report; True if status has it.
 
         ``generations``: of each BrokerHealth's spec, as the reconcile read it.
 
-        ``run`` is the state of the rebalance; None where the policy has none. ``must_lead`` is called before every
+        ``rebalance`` is its state; None where the policy has none. ``must_lead`` is called before every
         write and raises Fenced once another process may hold the Lease, whose reports are newer.
         """
         namespace, name = policy.metadata.namespace, policy.metadata.name
         said = self._of(namespace, name)
         acts = policy.policy().acts
         self.metrics.turn_ended(namespace, name, seconds, report, len(memory.record.entries), acts)
-        self.metrics.rebalance(namespace, name, run)
+        self.metrics.rebalance(namespace, name, rebalance)
         if report.result.changed or report.result.stopped is not None:
             log.info(
                 "leaders_moved",
@@ -157,7 +156,7 @@ class StatusReporter:
                 aborted=str(report.result.stopped.message) if report.result.stopped else None,
             )
         try:
-            self._write(policy, report, said, generations or {}, run, must_lead)
+            self._write(policy, report, said, generations or {}, rebalance, must_lead)
             self._outdated.pop((namespace, name), None)
         except OutdatedDefinition as error:
             self._outdated[namespace, name] = str(error)
@@ -221,7 +220,7 @@ class StatusReporter:
         report: Report,
         said: _Said,
         generations: Mapping[int, int],
-        run: RebalanceRun | None,
+        rebalance: RebalanceStatus | None,
         must_lead: Callable[[], None],
     ) -> None:
         namespace, name = policy.metadata.namespace, policy.metadata.name
@@ -254,13 +253,13 @@ class StatusReporter:
             moment = report.now.replace(microsecond=0).isoformat().replace("+00:00", "Z")
             last_election = {"time": moment, "partitions": report.result.elected}
         status = rendered_status.policy_status(
-            report, policy.metadata.generation, said.conditions, last_election, run, namespace, self._instance
+            report, policy.metadata.generation, said.conditions, last_election, rebalance, namespace, self._instance
         )
         said.conditions = {c["type"]: Condition.model_validate(c) for c in status["conditions"]}
         said.status = status
         must_lead()
         self._statuses.write_policy(namespace, name, status)
-        for item in (*news(said.report, report), *of_run(said.run, run)):
+        for item in (*news(said.report, report), *of_rebalance(said.rebalance, rebalance)):
             about_item = about if item.broker is None else _health_of(policy, item.broker, said.uids)
             log.info(
                 "event_emitted", reason=str(item.reason), broker=item.broker, message=item.message, warning=item.warning
@@ -275,7 +274,7 @@ class StatusReporter:
                 budget=f"{namespace}/{name}",
             )
         self._events.flush()
-        said.report, said.run = report, run
+        said.report, said.rebalance = report, rebalance
 
     def _of(self, namespace: str, name: str) -> _Said:
         with self._lock:

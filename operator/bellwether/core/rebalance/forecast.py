@@ -55,18 +55,6 @@ class Forecast:
     before: BrokerHour
     after: BrokerHour
 
-    @property
-    def unknown(self) -> int:
-        """Hours of the week of which the forecast says nothing."""
-        return WEEK - self.hours
-
-    @property
-    def limits(self) -> str:
-        """What the forecast does not cover, in a sentence; empty where all hours are known."""
-        if not self.unknown:
-            return ""
-        return f"Only {self.hours} of {WEEK} hours of the week are known: in the others a broker may be busier."
-
     def document(self) -> dict[str, Any]:
         """As JSON."""
         return {"hours": self.hours, "before": self.before.document(), "after": self.after.document()}
@@ -80,3 +68,8 @@ class Forecast:
         if hours > WEEK:
             raise InvalidDocument(f"forecast: hours is {hours}: a week has {WEEK}")
         return made
+
+
+def hours_unknown(known: int) -> str:
+    """What a forecast of so many hours does not cover, in a sentence; empty where all hours of the week are known."""
+    return f"Only {known} of {WEEK} hours of the week are known: in the others a broker may be busier." * (known < WEEK)

@@ -19,6 +19,7 @@ from bellwether.core.model.rack_ranking import RackRankings
 from bellwether.core.model.undo_record import DemotedBroker, EntryState, UndoRecord
 from bellwether.core.rebalance.problem import NO_BROKER, BrokerInput, PartitionInput, Problem, ProblemHeader
 from bellwether.core.settings.objective import WHOLE, Objective
+from bellwether.core.settings.rebalance import Rebalance
 from bellwether.core.settings.scope import EVERY_TOPIC, Scope
 from bellwether.core.waves.ineligible_brokers import ineligible_brokers, stands_for_racks
 
@@ -69,15 +70,12 @@ def build_problem(
     return Problem(terms, tuple(partitions))
 
 
-def rebalance_problem(context: Context, demoted: Mapping[int, DemotedBroker]) -> Problem | None:
-    """The problem of this reconcile; None where the policy has no rebalance.
+def rebalance_problem(context: Context, demoted: Mapping[int, DemotedBroker], settings: Rebalance) -> Problem:
+    """The problem of one reconcile.
 
-    ``demoted`` are this reconcile's decisions, which the undo record does not contain yet.
+    ``demoted`` are that reconcile's decisions, which the undo record does not contain yet.
     """
     snapshot, policy = context.snapshot, context.policy
-    settings = policy.rebalance
-    if settings is None:
-        return None
     record, probed = replace(snapshot.record, demoted=demoted), context.has_health_evidence
     return build_problem(
         snapshot.cluster,

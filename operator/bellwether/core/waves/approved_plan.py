@@ -73,7 +73,7 @@ class ApprovedPlan:
 
 @dataclass(frozen=True)
 class RebalanceInput:
-    """Input of a reconcile for rebalancing: a plan to continue, one to end, whether a new problem is wanted.
+    """Input of a reconcile for rebalancing: a plan to continue, one to end, whether a snapshot is wanted.
 
     ``loads`` are those of the last plan, where the policy's capacity needs them. For the audit log: who approved the
     plan, and the occasion of a special reconcile.
@@ -81,7 +81,7 @@ class RebalanceInput:
 
     accepted: ApprovedPlan | None = None
     superseded: str = ""
-    wants_problem: bool = False
+    wants_snapshot: bool = False
     approved_by: str = ""
     occasion: str = ""
     loads: Loads | None = None

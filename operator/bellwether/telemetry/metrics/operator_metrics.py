@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 
 from prometheus_client import Counter, Gauge
 
+from bellwether.api.v1alpha1.status.rebalance_status import RebalanceStatus
 from bellwether.core.quarantine.hold_decision import ENDINGS
 from bellwether.core.reasons import Reason, reason_named
-from bellwether.core.rebalance.lifecycle import RebalanceRun
 from bellwether.core.reporting.broker_report import BrokerReport
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import SourceSignals
@@ -156,12 +156,12 @@ class OperatorMetrics:
         else:
             self._forget_series(namespace, policy)
 
-    def rebalance(self, namespace: str, policy: str, run: RebalanceRun | None) -> None:
+    def rebalance(self, namespace: str, policy: str, now: RebalanceStatus | None) -> None:
         """State of the rebalance by load; None if the policy has none."""
-        if run is None:
+        if now is None:
             self._of_rebalance.forget(namespace, policy)
         else:
-            self._of_rebalance.update(namespace, policy, run)
+            self._of_rebalance.update(namespace, policy, now)
 
     def export_signal_ages(
         self, namespace: str, policy: str, sources: Iterable[SourceSignals], patience: Patience

@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from bellwether.api.v1alpha1.status.rebalance_status import RebalanceStatus
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.doctor.risks import Risk
 from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.reasons import reason_named
-from bellwether.core.rebalance.lifecycle import RebalanceRun, RunState
 from bellwether.core.reporting.broker_report import BrokerReport
 from bellwether.core.reporting.report import Report
+from bellwether.ports.rebalance import RunState
 from bellwether.telemetry.metrics.metric_registry import LabelledRegistry, PolicyGauge
 
 Values = Mapping[tuple[str, ...], float]
@@ -244,24 +245,24 @@ OF_BROKERS: Sequence[Row[Brokers]] = (
 """Of the brokers in a reconcile; made again only where their reports are others."""
 
 
-def _partitions(run: RebalanceRun) -> Values:
-    left = sum(run.left.values())
-    return {("applied",): run.taken_up - left, ("skipped",): left}
+def _loads(now: RebalanceStatus) -> Values:
+    plan = now.plan
+    return {} if plan is None else {("before",): plan.load_before, ("after",): plan.load_after, ("bound",): plan.bound}
 
 
-def _loads(run: RebalanceRun) -> Values:
-    found = run.figures
-    return {} if found is None else {("before",): found.before, ("after",): found.after, ("bound",): found.bound}
-
-
-OF_REBALANCE: Sequence[Row[RebalanceRun]] = (
+OF_REBALANCE: Sequence[Row[RebalanceStatus]] = (
     Row(
         "rebalance_state",
         "1 for the current state of the rebalance by load, 0 for the others.",
         ("state",),
-        lambda run: {(str(state),): run.state is state for state in RunState},
+        lambda now: {(str(state),): now.state is state for state in RunState},
     ),
-    Row("rebalance_partitions", "Partitions of the load plan, by result (applied, skipped).", ("result",), _partitions),
+    Row(
+        "rebalance_partitions",
+        "Partitions of the load plan, by result (applied, skipped).",
+        ("result",),
+        lambda now: {("applied",): now.applied, ("skipped",): now.skipped},
+    ),
     Row(
         "rebalance_load_bytes_per_second",
         "Load of the busiest broker, in bytes per second per 100 units of capacity: before the plan, after it, and"

@@ -119,7 +119,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "integration/operator/test_logs.py": (*_LOOPS, "telemetry/logs*", "telemetry/log_dedup*"),
     "integration/operator/test_operator_kills.py": (*_KEEPING, *_MOVING, "execute.py"),
     "integration/operator/test_overrides.py": (*_MOVING, "cli/leadership/overrides*"),
-    "integration/operator/test_planned_on_schedule.py": ("controllers/rebalance_controller*", "core/rebalance/*"),
+    "integration/operator/test_planned_on_schedule.py": ("/spark/bellwether_load/controller/*", "core/waves/*"),
     "integration/operator/test_plugged_in_kinds.py": (
         "probes/plugins/plugin_probe*",
         "probes/plugins/plugin_discovery*",
@@ -131,7 +131,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
         "adapters/kubernetes/objects/quarantine_orders*",
     ),
     "integration/operator/test_reachability.py": _JUDGING,
-    "integration/operator/test_rebalancing.py": ("controllers/rebalance_controller*", "core/rebalance/*"),
+    "integration/operator/test_rebalancing.py": ("/spark/bellwether_load/controller/*", "core/waves/*"),
     "integration/operator/test_recording.py": (
         "cli/recording/record*",
         "cli/recording/replay*",

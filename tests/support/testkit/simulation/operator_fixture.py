@@ -21,7 +21,7 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.cluster_connection import ClusterConnection, Connector
 from bellwether.controllers.deletion.finalizer import PolicyFinalizer
 from bellwether.controllers.policy_controller import PolicyController
-from bellwether.controllers.rebalance_controller import MakeRebalanceController
+from bellwether.controllers.policy_rebalance import MakeRebalancer
 from bellwether.controllers.reporting.status_reporter import StatusReporter
 from bellwether.core.condition import Condition
 from bellwether.core.signals import Reading
@@ -121,7 +121,7 @@ class MemoryOperator:
     api: MemoryApi = field(default_factory=MemoryApi)
     holder: str = "operator-a"
     faults: Callable[[World], World] = lambda world: world
-    desk: MakeRebalanceController | None = None
+    desk: MakeRebalancer | None = None
     audited: bool = False
     margins: FaultToleranceReader | None = None
     loops: list[PolicyController] = field(default_factory=list)
@@ -159,7 +159,7 @@ class MemoryOperator:
             return cast(Connector, self.connector)
 
         made = PolicyController(
-            self.body(name), connector, self.reporter, self.finalizer, self.site.clock, rebalance_controller=self.desk
+            self.body(name), connector, self.reporter, self.finalizer, self.site.clock, rebalancer=self.desk
         )
         self.loops.append(made)
         return made

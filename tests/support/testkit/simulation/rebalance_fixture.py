@@ -19,15 +19,16 @@ from bellwether.adapters.store.plans import plan_files, problem_files
 from bellwether.adapters.store.plans.plan_store import FilePlanStore
 from bellwether.api.config.load_config import LoadConfig
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.status.rebalance_status import RebalanceStatus
 from bellwether.controllers.policy_controller import PolicyController
-from bellwether.controllers.rebalance_backend import RebalanceBackend
-from bellwether.controllers.rebalance_controller import MakeRebalanceController, RebalanceController
-from bellwether.core.rebalance.lifecycle import RebalanceRun
+from bellwether.controllers.policy_rebalance import MakeRebalancer
 from bellwether.core.rebalance.problem import PartitionInput
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.core.signals import Reading
 from bellwether.ports.clock import Clock
 from bellwether.ports.jobs import JobState, JobStatus
+from bellwether_load.controller.rebalance_backend import RebalanceBackend
+from bellwether_load.controller.rebalance_controller import RebalanceController
 from testkit.loads.load_configs import load_config
 from testkit.loads.small_planner import planned, write_loads
 from testkit.simulation.operator_fixture import MemoryOperator
@@ -93,7 +94,7 @@ def desk_of(
     clock: Clock | None = None,
     made: list[RebalanceController] | None = None,
     config: LoadConfig | None = None,
-) -> MakeRebalanceController:
+) -> MakeRebalancer:
     """How a loop gets its desk; every desk that was made is appended to ``made``. ``config``: what it may use."""
     config = config or load_config(str(planner.store))
 
@@ -101,8 +102,8 @@ def desk_of(
         plans = FilePlanStore(planner.store, cluster_id, f"{policy.metadata.namespace}/{policy.metadata.name}")
         return RebalanceBackend(plans, planner)
 
-    def make(run: RebalanceRun, wake: Callable[[], None]) -> RebalanceController:
-        desk = RebalanceController(run, config.settings, tools, clock or SystemClock(), wake)
+    def make(status: RebalanceStatus | None, wake: Callable[[], None]) -> RebalanceController:
+        desk = RebalanceController(status, config.settings, tools, clock or SystemClock(), wake)
         if made is not None:
             made.append(desk)
         return desk

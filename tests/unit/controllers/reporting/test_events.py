@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.controllers.reporting.events import NOTES_SHOWN, News, news, of_run
+from bellwether.api.v1alpha1.status.rebalance_status import RebalanceStatus
+from bellwether.controllers.reporting.events import NOTES_SHOWN, News, news, of_rebalance
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.execution.recovery import RecoveryNote
 from bellwether.core.execution.result import ExecutionResult
@@ -14,12 +15,13 @@ from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.strimzi import Blocker
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.lifecycle import RebalanceRun, RunState
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, PromotionWaves
 from bellwether.core.signals import Reading
+from bellwether.ports.rebalance import RunState
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import after, cluster, decisions, partition, said, site, snapshot, verdict, verdicts
+from testkit.values.rebalances import rebalance
 
 ENFORCE = Policy(name="main", mode=Mode.ENFORCE, demotion=Demotion(dwell_seconds=2))
 SEEN = cluster(partition())
@@ -173,21 +175,21 @@ def test_a_follower_that_holds_acks_all_back_is_news_once():
     assert told(now, now) == told(now, before) == []
 
 
-def told_of(before: RebalanceRun | None, now: RebalanceRun | None) -> list[tuple[str, str, bool]]:
-    return [(str(n.reason), n.message, n.warning) for n in of_run(before, now)]
+def told_of(before: RebalanceStatus | None, now: RebalanceStatus | None) -> list[tuple[str, str, bool]]:
+    return [(str(n.reason), n.message, n.warning) for n in of_rebalance(before, now)]
 
 
 def test_a_rebalance_that_comes_further_is_news_with_a_warning_where_it_failed():
-    running = RebalanceRun(RunState.RUNNING, Reason.PLANNING, "a job runs")
-    proposed = RebalanceRun(RunState.PROPOSED, Reason.PLAN_PROPOSED, "a plan waits", digest="0123456789abcdef")
-    failed = RebalanceRun(RunState.FAILED, Reason.JOB_FAILED, "out of memory")
+    running = rebalance(RunState.RUNNING, Reason.PLANNING, "a job runs")
+    proposed = rebalance(RunState.PROPOSED, Reason.PLAN_PROPOSED, "a plan waits", digest="0123456789abcdef")
+    failed = rebalance(RunState.FAILED, Reason.JOB_FAILED, "out of memory")
     assert told_of(running, proposed) == [("PlanProposed", "Proposed: a plan waits", False)]
     assert told_of(running, failed) == [("JobFailed", "Failed: out of memory", True)]
 
 
 def test_a_wave_more_is_no_news_and_neither_is_a_start():
-    applying = RebalanceRun(RunState.APPLYING, Reason.APPLYING, "3 of 9", digest="0123456789abcdef", taken_up=3)
-    assert told_of(applying, replace(applying, taken_up=6, message="6 of 9")) == []
+    applying = rebalance(RunState.APPLYING, Reason.APPLYING, "3 of 9", digest="0123456789abcdef", applied=3)
+    assert told_of(applying, applying.model_copy(update={"applied": 6, "message": "6 of 9"})) == []
     assert told_of(None, applying) == []
     assert told_of(applying, None) == []
 

@@ -21,9 +21,9 @@ from bellwether.core.model.strimzi import Pod, Strimzi
 from bellwether.core.planning.plan import Plan
 from bellwether.core.planning.preferred_election import AutoRebalance, LastRun, PreferredElectionStatus
 from bellwether.core.reasons import DESCRIPTIONS, Reason
-from bellwether.core.rebalance.lifecycle import RebalanceRun, RunState
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
+from bellwether.ports.rebalance import RunState
 from testkit.simulation.operators import carried_verdicts
 from testkit.values.builders import (
     CLUSTER_ID,
@@ -39,6 +39,7 @@ from testkit.values.builders import (
     verdict,
     verdicts,
 )
+from testkit.values.rebalances import rebalance
 
 ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
 
@@ -298,7 +299,7 @@ def test_an_empty_record_says_its_epoch():
 
 
 def test_a_rebalance_stands_in_status_with_its_conditions_where_the_policy_asks_for_one():
-    run = RebalanceRun(RunState.PROPOSED, Reason.PLAN_PROPOSED, "a plan waits", digest="0123456789abcdef")
+    run = rebalance(RunState.PROPOSED, Reason.PLAN_PROPOSED, "a plan waits", digest="0123456789abcdef")
     body = rendered_status.policy_status(said(policy=ENFORCE), 7, {}, None, run)
     assert body["rebalance"]["digest"] == "0123456789abcdef"
     assert by_type(body)["RebalanceProposed"]["status"] == "True"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bellwether.core.rebalance.forecast import WEEK, BrokerHour, Forecast
+from bellwether.core.rebalance.forecast import WEEK, BrokerHour, Forecast, hours_unknown
 from bellwether.core.strict_json import InvalidDocument, StrictObject
 from testkit.messages import assert_wording
 
@@ -48,5 +48,5 @@ def test_what_cannot_be_is_refused(part: tuple[str, ...], value: object, said: s
 
 
 def test_hours_that_are_not_known_are_said():
-    assert MADE.limits == ""
-    assert_wording(Forecast(9, MADE.before, MADE.after).limits)
+    assert hours_unknown(WEEK) == ""
+    assert_wording(hours_unknown(9))

@@ -5,12 +5,8 @@ from typing import Any
 
 import pytest
 
-from bellwether.core.rebalance.forecast import BrokerHour, Forecast
 from bellwether.core.rebalance.hourly_proof import HourlyProof, StatisticPlan
-from bellwether.core.rebalance.lifecycle import RebalanceFigures
 from bellwether.core.strict_json import InvalidDocument, StrictObject
-from testkit.loads.plan_pages import small_plan
-from testkit.messages import assert_wording
 
 MADE = HourlyProof({38: {7: 3, 8: 0}, 9: {7: 1}}, 4, 12, 9.5, StatisticPlan(11.0, 3))
 
@@ -36,20 +32,3 @@ def test_a_proof_is_read_as_it_was_written():
 def test_what_cannot_be_is_refused(change: dict[str, Any], said: str):
     with pytest.raises(InvalidDocument, match=said):
         HourlyProof.read(StrictObject({**MADE.document(), **change}, "certificate.hourly"))
-
-
-def test_a_plan_by_hours_is_worth_what_the_busiest_hour_loses():
-    plan = small_plan()[0]
-    seen = Forecast(168, BrokerHour(1, 1, 20.0), BrokerHour(1, 2, 10.0))
-    alone = RebalanceFigures.of(replace(plan, forecast=seen))
-    assert (alone.improvement, alone.judged) == (1 - plan.after.max / plan.before.max, "the highest load")
-    proved = replace(plan, forecast=seen, certificate=replace(plan.certificate, hourly=replace(MADE, bound=8.0)))
-    figures = RebalanceFigures.of(proved)
-    assert figures.improvement == 0.5
-    assert_wording(figures.judged)
-    assert figures.hourly is not None
-    assert figures.hourly.gap == pytest.approx(0.25)
-    nothing = replace(proved, certificate=replace(plan.certificate, hourly=replace(MADE, bound=0.0)))
-    found = RebalanceFigures.of(nothing).hourly
-    assert found is not None
-    assert found.gap is None

@@ -14,10 +14,10 @@ from bellwether.core.model.strimzi import Blocker
 from bellwether.core.planning.plan import Plan
 from bellwether.core.planning.preferred_election import LastRun, PreferredElectionStatus
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.lifecycle import RebalanceFigures, RebalanceRun, RunState
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.signals import Reading, Signal, SignalType, SourceSignals, UnreachableCause
+from bellwether.ports.rebalance import RunState
 from bellwether.telemetry.metrics.operator_metrics import SIGNAL_STATES, OperatorMetrics
 from testkit.values.builders import (
     after,
@@ -32,6 +32,7 @@ from testkit.values.builders import (
     verdict,
     verdicts,
 )
+from testkit.values.rebalances import plan_figures, rebalance
 
 ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
 
@@ -162,9 +163,8 @@ def test_a_policy_that_is_gone_leaves_nothing(metrics: OperatorMetrics):
 
 
 def test_a_rebalance_tells_its_state_its_partitions_and_its_loads(metrics: OperatorMetrics):
-    figures = RebalanceFigures(200.0, 100.0, 1.0, 0.0, 99.0, 0.01, 7, 2, 400, 300)
-    run = RebalanceRun(RunState.APPLYING, figures=figures, taken_up=5, left={"ChangedSincePlan": 2})
-    metrics.rebalance("default", "main", run)
+    plan = plan_figures(load_before=200, load_after=100, bound=99)
+    metrics.rebalance("default", "main", rebalance(RunState.APPLYING, plan=plan, applied=3, skipped=2))
     assert value(metrics, "rebalance_state", state="Applying") == 1
     assert value(metrics, "rebalance_state", state="Idle") == 0
     assert value(metrics, "rebalance_partitions", result="applied") == 3
@@ -174,14 +174,14 @@ def test_a_rebalance_tells_its_state_its_partitions_and_its_loads(metrics: Opera
 
 
 def test_a_policy_that_rebalances_nothing_says_nothing_of_it(metrics: OperatorMetrics):
-    metrics.rebalance("default", "main", RebalanceRun(RunState.DONE))
+    metrics.rebalance("default", "main", rebalance(RunState.DONE))
     metrics.rebalance("default", "main", None)
     assert value(metrics, "rebalance_state", state="Done") is None
     assert value(metrics, "rebalance_partitions", result="applied") is None
 
 
 def test_a_process_that_lost_the_lease_says_nothing_of_a_rebalance(metrics: OperatorMetrics):
-    metrics.rebalance("default", "main", RebalanceRun(RunState.DONE))
+    metrics.rebalance("default", "main", rebalance(RunState.DONE))
     metrics.leading("default", "main", False)
     assert value(metrics, "rebalance_state", state="Done") is None
 

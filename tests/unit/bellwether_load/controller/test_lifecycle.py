@@ -11,13 +11,17 @@ import pytest
 from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.undo_record import ApplicationEnd, SkippedPartition
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.lifecycle import (
+from bellwether.core.rebalance.rebalance_plan import RebalancePlan
+from bellwether.core.settings.rebalance import Approval, Rebalance
+from bellwether.core.settings.schedule import Schedule
+from bellwether.core.waves.rebalance_waves import EXPIRED_MESSAGE
+from bellwether.ports.rebalance import RunState
+from bellwether.simulation.memory_world import START
+from bellwether_load.controller.lifecycle import (
     APPROVED_MESSAGE,
     FOLLOWS,
     UNDER_WAY,
-    RebalanceFigures,
     RebalanceRun,
-    RunState,
     on_judged,
     on_planned,
     on_progress,
@@ -26,22 +30,20 @@ from bellwether.core.rebalance.lifecycle import (
     run_due,
     with_next_run_time,
 )
-from bellwether.core.rebalance.rebalance_plan import RebalancePlan
-from bellwether.core.settings.rebalance import Approval, Rebalance
-from bellwether.core.settings.schedule import Schedule
-from bellwether.core.waves.rebalance_waves import EXPIRED_MESSAGE
-from bellwether.simulation.memory_world import START
+from bellwether_load.controller.reported_figures import plan_figures
+from bellwether_load.controller.run_status import status_of
 from testkit.loads.approved_plans import DIGEST, application
 from testkit.loads.small_planner import loads, problem, slot
 from testkit.loads.small_planner import planned as plan_for
 from testkit.messages import assert_wording
 from testkit.values.builders import after
+from testkit.values.rebalances import plan_figures as figures_of_a_plan
 
 NIGHTLY = Rebalance(schedule=Schedule("0 4 * * *"))
 BY_HAND = Rebalance()
 AUTOMATIC = Rebalance(approval=Approval.AUTOMATIC)
 DAY = 86400.0
-FIGURES = RebalanceFigures(200.0, 100.0, 1.0, 0.0, 99.0, 0.0101, 7, 2, 400, 300)
+FIGURES = figures_of_a_plan()
 
 
 def a_plan(*rates: float) -> RebalancePlan:
@@ -142,8 +144,12 @@ class TestPlanned:
         plan = a_plan(100.0, 100.0, 100.0)  # each costs its leader 300 and its followers 100: from 900 to 500
         found = on_planned(run(RunState.RUNNING), plan, BY_HAND)
         assert (found.state, found.reason, found.digest) == (RunState.PROPOSED, Reason.PLAN_PROPOSED, plan.digest)
-        assert found.figures == RebalanceFigures.of(plan)
-        assert (found.figures.moves, found.figures.load, found.figures.least_load) == (2, 400, 400)
+        assert found.figures == plan_figures(plan)
+        assert (
+            found.figures.moves,
+            found.figures.moved_bytes_per_second,
+            found.figures.least_moved_bytes_per_second,
+        ) == (2, 400, 400)
         assert found.made_at == plan.made_at
         assert_wording(found.message)
 
@@ -174,7 +180,7 @@ class TestPlanned:
         assert_wording(found.message)
 
     def test_a_load_that_rises_is_not_said_to_fall(self):
-        worse = replace(FIGURES, after=250.0)
+        worse = figures_of_a_plan(load_after=250)
         said = on_judged(run(RunState.PROPOSED, figures=worse, reason=Reason.OTHER_PLAN_APPROVED), BY_HAND, "", START)
         assert_wording(said.message)
 
@@ -293,7 +299,7 @@ class TestSuperseded:
 
 def test_the_conditions_say_the_same_reason_and_which_of_them_holds():
     proposed, applying = (
-        {c.type: (c.status, c.reason) for c in run(state, reason=Reason.APPLYING).conditions}
+        {c.type: (c.status, c.reason) for c in status_of(run(state, reason=Reason.APPLYING)).conditions}
         for state in (RunState.PROPOSED, RunState.APPLYING)
     )
     assert proposed == {"RebalanceProposed": (True, Reason.APPLYING), "Rebalancing": (False, Reason.APPLYING)}

@@ -11,36 +11,21 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from enum import StrEnum
 
-from bellwether.core.condition import Condition
+from bellwether.api.v1alpha1.status.rebalance_status import PlanFigures
 from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.undo_record import ApplicationEnd, PlanApplication, SkippedPartition
 from bellwether.core.reasons import DESCRIPTIONS, Reason
-from bellwether.core.rebalance.forecast import Forecast
-from bellwether.core.rebalance.hourly_proof import StatisticPlan
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.core.settings.rebalance import Approval, Rebalance
 from bellwether.core.waves.rebalance_waves import EXPIRED_MESSAGE, SUPERSEDED_MESSAGE
+from bellwether.ports.rebalance import RunState
+from bellwether_load.controller.reported_figures import plan_figures
 
 APPROVED_MESSAGE = "The plan is approved; its first wave has not started yet."
 
 AGAIN = timedelta(hours=1)
 """After a plan became stale, the next one is requested no earlier than this after the last start."""
-
-
-class RunState(StrEnum):
-    """State of a rebalance."""
-
-    IDLE = "Idle"
-    RUNNING = "Running"
-    PROPOSED = "Proposed"
-    APPROVED = "Approved"
-    APPLYING = "Applying"
-    DONE = "Done"
-    FAILED = "Failed"
-    STALE = "Stale"
-    SUPERSEDED = "Superseded"
 
 
 _BEGIN = frozenset({RunState.RUNNING})
@@ -67,98 +52,6 @@ UNDER_WAY = frozenset({RunState.APPROVED, RunState.APPLYING})
 """States in which a plan is, or is about to be, applied."""
 
 
-@dataclass(frozen=True, slots=True)
-class UncappedFigures:
-    """A plan that was found without the cap on moves: its highest relative load, the bound of all such plans, and how
-    many leaders it moves."""
-
-    after: float
-    bound: float
-    moves: int
-
-
-@dataclass(frozen=True, slots=True)
-class HourlyFigures:
-    """How good a plan is by the hours of the week: no plan has a lower busiest broker-hour than ``bound``, and this one
-    is ``gap`` above it (None where the bound is 0). ``statistic_plan``: the plan for the statistic alone; None unless
-    leaders were chosen for the hours."""
-
-    bound: float
-    gap: float | None
-    statistic_plan: StatisticPlan | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RebalanceFigures:
-    """Figures of a plan: highest relative load and spread before and after, lower bound, number of moves.
-
-    Loads in bytes/s per 100 of capacity; spreads are max / mean - 1; ``gap`` is max after / bound - 1, or None where
-    the bound is 0; ``load`` and ``least_load`` (the minimum that any such plan must move) in bytes/s.
-    ``without_consumption`` counts partitions whose consumption weighs and is not measured, so that it counts as 0.
-    ``bound_reason``: what decides the bound, in words. ``uncapped``: set if ``maxMoves`` costs something.
-    ``forecast`` is None where no hour of the week is known; ``hourly`` is, too, where no bound by hour is proved.
-    """
-
-    before: float
-    after: float
-    spread_before: float
-    spread_after: float
-    bound: float
-    gap: float | None
-    moves: int
-    reorders: int
-    load: int
-    least_load: int
-    without_consumption: int = 0
-    bound_reason: str = ""
-    uncapped: UncappedFigures | None = None
-    forecast: Forecast | None = None
-    hourly: HourlyFigures | None = None
-
-    @classmethod
-    def of(cls, plan: RebalancePlan, bound_reason: str = "") -> RebalanceFigures:
-        """The figures of a plan."""
-        free = plan.certificate.without_cap
-        return cls(
-            plan.before.max,
-            plan.after.max,
-            plan.before.spread,
-            plan.after.spread,
-            plan.certificate.bound,
-            plan.certificate.gap,
-            plan.moved.partitions,
-            plan.moved.reordered,
-            plan.moved.load // 100,
-            plan.moved.lower_bound // 100,
-            plan.unmeasured,
-            bound_reason,
-            None if free is None else UncappedFigures(free.load, free.bound, free.partitions),
-            plan.forecast,
-            _hourly(plan),
-        )
-
-    @property
-    def improvement(self) -> float:
-        """Reduction of the highest relative load, 0 to 1: of the busiest broker-hour where the plan is judged by hours,
-        else of the statistic."""
-        before, after = self.before, self.after
-        if self.hourly is not None and self.forecast is not None:
-            before, after = self.forecast.before.load, self.forecast.after.load
-        return 1 - after / before if before > 0 else 0.0
-
-    @property
-    def judged(self) -> str:
-        """What :attr:`improvement` is a reduction of, in words."""
-        return "the highest load" if self.hourly is None else "the load of the busiest hour"
-
-
-def _hourly(plan: RebalancePlan) -> HourlyFigures | None:
-    proof, found = plan.certificate.hourly, plan.forecast
-    if proof is None or found is None:
-        return None
-    return HourlyFigures(proof.bound, proof.gap(found.after.load), proof.statistic_plan)
-
-
 @dataclass(frozen=True)
 class RebalanceRun:
     """One rebalance and its result. ``name`` is the name of its problem, its loads and its job.
@@ -177,18 +70,10 @@ class RebalanceRun:
     input_digest: str = ""
     digest: str = ""
     made_at: datetime | None = None
-    figures: RebalanceFigures | None = None
+    figures: PlanFigures | None = None
     taken_up: int = 0
     left: Mapping[str, int] = field(default_factory=dict)
     sample: tuple[SkippedPartition, ...] = ()
-
-    @property
-    def conditions(self) -> tuple[Condition, ...]:
-        """``RebalanceProposed`` and ``Rebalancing``."""
-        return (
-            Condition("RebalanceProposed", self.state is RunState.PROPOSED, self.reason, self.message),
-            Condition("Rebalancing", self.state is RunState.APPLYING, self.reason, self.message),
-        )
 
     def become(self, state: RunState, reason: Reason, message: str = "") -> RebalanceRun:
         """The run in another state. Raises ValueError if the transition is not allowed."""
@@ -244,16 +129,14 @@ def on_planned(
     ``forced`` leaders may not stay where they are, for example in a rack that is not preferred. Then the plan is
     proposed however small its improvement. ``bound_reason``: what decides its bound.
     """
-    figures = RebalanceFigures.of(plan, bound_reason)
+    figures = plan_figures(plan, bound_reason)
+    judged, improvement = _improvement(figures)
     found = replace(run, digest=plan.digest, made_at=plan.made_at, figures=figures)
     least = settings.minimum_improvement_percent
     if not figures.moves + figures.reorders:
         return found.become(RunState.IDLE, Reason.NO_PLAN_PENDING, "no move would improve the balance of the leaders")
-    if figures.improvement * 100 < least and not forced:
-        text = (
-            f"{figures.judged} would fall by {figures.improvement:.1%}, less than"
-            f" spec.rebalance.minimumImprovementPercent ({least})"
-        )
+    if improvement * 100 < least and not forced:
+        text = f"{judged} would fall by {improvement:.1%}, less than spec.rebalance.minimumImprovementPercent ({least})"
         return found.become(RunState.IDLE, Reason.NO_PLAN_PENDING, text)
     text = _proposal(found)
     if forced:
@@ -336,7 +219,17 @@ def _proposal(run: RebalanceRun) -> str:
     figures = run.figures
     if figures is None:
         return DESCRIPTIONS[Reason.PLAN_PROPOSED]
+    judged, improvement = _improvement(figures)
     return (
-        f"plan {run.digest} waits for approval: {figures.moves} leaders move and {figures.judged}"
-        f" {'falls' if figures.improvement >= 0 else 'rises'} by {abs(figures.improvement):.1%}"
+        f"plan {run.digest} waits for approval: {figures.moves} leaders move and {judged}"
+        f" {'falls' if improvement >= 0 else 'rises'} by {abs(improvement):.1%}"
     )
+
+
+def _improvement(figures: PlanFigures) -> tuple[str, float]:
+    """What falls, and by how much, 0 to 1: the busiest broker-hour where that is bounded, else the highest load."""
+    what, before, after = "the highest load", figures.load_before, figures.load_after
+    week = figures.forecast
+    if week is not None and week.bound is not None:
+        what, before, after = "the load of the busiest hour", week.before.load, week.after.load
+    return what, 1 - after / before if before > 0 else 0.0

@@ -19,11 +19,12 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.model.loads import LOADS_PENDING, Loads
 from bellwether.core.model.refusals import Refusal
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.lifecycle import RebalanceRun, RunState
 from bellwether.core.settings.objective import Objective
 from bellwether.core.settings.rebalance import Rebalance
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError
+from bellwether.ports.rebalance import RunState
+from bellwether_load.controller.lifecycle import RebalanceRun
 
 AGAIN_SECONDS = 60.0
 """From a reading that failed to the next."""

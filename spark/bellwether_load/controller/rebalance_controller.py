@@ -1,36 +1,40 @@
 """Rebalance controller of one policy: runs jobs and store reads in its own thread, so that none delays a reconcile.
 
 The policy controller passes each result to it (``on_result``) and takes from it the input of the next reconcile
-(``agenda``). This class keeps the run's state (``core.rebalance.lifecycle`` decides the next state), starts and polls
-jobs, verifies their results, and reads the loads that a capacity limit needs (``load_cache``). It accesses neither
-Kafka nor the undo record. Every step is idempotent: names derive from what triggered the run, so a process that takes
-over finds the problem, the job and the plan of its predecessor.
+(``rebalance_input``). This class keeps the run's state (``rebalance_lifecycle`` decides the next state), starts and
+polls jobs, verifies their results, and reads the loads that a capacity limit needs (``load_cache``). It accesses
+neither Kafka nor the undo record. Every step is idempotent: names derive from what triggered the run, so a process
+that takes over finds the problem, the job and the plan of its predecessor.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import structlog
 
 from bellwether.adapters.job_commands import file_name
-from bellwether.adapters.kubernetes.managed_fields import owner_of
 from bellwether.adapters.store.store_errors import PlanUnfit, StoreError
 from bellwether.api.config.load_config import NotConfigured
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.api.v1alpha1.status.rebalance_status import REQUEST_LIMIT
-from bellwether.controllers.load_cache import LoadCache, LoadQuery
-from bellwether.controllers.rebalance_backend import MakeRebalanceBackend, RebalanceBackend
+from bellwether.api.v1alpha1.status.rebalance_status import REQUEST_LIMIT, RebalanceStatus
+from bellwether.controllers.policy_rebalance import APPROVE_ANNOTATION
 from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.undo_record import PlanApplication
 from bellwether.core.reasons import DESCRIPTIONS, Reason
-from bellwether.core.rebalance.lifecycle import (
+from bellwether.core.rebalance.problem_builder import rebalance_problem
+from bellwether.core.settings.rebalance import Rebalance
+from bellwether.core.waves.approved_plan import ApprovedPlan, RebalanceInput
+from bellwether.core.waves.rebalance_waves import WaveResult
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient
+from bellwether.ports.jobs import JobState
+from bellwether.ports.rebalance import ProblemSnapshot, RunState
+from bellwether_load.controller.lifecycle import (
     UNDER_WAY,
     RebalanceRun,
-    RunState,
     on_judged,
     on_planned,
     on_progress,
@@ -39,16 +43,9 @@ from bellwether.core.rebalance.lifecycle import (
     run_due,
     with_next_run_time,
 )
-from bellwether.core.rebalance.problem import Problem
-from bellwether.core.settings.rebalance import Approval, Rebalance
-from bellwether.core.waves.approved_plan import ApprovedPlan, RebalanceInput
-from bellwether.ports.clock import Clock
-from bellwether.ports.errors import Terminal, Transient
-from bellwether.ports.jobs import JobState
-from bellwether.reconcile import ReconcileResult
-
-APPROVE_ANNOTATION = "bellwether.dev/approve-plan"
-"""Annotation that names the digest of the plan that may be applied."""
+from bellwether_load.controller.load_cache import LoadCache, LoadQuery
+from bellwether_load.controller.rebalance_backend import MakeRebalanceBackend, RebalanceBackend
+from bellwether_load.controller.run_status import run_of, status_of
 
 REQUEST_ANNOTATION = "bellwether.dev/rebalance"
 """Annotation that asks for a plan now, once for each new value."""
@@ -82,14 +79,14 @@ class RebalanceController:
 
     def __init__(
         self,
-        run: RebalanceRun,
+        status: RebalanceStatus | None,
         check: CheckRebalance,
         tools: MakeRebalanceBackend,
         clock: Clock,
         wake: Callable[[], None],
     ) -> None:
-        self._run = run
-        self._published = run.input_digest
+        self._run = run_of(status)
+        self._published = self._run.input_digest
         self._check = check
         self._make_tools = tools
         self._clock = clock
@@ -101,7 +98,7 @@ class RebalanceController:
         self._bound: dict[str, object] = {}
         self._facts: _Facts | None = None
         self._accepted: ApprovedPlan | None = None
-        self._problem: Problem | None = None
+        self._snapshot: ProblemSnapshot | None = None
         self._wanting = False
         self._started = False
         self._trouble: Refusal | None = None
@@ -148,11 +145,13 @@ class RebalanceController:
             run, plan = self._run, self._accepted
             given = plan if plan is not None and plan.digest == run.digest and run.state in UNDER_WAY else None
             ended = run.digest if run.state is RunState.SUPERSEDED else ""
-            return RebalanceInput(given, ended, wants_problem=self._wanting, loads=self._reading.known())
+            return RebalanceInput(given, ended, wants_snapshot=self._wanting, loads=self._reading.known())
 
-    def on_result(self, policy: LeadershipPolicy, annotations: Mapping[str, str], result: ReconcileResult) -> None:
-        """The result of a reconcile."""
-        core, report, progress = policy.policy(), result.report, result.report.progress
+    def on_result(
+        self, policy: LeadershipPolicy, cluster_id: str, progress: WaveResult | None, snapshot: ProblemSnapshot | None
+    ) -> None:
+        """What a reconcile came to; the snapshot for a problem if it was wanted."""
+        core, annotations = policy.policy(), policy.metadata.annotations
         settings = core.rebalance
         self._reading.wanted(settings is not None and core.demotion.capacity.max_load is not None)
         with self._lock:
@@ -162,22 +161,26 @@ class RebalanceController:
             self._facts = _Facts(
                 policy,
                 settings,
-                report.cluster_id,
+                cluster_id,
                 annotations.get(REQUEST_ANNOTATION, "")[:REQUEST_LIMIT],
                 annotations.get(APPROVE_ANNOTATION, "").strip(),
                 progress.application if progress is not None else None,
                 progress.waits if progress is not None else None,
             )
-            if result.problem is not None and self._wanting:
-                self._problem, self._wanting = result.problem, False
+            if snapshot is not None and self._wanting:
+                self._snapshot, self._wanting = snapshot, False
             facts = self._facts
             self._run = on_progress(self._run, facts.application, facts.waits, facts.asked)
         self._news.set()
 
-    def on_published(self, run: RebalanceRun) -> None:
+    def status(self) -> RebalanceStatus:
+        """The run, as it is reported."""
+        return status_of(self.run)
+
+    def on_published(self, status: RebalanceStatus) -> None:
         """This state of the rebalance is in status: a job for its problem may start."""
-        if run.input_digest != self._published:
-            self._published = run.input_digest
+        if status.input_digest != self._published:
+            self._published = status.input_digest
             self._news.set()
 
     def step(self) -> bool:
@@ -230,7 +233,7 @@ class RebalanceController:
         name = run_due(run, facts.asked, now)
         if name is not None and may_start and not self._ending(run, facts):
             run = on_started(run, name, facts.asked, facts.settings, now)
-            self._problem, self._wanting, self._started, self._accepted = None, False, False, None
+            self._snapshot, self._wanting, self._started, self._accepted = None, False, False, None
         return run
 
     def _refused(self, facts: _Facts) -> Refusal | None:
@@ -263,13 +266,14 @@ class RebalanceController:
         if not self._started:
             if not run.input_digest or not tools.plans.has_problem(name):
                 with self._lock:
-                    problem = self._problem
-                    self._wanting = problem is None
-                if problem is None:
+                    snapshot = self._snapshot
+                    self._wanting = snapshot is None
+                if snapshot is None:
                     return run
+                problem = rebalance_problem(snapshot.context, snapshot.demoted, facts.settings)
                 run = replace(run, input_digest=tools.plans.put_problem(name, problem))
             with self._lock:
-                self._problem, self._wanting = None, False
+                self._snapshot, self._wanting = None, False
             if run.input_digest != self._published:
                 return run  # the job writes to the same store: what it was given must be on record first
             tools.jobs.start(run.name)
@@ -312,7 +316,7 @@ class RebalanceController:
         elif isinstance(error, StoreError):
             reason = Reason.STORE_UNAVAILABLE
         with self._lock:
-            self._wanting, self._problem = False, None
+            self._wanting, self._snapshot = False, None
         return run.become(RunState.FAILED, reason, text)
 
     def _tools_of(self, facts: _Facts) -> RebalanceBackend:
@@ -332,72 +336,3 @@ class RebalanceController:
             self._news.clear()
             while not self._stop_requested.is_set() and self.step():
                 pass
-
-
-MakeRebalanceController = Callable[[RebalanceRun, Callable[[], None]], RebalanceController]
-"""In: the rebalance status as last reported, and a callback that wakes the policy's controller."""
-
-
-class PolicyRebalance:
-    """Runs a rebalance controller while ``spec.rebalance`` asks for one. ``run_of`` reads a policy's last status."""
-
-    def __init__(
-        self,
-        make: MakeRebalanceController | None,
-        run_of: Callable[[LeadershipPolicy], RebalanceRun],
-        wake: Callable[[], None],
-    ) -> None:
-        self._make = make
-        self._run_of = run_of
-        self._wake = wake
-        self._controller: RebalanceController | None = None
-
-    @property
-    def run(self) -> RebalanceRun | None:
-        """The state of the rebalance; None where the policy has none."""
-        return self._controller.run if self._controller is not None else None
-
-    @property
-    def version(self) -> int | None:
-        """Changes whenever a reconcile has something new to do or to report."""
-        controller = self._controller  # read by the watches' threads, too
-        return controller.version if controller is not None else None
-
-    def rebalance_input(self, policy: LeadershipPolicy, body: dict[str, Any]) -> RebalanceInput:
-        """What the next reconcile is to do for a rebalance. Raises Transient or Terminal."""
-        if policy.spec.rebalance is None:
-            self.close()
-        elif self._controller is None and self._make is not None:
-            # The object may be older than the last status.
-            self._controller = self._make(self._run_of(policy), self._wake)
-        if self._controller is None:
-            return RebalanceInput()
-        return replace(self._controller.rebalance_input(), approved_by=_approver(policy, body))
-
-    def on_result(self, policy: LeadershipPolicy, result: ReconcileResult) -> None:
-        """What a reconcile came to."""
-        if self._controller is not None:
-            self._controller.on_result(policy, policy.metadata.annotations, result)
-
-    def on_published(self, run: RebalanceRun | None) -> None:
-        """This state of the rebalance is in status."""
-        if self._controller is not None and run is not None:
-            self._controller.on_published(run)
-
-    def unhealthy_reason(self) -> str | None:
-        """That its thread has died, if so."""
-        controller = self._controller
-        return controller.unhealthy_reason() if controller is not None else None
-
-    def close(self) -> None:
-        """Stop planning; the next ``rebalance_input`` starts again."""
-        controller, self._controller = self._controller, None
-        if controller is not None:
-            controller.close()
-
-
-def _approver(policy: LeadershipPolicy, body: dict[str, Any]) -> str:
-    """Who approved the load plan, for the audit trail."""
-    if policy.spec.rebalance is not None and policy.spec.rebalance.approval is Approval.AUTOMATIC:
-        return "the policy (spec.rebalance.approval)"
-    return owner_of(body, "metadata", "annotations", APPROVE_ANNOTATION) or f"annotation {APPROVE_ANNOTATION}"

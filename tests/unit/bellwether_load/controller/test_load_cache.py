@@ -9,13 +9,14 @@ import pytest
 
 from bellwether.adapters.store.store_errors import StoreDamaged, StoreError, StoreMissing, StoreUnavailable
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.controllers.load_cache import AGAIN_SECONDS, AWAITED_SECONDS, LoadCache, LoadQuery
 from bellwether.core.model.loads import LOADS_PENDING, Loads
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.lifecycle import RebalanceRun, RunState
 from bellwether.core.settings.objective import Objective
 from bellwether.core.settings.rebalance import Rebalance
+from bellwether.ports.rebalance import RunState
 from bellwether.simulation.memory_world import ManualClock
+from bellwether_load.controller.lifecycle import RebalanceRun
+from bellwether_load.controller.load_cache import AGAIN_SECONDS, AWAITED_SECONDS, LoadCache, LoadQuery
 from testkit.kubernetes import api_objects
 from testkit.values.builders import after
 

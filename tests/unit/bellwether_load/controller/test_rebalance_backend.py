@@ -14,8 +14,8 @@ from bellwether.adapters.process_jobs import ProcessJobs
 from bellwether.adapters.store.store_errors import StoreUnusable
 from bellwether.api.config.load_config import LoadConfig
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.controllers.rebalance_backend import RebalanceBackend, rebalance_backend
 from bellwether.ports.errors import Terminal
+from bellwether_load.controller.rebalance_backend import RebalanceBackend, rebalance_backend
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
 from testkit.loads.load_configs import load_config

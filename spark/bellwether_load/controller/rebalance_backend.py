@@ -16,13 +16,13 @@ from bellwether.adapters.process_jobs import ProcessJobs, inherited
 from bellwether.api.config.job_profile import JobType
 from bellwether.api.config.load_config import LoadConfig
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.controllers.load_cache import LoadSource
 from bellwether.core.rebalance.problem import Problem
 from bellwether.core.waves.approved_plan import ApprovedPlan
 from bellwether.extras import needed_extra
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal
 from bellwether.ports.jobs import PlanJobs
+from bellwether_load.controller.load_cache import LoadSource
 
 if TYPE_CHECKING:  # Arrow is for policies that rebalance
     from bellwether.adapters.store.plans.plan_store import Rechecked

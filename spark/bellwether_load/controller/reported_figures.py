@@ -1,0 +1,58 @@
+"""The figures of a plan as ``status.rebalance.plan`` reports them: whole numbers, and percentages in words."""
+
+from __future__ import annotations
+
+from bellwether.api.v1alpha1.status import rebalance_status as reported
+from bellwether.api.v1alpha1.status.rebalance_status import MESSAGE_LIMIT, PlanFigures
+from bellwether.core.rebalance.forecast import BrokerHour
+from bellwether.core.rebalance.rebalance_plan import RebalancePlan
+
+
+def plan_figures(plan: RebalancePlan, bound_reason: str = "") -> PlanFigures:
+    """The figures of a plan. ``bound_reason``: what decides its bound, in words."""
+    free = plan.certificate.without_cap
+    return PlanFigures(
+        load_before=round(plan.before.max),
+        load_after=round(plan.after.max),
+        bound=round(plan.certificate.bound),
+        gap_percent=_percent(plan.certificate.gap),
+        spread_percent_before=f"{plan.before.spread * 100:.1f}",
+        spread_percent_after=f"{plan.after.spread * 100:.1f}",
+        moves=plan.moved.partitions,
+        reorders=plan.moved.reordered,
+        moved_bytes_per_second=plan.moved.load // 100,
+        least_moved_bytes_per_second=plan.moved.lower_bound // 100,
+        without_consumption=plan.unmeasured,
+        bound_reason=bound_reason[:MESSAGE_LIMIT],
+        without_cap=None
+        if free is None
+        else reported.PlanWithoutCap(load_after=round(free.load), bound=round(free.bound), moves=free.partitions),
+        forecast=_forecast(plan),
+    )
+
+
+def _forecast(plan: RebalancePlan) -> reported.Forecast | None:
+    found, proof = plan.forecast, plan.certificate.hourly
+    if found is None:
+        return None
+    made = reported.Forecast(hours=found.hours, before=_broker_hour(found.before), after=_broker_hour(found.after))
+    if proof is None:
+        return made
+    other = proof.statistic_plan
+    return made.model_copy(
+        update={
+            "bound": round(proof.bound),
+            "gap_percent": _percent(proof.gap(found.after.load)),
+            "statistic_plan": None
+            if other is None
+            else reported.StatisticPlan(load=round(other.load), moves=other.partitions),
+        }
+    )
+
+
+def _broker_hour(found: BrokerHour) -> reported.BrokerHour:
+    return reported.BrokerHour(broker=found.broker, hour=found.moment, load=round(found.load))
+
+
+def _percent(gap: float | None) -> str | None:
+    return None if gap is None else f"{max(0.0, gap) * 100:.3f}"

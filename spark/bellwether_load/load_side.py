@@ -1,0 +1,82 @@
+"""What the entry point ``bellwether.load`` names: the load side as the operator uses it (``ports.rebalance.LoadSide``).
+
+A module that needs Arrow is imported when it is used: only policies that rebalance need it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from pathlib import Path
+
+import structlog
+
+from bellwether.adapters.job_commands import file_name
+from bellwether.adapters.kubernetes.api_client import KubernetesClient
+from bellwether.adapters.store.store_uri import Redacted
+from bellwether.api.config.load_config import LoadConfig
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.status.rebalance_status import RebalanceStatus
+from bellwether.controllers.policy_rebalance import MakeRebalancer
+from bellwether.core.doctor.risks import LogEndSample
+from bellwether.core.model.cluster import PartitionKey
+from bellwether.core.model.loads import Loads
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal
+from bellwether_load.controller.rebalance_backend import rebalance_backend
+from bellwether_load.controller.rebalance_controller import RebalanceController
+
+log = structlog.get_logger(__name__)
+
+
+class LoadSide:
+    """See the module. Raises InvalidLoadConfig."""
+
+    def __init__(self, load_config: Path | None = None) -> None:
+        self._config = LoadConfig.read(load_config)
+
+    def rebalancers(self, api: KubernetesClient, clock: Clock) -> MakeRebalancer:
+        """How a policy's rebalance controller is made."""
+        config = self._config
+        log.info("load_configured", stores=sorted(config.stores), profiles=sorted(config.profiles))
+
+        def make(status: RebalanceStatus | None, wake: Callable[[], None]) -> RebalanceController:
+            tools = partial(rebalance_backend, api, clock, config)
+            made = RebalanceController(status, config.settings, tools, clock, wake)
+            made.start()
+            return made
+
+        return make
+
+    def newest_loads(self, store: str, policy: LeadershipPolicy, namespace: str, cluster_id: str) -> Loads | None:
+        """The newest measured loads in the policy's store; None if there are none."""
+        from bellwether.adapters.store.filesystems import Store  # noqa: PLC0415
+        from bellwether.adapters.store.plans.plan_store import FilePlanStore  # noqa: PLC0415
+
+        rebalance, name = policy.policy().rebalance, policy.metadata.name
+        if rebalance is None:
+            raise Terminal("--store needs a policy with spec.rebalance, which measures loads")
+        plans = FilePlanStore(Store.open(store), cluster_id, f"{namespace}/{name}")
+        for run in plans.finished(file_name(namespace, name, "")):
+            return plans.measured(run, rebalance.objective, rebalance.capacities)
+        return None
+
+    def samples(self, store: str) -> Samples:
+        """The samples in a store. Raises StoreError."""
+        return Samples(store)
+
+
+class Samples:
+    """The samples in a store. Raises StoreError where it cannot be opened."""
+
+    def __init__(self, uri: str) -> None:
+        from bellwether.adapters.store.filesystems import Store  # noqa: PLC0415
+
+        self._store = Store.open(uri)
+        self.printable = str(Redacted(uri))
+
+    def last_samples(self, cluster_id: str, wanted: Collection[PartitionKey]) -> Mapping[PartitionKey, LogEndSample]:
+        """The last sample of each of these partitions that has one. Raises StoreError."""
+        from bellwether.adapters.store.samples.last_samples import last_samples  # noqa: PLC0415
+
+        return last_samples(self._store, cluster_id, wanted)

@@ -1,0 +1,33 @@
+"""``status.rebalance`` as the load side reports it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bellwether.api.v1alpha1.status.rebalance_status import PlanFigures, RebalanceStatus
+from bellwether.core.reasons import Reason
+from bellwether.ports.rebalance import RunState
+
+
+def rebalance(
+    state: RunState, reason: Reason = Reason.NO_PLAN_PENDING, message: str = "", **more: Any
+) -> RebalanceStatus:
+    """A rebalance in that state."""
+    return RebalanceStatus(state=state, reason=str(reason), message=message, **more)
+
+
+def plan_figures(**more: Any) -> PlanFigures:
+    """A plan that moves seven leaders and halves the highest load, unless told otherwise."""
+    given: dict[str, Any] = {
+        "load_before": 200,
+        "load_after": 100,
+        "bound": 99,
+        "gap_percent": "1.010",
+        "spread_percent_before": "100.0",
+        "spread_percent_after": "0.0",
+        "moves": 7,
+        "reorders": 2,
+        "moved_bytes_per_second": 400,
+        "least_moved_bytes_per_second": 300,
+    }
+    return PlanFigures(**(given | more))
