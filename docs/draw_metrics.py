@@ -21,7 +21,7 @@ from bellwether.telemetry.metrics.probe_metrics import (
     ProbeMetrics,
     QueryMetrics,
 )
-from bellwether.telemetry.metrics.sampler_metrics import SamplingMetrics
+from bellwether_load.sampling.sampler_metrics import SamplingMetrics
 
 PAGE = Path(__file__).parent / "reference" / "metrics.md"
 

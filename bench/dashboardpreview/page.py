@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from bellwether.pages.markup import Markup, join, tag
+from bellwether_load.page.markup import Markup, join, tag
 from realparts.prometheus import PrometheusServer
 from testkit.alerts.dashboard_panels import sent
 

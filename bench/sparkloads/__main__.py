@@ -15,13 +15,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from bellwether.adapters.store.filesystems import Store
 from bellwether_load.engines.frames import Engine
 from bellwether_load.engines.spark import SparkEngine
 from bellwether_load.histories.rules import Rules
 from bellwether_load.jobs.choosing import Period, choose
 from bellwether_load.jobs.loads import SETTINGS, run
 from bellwether_load.jobs.sessions import session
+from bellwether_load.store.filesystems import Store
 from sparkloads.filling import fill_day, fill_hours
 from sparkloads.traffic import Cluster
 from sparkloads.truth import worst_errors

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bellwether.adapters.store.samples.sample_files import LONG_RUNS, SCHEMA, SHORT_RUNS, described
-from bellwether.sampling import filenames
+from bellwether_load.store.samples import filenames
+from bellwether_load.store.samples.sample_files import LONG_RUNS, SCHEMA, SHORT_RUNS, described
 from sparkloads.traffic import MIDNIGHT, MINUTES, Cluster, Seen
 
 CLUSTER_ID = "bWFkZS11cC1jbHVzdGVyLQ"

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.plans.plan_files import read_plan
-from bellwether.adapters.store.plans.plan_verification import recheck
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.plans.plan_files import read_plan
+from bellwether_load.store.plans.plan_verification import recheck
 from realparts.sparkcluster import SparkCluster
 from sparkplans.costs import Cost, cost_of_command, cost_of_family
 from sparkplans.instances import Case, Instance, instance, write
@@ -33,7 +33,7 @@ from sparkplans.rivals import by_count, fewest_changes, greedy
 from sparkplans.spark_plans import HEAP, plan_on_spark
 
 if TYPE_CHECKING:
-    from bellwether.core.rebalance.rebalance_plan import RebalancePlan
+    from bellwether_load.plan.rebalance_plan import RebalancePlan
 
 SIZES = ((2_000, 12), (20_000, 60), (200_000, 300), (2_000_000, 1_000))
 CAPS = {2_000: 100, 20_000: 500, 200_000: 3_000}

@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.plans.load_hours import LISTS, of_hours
-from bellwether.adapters.store.plans.problem_files import write_columns
-from bellwether.core.rebalance.problem import BrokerInput, ProblemHeader
 from bellwether.core.settings.objective import Objective
+from bellwether_load.plan.problem import BrokerInput, ProblemHeader
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.plans.load_hours import LISTS, of_hours
+from bellwether_load.store.plans.problem_files import write_columns
 
 RACKS = ("a", "b", "c")
 NEW_SHARE, FILL = 0.2, 0.15

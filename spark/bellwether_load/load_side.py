@@ -11,10 +11,7 @@ from pathlib import Path
 
 import structlog
 
-from bellwether.adapters.job_commands import file_name
 from bellwether.adapters.kubernetes.api_client import KubernetesClient
-from bellwether.adapters.store.store_uri import Redacted
-from bellwether.api.config.load_config import LoadConfig
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.rebalance_status import RebalanceStatus
 from bellwether.controllers.policy_rebalance import MakeRebalancer
@@ -23,8 +20,11 @@ from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.loads import Loads
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal
+from bellwether_load.api.load_config import LoadConfig
+from bellwether_load.controller.job_commands import file_name
 from bellwether_load.controller.rebalance_backend import rebalance_backend
 from bellwether_load.controller.rebalance_controller import RebalanceController
+from bellwether_load.store.store_uri import Redacted
 
 log = structlog.get_logger(__name__)
 
@@ -50,8 +50,8 @@ class LoadSide:
 
     def newest_loads(self, store: str, policy: LeadershipPolicy, namespace: str, cluster_id: str) -> Loads | None:
         """The newest measured loads in the policy's store; None if there are none."""
-        from bellwether.adapters.store.filesystems import Store  # noqa: PLC0415
-        from bellwether.adapters.store.plans.plan_store import FilePlanStore  # noqa: PLC0415
+        from bellwether_load.store.filesystems import Store  # noqa: PLC0415
+        from bellwether_load.store.plans.plan_store import FilePlanStore  # noqa: PLC0415
 
         rebalance, name = policy.policy().rebalance, policy.metadata.name
         if rebalance is None:
@@ -70,13 +70,13 @@ class Samples:
     """The samples in a store. Raises StoreError where it cannot be opened."""
 
     def __init__(self, uri: str) -> None:
-        from bellwether.adapters.store.filesystems import Store  # noqa: PLC0415
+        from bellwether_load.store.filesystems import Store  # noqa: PLC0415
 
         self._store = Store.open(uri)
         self.printable = str(Redacted(uri))
 
     def last_samples(self, cluster_id: str, wanted: Collection[PartitionKey]) -> Mapping[PartitionKey, LogEndSample]:
         """The last sample of each of these partitions that has one. Raises StoreError."""
-        from bellwether.adapters.store.samples.last_samples import last_samples  # noqa: PLC0415
+        from bellwether_load.store.samples.last_samples import last_samples  # noqa: PLC0415
 
         return last_samples(self._store, cluster_id, wanted)

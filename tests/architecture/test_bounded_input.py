@@ -15,7 +15,7 @@ from sourcetree import ROOT, sources
 ALLOWED = {
     "operator/bellwether/adapters/kubernetes/api_client.py: json.loads": "the API server's own response",
     "operator/bellwether/adapters/kubernetes/forbidden.py: DOTALL": "of a message that is cut to 4,096 characters",
-    "operator/bellwether/adapters/store/samples/merging.py: stream.read": "one row group at a time",
+    "spark/bellwether_load/store/samples/merging.py: stream.read": "one row group at a time",
     "operator/bellwether/cli/diagnosis/remedies.py: json.loads": "a file of the package itself",
     "operator/bellwether/cli/output.py: json.loads": "what the command itself has written",
     "operator/bellwether/adapters/webhook_server.py: request.read": "aiohttp reads up to client_max_size",

@@ -16,7 +16,7 @@ import yaml
 
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli import probe
-from bellwether.cli.main import VERBS
+from bellwether.cli.main import main
 from bellwether.core.signals import SignalType
 from bellwether.probes.prober_kinds import PROBERS
 from sourcetree import ROOT, texts
@@ -83,11 +83,16 @@ def _judged(policy: LeadershipPolicy, type_: str) -> bool:
 
 def lacking_for_verb(verb: str, target: str, found: dict[str, str]) -> Iterator[str]:
     """Places that a command lacks, each with what belongs there."""
-    code = f"operator/{target.partition(':')[0].replace('.', '/')}.py"
+    folder = "spark" if target.startswith("bellwether_load.") else "operator"
+    code = f"{folder}/{target.partition(':')[0].replace('.', '/')}.py"
     if code not in found:
         yield f"{code}: its options, help and work"
     last = verb.rpartition(" ")[2]
-    if not mentioned(found, ("tests/unit/cli/", "tests/integration/"), rf'"{last}"|\b{re.escape(verb)}\b'):
+    if not mentioned(
+        found,
+        ("tests/unit/cli/", "tests/unit/bellwether_load/cli/", "tests/integration/"),
+        rf'"{last}"|\b{re.escape(verb)}\b',
+    ):
         yield f"tests/unit/cli/ or tests/integration/: a test that runs `bellwether {verb}`"
     if not any(
         re.search(rf"bellwether {re.escape(verb)}\b", text)
@@ -99,7 +104,7 @@ def lacking_for_verb(verb: str, target: str, found: dict[str, str]) -> Iterator[
         yield f"CHANGELOG.md: `{verb}` among the commands"
 
 
-COMMANDS = {verb: target for verb, target in VERBS.items() if verb != "probe"} | {
+COMMANDS = {verb: target for verb, target in main.verbs.items() if verb != "probe"} | {
     f"probe {verb}": target for verb, target in probe.VERBS.items()
 }
 

@@ -17,7 +17,9 @@ LAYERS = "Entry points drive the reconcile; it reaches the cluster through ports
 CORE = "Inside the core a stage imports only the stages below it"
 RECORDING = "The recorder is built on traces, never the reverse"
 CLIENTS = "Kafka clients stay behind the Kafka adapter"
-PARQUET = "Parquet and its file systems stay behind the adapter"
+LOAD = "The operator imports nothing of the load side, and nothing that only the load side needs"
+LOAD_LAYERS = "The load side imports downwards: from verbs and controller to stores, plans and histories"
+PARQUET = "Parquet and its file systems stay behind the store and the jobs"
 PORTS = "The reconcile reaches clusters only through ports"
 JOBS = "The jobs import the store, the clock and the core, nothing else of the operator"
 TRANSFORMS = "Transforms of frames do no IO"
@@ -29,15 +31,16 @@ PLANTED = (
     ("bellwether.core.signals", "bellwether.core.reasons", CORE),
     ("bellwether.core.signals", "bellwether.ports", LAYERS),
     ("bellwether.recording.traces.trace_lines", "bellwether.recording.recorder", RECORDING),
-    ("bellwether.plan_verifier.load_bounds", "bellwether.core.rebalance.rebalance_plan", LAYERS),
+    ("bellwether.controllers.session", "bellwether_load.plan.problem", LOAD),
+    ("bellwether.gather", "numpy", LOAD),
     ("bellwether.reconcile", "confluent_kafka", CLIENTS),
-    ("bellwether.reconcile", "pyarrow", PARQUET),
-    ("bellwether.sampling.rows", "bellwether.adapters.store", LAYERS),
+    ("bellwether_load.controller.lifecycle", "pyarrow", PARQUET),
+    ("bellwether_load.store.samples.rows", "bellwether_load.sampling", LOAD_LAYERS),
     ("bellwether.reconcile", "bellwether.simulation", PORTS),
     ("bellwether_load.jobs.reading", "kafka", JOBS),
     ("bellwether_load.jobs.loads", "bellwether.controllers.policy_controller", JOBS),
     ("bellwether_load.transforms.loads", "pathlib", TRANSFORMS),
-    ("bellwether_load.transforms.loads", "bellwether.adapters.store.samples.sample_files", TRANSFORMS),
+    ("bellwether_load.transforms.loads", "bellwether_load.store.samples.sample_files", TRANSFORMS),
     ("bellwether_load.histories.sizes", "pyarrow", HISTORIES),
 )
 """Imports that a contract forbids: of the first module, the second."""

@@ -12,7 +12,7 @@ from sourcetree import ROOT, sources
 
 PURE: Mapping[str, str] = {
     "bellwether/core": """
-        __future__ array bisect collections dataclasses datetime enum fnmatch functools hashlib itertools json math
+        __future__ bisect collections dataclasses datetime enum fnmatch functools hashlib itertools math
         operator shlex statistics typing bellwether.core
     """,
     "bellwether/core/settings/schedule.py": "cronsim",
@@ -20,9 +20,9 @@ PURE: Mapping[str, str] = {
         __future__ collections dataclasses datetime hashlib json math pydantic re typing bellwether.adapters.documents
         bellwether.core bellwether.recording.traces
     """,
-    "bellwether/plan_verifier": """
+    "bellwether_load/verify": """
         __future__ array bisect collections dataclasses fractions hashlib json math operator typing
-        bellwether.plan_verifier
+        bellwether_load.verify
     """,
 }
 """What each package may import, its modules included; a file besides that what its package may."""
@@ -31,7 +31,7 @@ PURE: Mapping[str, str] = {
 def imports(root: Path) -> Iterator[tuple[str, int, str]]:
     """File, line and full name of everything that a pure package imports; a relative name keeps its dots."""
     for path in sources(root):
-        place = path.relative_to(root / "operator").as_posix() if path.is_relative_to(root / "operator") else ""
+        _, _, place = path.relative_to(root).as_posix().partition("/")  # below operator or spark
         if any(_within(place, pure, "/") for pure in PURE):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Import):
@@ -80,13 +80,14 @@ def test_everything_that_is_allowed_is_in_use() -> None:
         ("core/model/cluster.py", "def late(): import socket", "socket"),
         ("core/reasons.py", "import os", "os"),
         ("recording/traces/trace_lines.py", "import time", "time"),
-        ("plan_verifier/load_bounds.py", "import numpy", "numpy"),
-        ("plan_verifier/load_bounds.py", "from bellwether.core import reasons", "bellwether.core.reasons"),
+        ("verify/load_bounds.py", "import numpy", "numpy"),
+        ("verify/load_bounds.py", "from bellwether.core import reasons", "bellwether.core.reasons"),
     ],
 )
 def test_an_import_that_is_not_allowed_is_named(tmp_path: Path, module: str, statement: str, name: str) -> None:
-    source = (ROOT / "operator" / "bellwether" / module).read_text(encoding="utf-8")
-    copy = tmp_path / "operator" / "bellwether" / module
+    place = Path("spark", "bellwether_load") if module.startswith("verify/") else Path("operator", "bellwether")
+    source = (ROOT / place / module).read_text(encoding="utf-8")
+    copy = tmp_path / place / module
     copy.parent.mkdir(parents=True)
     copy.write_text(f"{source}{statement}\n", encoding="utf-8")
-    assert impure_imports(tmp_path) == [f"bellwether/{module}:{len(source.splitlines()) + 1} {name}"]
+    assert impure_imports(tmp_path) == [f"{place.name}/{module}:{len(source.splitlines()) + 1} {name}"]

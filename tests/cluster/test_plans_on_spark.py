@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bellwether.adapters.job_commands import file_name
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kubernetes.object_names import RUN_LABEL
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.plans.plan_files import read_plan
 from bellwether.core.model.cluster import Partition
 from bellwether.kafka_connection import Connection
+from bellwether_load.controller.job_commands import file_name
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.plans.plan_files import read_plan
 from node import images, lifecycle
 from node.kubectl import eventually
 from nodeparts import release

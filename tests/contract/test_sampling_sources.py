@@ -13,8 +13,8 @@ from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.kafka_connection import Connection
-from bellwether.sampling.asking import SampledLogEnds
-from bellwether.sampling.rounds import Sources
+from bellwether_load.sampling.broker_sampler import SampledLogEnds
+from bellwether_load.sampling.rounds import Sources
 from testkit.kafka.kafka_site import PATIENT
 from testkit.kafka.sampled_cluster import Site, partition
 from waiting import until

@@ -12,9 +12,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.rebalance.problem import BrokerInput, Problem
-from bellwether.core.rebalance.rebalance_plan import RebalancePlan, move_of
 from bellwether.core.settings.objective import Objective
+from bellwether_load.plan.problem import BrokerInput, Problem
+from bellwether_load.plan.rebalance_plan import RebalancePlan, move_of
 from testkit.loads.plan_verification import load_problems, rechecked
 from testkit.loads.small_planner import (
     Loads,

@@ -10,11 +10,11 @@ from pathlib import Path
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.samples import sample_files
-from bellwether.adapters.store.samples.compaction import LINGER, Compactor
-from bellwether.adapters.store.samples.manifest import manifest_path
-from bellwether.adapters.store.samples.retention import expire
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.samples import sample_files
+from bellwether_load.store.samples.compaction import LINGER, Compactor
+from bellwether_load.store.samples.manifest import manifest_path
+from bellwether_load.store.samples.retention import expire
 from testkit.loads.crashing_store import Killed, folder, mortal
 from testkit.loads.sample_rounds import CLUSTER, DAY, MIDNIGHT, held, named, rows, told
 

@@ -8,11 +8,11 @@ from tempfile import TemporaryDirectory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.plans import plan_files
-from bellwether.adapters.store.plans.plan_store import FilePlanStore
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.rebalance.problem import NO_BROKER, Problem
+from bellwether_load.plan.problem import NO_BROKER, Problem
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.plans import plan_files
+from bellwether_load.store.plans.plan_store import FilePlanStore
 from testkit.loads.plan_verification import load_problems
 from testkit.loads.small_planner import planned, write_loads
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
-from bellwether.sampling.coverage import current, rivals, superfluous
+from bellwether_load.store.samples.compaction_rules import current, rivals, superfluous
 
 Files = dict[str, frozenset[str]]
 

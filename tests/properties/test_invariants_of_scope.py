@@ -12,7 +12,6 @@ from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.planning.plan import Plan, build_plan
 from bellwether.core.planning.preferred_election import PreferredElectionState, plan_preferred_election
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.problem_builder import PinnedReason, rebalance_problem
 from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.settings.policy import Demotion, Election, Policy
@@ -20,6 +19,7 @@ from bellwether.core.settings.rebalance import Rebalance
 from bellwether.core.settings.scope import Scope
 from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.memory_world import START
+from bellwether_load.plan.problem_builder import PinnedReason, rebalance_problem
 from testkit.simulation.operators import Operator
 from testkit.simulation.scenario_driver import WAVING, Play, Step, perform, scripts, trouble
 from testkit.values.builders import after, decisions, record, returning, snapshot, verdicts

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.plans.problem_files import write_problem
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.plans.problem_files import write_problem
 from realparts.sparkcluster import SparkCluster
 from testkit.loads.random_problems import posed
 from testkit.loads.small_planner import write_loads

@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
-from bellwether.adapters.store.filesystems import Store
 from bellwether_load.__main__ import main
 from bellwether_load.histories.rules import Rules
 from bellwether_load.jobs import loads as job
 from bellwether_load.jobs import reading, writing
+from bellwether_load.store.filesystems import Store
 from bellwether_load.transforms import loads as transform
 from testkit.loads.load_histories import History, deleted, led, measured, steady
 from testkit.loads.sample_files import Histories, write_compacted, write_rounds

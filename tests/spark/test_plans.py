@@ -15,21 +15,21 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.plans.plan_files import finish, read_moves, read_plan
-from bellwether.adapters.store.plans.problem_files import write_problem
-from bellwether.adapters.store.store_errors import StoreMissing
 from bellwether.cli.main import main
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.rebalance.problem import BrokerInput, Problem
+from bellwether_load.plan.problem import BrokerInput, Problem
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.plans.plan_files import finish, read_moves, read_plan
+from bellwether_load.store.plans.problem_files import write_problem
+from bellwether_load.store.store_errors import StoreMissing
 from testkit.loads.random_problems import posed
 from testkit.loads.small_planner import Hourly, forecast, loads, problem, slot, write_loads
 
 if TYPE_CHECKING:
-    from bellwether.core.rebalance.rebalance_plan import RebalancePlan
     from bellwether.core.waves.approved_plan import RebalanceMove
     from bellwether_load.engines.frames import Engine
     from bellwether_load.jobs.making import Made
+    from bellwether_load.plan.rebalance_plan import RebalancePlan
 
 Loads = Mapping[PartitionKey, tuple[float, float | None]]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bellwether.adapters.store.filesystems import Store
+from bellwether_load.store.filesystems import Store
 from sourcetree import ROOT
 from testkit.loads.load_histories import steady
 from testkit.loads.sample_files import write_rounds

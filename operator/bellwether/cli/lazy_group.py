@@ -7,6 +7,7 @@ import importlib
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import click
@@ -24,21 +25,36 @@ class MissingExtra(click.ClickException):
 
 
 class LazyGroup(click.Group):
-    """Click group whose help lists ``groups`` of commands: title to command name to ``module:object``."""
+    """Click group whose help lists ``groups`` of commands: title to command name to ``module:object``.
 
-    def __init__(self, *args: Any, groups: Mapping[str, Mapping[str, str]], **kwargs: Any) -> None:
+    Instead of commands a title may have the name of an entry point group, by which other packages add theirs.
+    """
+
+    def __init__(self, *args: Any, groups: Mapping[str, Mapping[str, str] | str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._groups = groups
-        self._verbs = {verb: target for verbs in groups.values() for verb, target in verbs.items()}
+        self._given = groups
+        self._own = {
+            v: target for verbs in groups.values() if not isinstance(verbs, str) for v, target in verbs.items()
+        }
+
+    @cached_property
+    def groups(self) -> Mapping[str, Mapping[str, str]]:
+        """All groups, those of other packages included."""
+        return {title: _provided(verbs) if isinstance(verbs, str) else verbs for title, verbs in self._given.items()}
+
+    @property
+    def verbs(self) -> Mapping[str, str]:
+        """All commands: name to ``module:object``."""
+        return {verb: target for verbs in self.groups.values() for verb, target in verbs.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """All command names, in the order of the help."""
-        return list(self._verbs)
+        return list(self.verbs)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a list of commands for each group."""
-        limit = formatter.width - 6 - max(map(len, self._verbs))
-        for title, verbs in self._groups.items():
+        limit = formatter.width - 6 - max(map(len, self.verbs))
+        for title, verbs in self.groups.items():
             found = ((verb, self.get_command(ctx, verb)) for verb in verbs)
             rows = [(verb, command.get_short_help_str(limit)) for verb, command in found if command is not None]
             with formatter.section(title):
@@ -48,17 +64,18 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command. UsageError names the commands that a mistyped one resembles."""
-        near = difflib.get_close_matches(args[0], self._verbs)
-        if args[0] not in self._verbs and not args[0].startswith("-") and not ctx.resilient_parsing:
+        if self.get_command(ctx, args[0]) is None and not args[0].startswith("-") and not ctx.resilient_parsing:
+            near = difflib.get_close_matches(args[0], self.verbs)
             meant = f"Did you mean {' or '.join(near)}?" if near else f"See {ctx.command_path} --help."
             ctx.fail(f"No such command {args[0]!r}. {meant}")
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's
         """Import a command; None if there is none with that name."""
-        if cmd_name not in self._verbs:
+        target = self._own.get(cmd_name) or self.verbs.get(cmd_name)
+        if target is None:
             return None
-        module, _, name = self._verbs[cmd_name].partition(":")
+        module, _, name = target.partition(":")
         command: click.Command = getattr(importlib.import_module(module), name)
         return command
 
@@ -93,3 +110,10 @@ class LazyGroup(click.Group):
         options = ["--policy", name, *(["-n", namespace] if named else [])]
         last = len(given) - 1 - list(reversed(given)).index(stray)
         return shlex.join([*ctx.command_path.split(), *given[:last], *given[last + 1 :], *options])
+
+
+def _provided(group: str) -> Mapping[str, str]:
+    """The commands of an entry point group. Listing them imports nothing of their packages."""
+    from importlib.metadata import entry_points
+
+    return {entry.name: entry.value for entry in entry_points(group=group)}

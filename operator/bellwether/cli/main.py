@@ -7,7 +7,7 @@ import click
 from bellwether import __version__
 from bellwether.cli.lazy_group import LazyGroup
 
-# group -> command -> module:object
+# group -> command -> module:object; the load side has its own, in an entry point group
 GROUPS = {
     "Status and diagnosis": {
         "status": "bellwether.cli.diagnosis.status:status",
@@ -27,11 +27,7 @@ GROUPS = {
         "suspend": "bellwether.cli.leadership.suspend:suspend",
         "resume": "bellwether.cli.leadership.suspend:resume",
     },
-    "Load balancing": {
-        "rebalance": "bellwether.cli.rebalance.rebalance:rebalance",
-        "approve": "bellwether.cli.rebalance.approve:approve",
-        "verify-plan": "bellwether.cli.rebalance.verify_plan:verify_plan",
-    },
+    "Load balancing": "bellwether.verbs",
     "Policy files and traces": {
         "lint": "bellwether.cli.policies.lint:lint",
         "diff": "bellwether.cli.policies.diff:diff",
@@ -48,12 +44,10 @@ GROUPS = {
         "operator": "bellwether.cli.installation.operate:operator",
         "probe": "bellwether.cli.probe:probe",
         "quarantine-agent": "bellwether.cli.probe.quarantine_agent:quarantine_agent",
-        "sample": "bellwether.cli.rebalance.sample:sample",
         "sidecar-webhook": "bellwether.cli.installation.sidecar_webhook:sidecar_webhook",
         "supervise": "bellwether.cli.probe.supervise:supervise",
     },
 }
-VERBS = {verb: target for verbs in GROUPS.values() for verb, target in verbs.items()}
 
 
 @click.group(

@@ -16,11 +16,11 @@ from bellwether.api.v1alpha1.status.rebalance_status import PlanFigures
 from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.undo_record import ApplicationEnd, PlanApplication, SkippedPartition
 from bellwether.core.reasons import DESCRIPTIONS, Reason
-from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.core.settings.rebalance import Approval, Rebalance
 from bellwether.core.waves.rebalance_waves import EXPIRED_MESSAGE, SUPERSEDED_MESSAGE
 from bellwether.ports.rebalance import RunState
 from bellwether_load.controller.reported_figures import plan_figures
+from bellwether_load.plan.rebalance_plan import RebalancePlan
 
 APPROVED_MESSAGE = "The plan is approved; its first wave has not started yet."
 

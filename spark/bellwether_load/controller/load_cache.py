@@ -13,8 +13,6 @@ from typing import Protocol
 
 import structlog
 
-from bellwether.adapters.job_commands import file_name
-from bellwether.adapters.store.store_errors import StoreDamaged, StoreError, StoreMissing
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.model.loads import LOADS_PENDING, Loads
 from bellwether.core.model.refusals import Refusal
@@ -24,7 +22,9 @@ from bellwether.core.settings.rebalance import Rebalance
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError
 from bellwether.ports.rebalance import RunState
+from bellwether_load.controller.job_commands import file_name
 from bellwether_load.controller.lifecycle import RebalanceRun
+from bellwether_load.store.store_errors import StoreDamaged, StoreError, StoreMissing
 
 AGAIN_SECONDS = 60.0
 """From a reading that failed to the next."""

@@ -9,23 +9,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from bellwether.adapters.job_commands import Work
 from bellwether.adapters.kubernetes.api_client import KubernetesClient
-from bellwether.adapters.kubernetes.jobs.kubernetes_jobs import KubernetesJobs
-from bellwether.adapters.process_jobs import ProcessJobs, inherited
-from bellwether.api.config.job_profile import JobType
-from bellwether.api.config.load_config import LoadConfig
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.core.rebalance.problem import Problem
 from bellwether.core.waves.approved_plan import ApprovedPlan
 from bellwether.extras import needed_extra
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal
-from bellwether.ports.jobs import PlanJobs
+from bellwether_load.api.job_profile import JobType
+from bellwether_load.api.load_config import LoadConfig
+from bellwether_load.controller.job_commands import Work
+from bellwether_load.controller.kubernetes_jobs import KubernetesJobs
 from bellwether_load.controller.load_cache import LoadSource
+from bellwether_load.controller.plan_jobs import PlanJobs
+from bellwether_load.controller.process_jobs import ProcessJobs, inherited
+from bellwether_load.plan.problem import Problem
 
 if TYPE_CHECKING:  # Arrow is for policies that rebalance
-    from bellwether.adapters.store.plans.plan_store import Rechecked
+    from bellwether_load.store.plans.plan_store import Rechecked
 
 
 class FilePlanStore(LoadSource, Protocol):
@@ -74,8 +74,8 @@ def rebalance_backend(
     settings, metadata = config.settings(policy), policy.metadata
     profile = settings.profile
     try:  # Arrow is for policies that rebalance
-        from bellwether.adapters.store.filesystems import Store  # noqa: PLC0415
-        from bellwether.adapters.store.plans.plan_store import FilePlanStore  # noqa: PLC0415
+        from bellwether_load.store.filesystems import Store  # noqa: PLC0415
+        from bellwether_load.store.plans.plan_store import FilePlanStore  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise Terminal(f"spec.rebalance {needed_extra(error)}") from error
     plans = FilePlanStore(Store.open(settings.uri), cluster_id, f"{metadata.namespace}/{metadata.name}")

@@ -15,23 +15,20 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from bellwether.adapters.job_commands import file_name
-from bellwether.adapters.store.store_errors import PlanUnfit, StoreError
-from bellwether.api.config.load_config import NotConfigured
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.rebalance_status import REQUEST_LIMIT, RebalanceStatus
 from bellwether.controllers.policy_rebalance import APPROVE_ANNOTATION
 from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.undo_record import PlanApplication
 from bellwether.core.reasons import DESCRIPTIONS, Reason
-from bellwether.core.rebalance.problem_builder import rebalance_problem
 from bellwether.core.settings.rebalance import Rebalance
 from bellwether.core.waves.approved_plan import ApprovedPlan, RebalanceInput
 from bellwether.core.waves.rebalance_waves import WaveResult
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
-from bellwether.ports.jobs import JobState
 from bellwether.ports.rebalance import ProblemSnapshot, RunState
+from bellwether_load.api.load_config import NotConfigured
+from bellwether_load.controller.job_commands import file_name
 from bellwether_load.controller.lifecycle import (
     UNDER_WAY,
     RebalanceRun,
@@ -44,8 +41,11 @@ from bellwether_load.controller.lifecycle import (
     with_next_run_time,
 )
 from bellwether_load.controller.load_cache import LoadCache, LoadQuery
+from bellwether_load.controller.plan_jobs import JobState
 from bellwether_load.controller.rebalance_backend import MakeRebalanceBackend, RebalanceBackend
 from bellwether_load.controller.run_status import run_of, status_of
+from bellwether_load.plan.problem_builder import rebalance_problem
+from bellwether_load.store.store_errors import PlanUnfit, StoreError
 
 REQUEST_ANNOTATION = "bellwether.dev/rebalance"
 """Annotation that asks for a plan now, once for each new value."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bellwether.api.v1alpha1.status import rebalance_status as reported
 from bellwether.api.v1alpha1.status.rebalance_status import MESSAGE_LIMIT, PlanFigures
-from bellwether.core.rebalance.forecast import BrokerHour
-from bellwether.core.rebalance.rebalance_plan import RebalancePlan
+from bellwether_load.plan.forecast import BrokerHour
+from bellwether_load.plan.rebalance_plan import RebalancePlan
 
 
 def plan_figures(plan: RebalancePlan, bound_reason: str = "") -> PlanFigures:

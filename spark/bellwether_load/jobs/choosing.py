@@ -10,12 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.samples.sample_files import days as days_with_samples
-from bellwether.adapters.store.samples.sample_files import readable
 from bellwether.ports.errors import Terminal
-from bellwether.sampling import coverage, filenames, fileplans
 from bellwether_load.jobs.reading import Source, Window
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.samples import compaction_plan as fileplans
+from bellwether_load.store.samples import compaction_rules as coverage
+from bellwether_load.store.samples import filenames
+from bellwether_load.store.samples.sample_files import days as days_with_samples
+from bellwether_load.store.samples.sample_files import readable
 
 _FUTURE = "is in the future, so a clock was wrong: move it out of the store"
 # A week contains every hour of every weekday once.

@@ -17,7 +17,6 @@ from typing import Any
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.store.filesystems import Store
 from bellwether.ports.errors import BellwetherError, Terminal
 from bellwether_load.engines.frames import Engine
 from bellwether_load.histories.hours import LEAST_SECONDS, WEEK, of_masks
@@ -26,6 +25,7 @@ from bellwether_load.jobs.choosing import USUAL_DAYS, Choice, Period, choose, mo
 from bellwether_load.jobs.engine_options import engine_options, opened
 from bellwether_load.jobs.reading import portions, stretches
 from bellwether_load.jobs.writing import write_loads
+from bellwether_load.store.filesystems import Store
 from bellwether_load.transforms.loads import loads as with_load
 from bellwether_load.transforms.loads import measured, summary
 

@@ -9,13 +9,11 @@ from functools import partial
 
 import numpy as np
 
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.plans.problem_files import read_terms
-from bellwether.core.rebalance import certificate, rebalance_plan
-from bellwether.core.rebalance.hourly_proof import HourlyProof, StatisticPlan
-from bellwether.core.rebalance.problem import ProblemHeader
 from bellwether_load.engines.frames import Engine, Frame
 from bellwether_load.jobs.problems import Posed, read_hours, read_loads, read_posed
+from bellwether_load.plan import certificate, rebalance_plan
+from bellwether_load.plan.hourly_proof import HourlyProof, StatisticPlan
+from bellwether_load.plan.problem import ProblemHeader
 from bellwether_load.planning.blocks import Int64s
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.choices import Costs, Slots
@@ -25,6 +23,8 @@ from bellwether_load.planning.levels import Level, Levels, levelled
 from bellwether_load.planning.pools import LocalPool, Pool
 from bellwether_load.planning.prices import Prices
 from bellwether_load.planning.surveys import Survey, share_out
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.plans.problem_files import read_terms
 from bellwether_load.transforms.hourly_passes import HourlyLoads, HourlyPasses
 from bellwether_load.transforms.moves import Moves, moves
 from bellwether_load.transforms.packing import chunk_digests, packed, surveyed

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.plans import plan_files
-from bellwether.adapters.store.store_errors import StoreError
 from bellwether_load.engines.frames import Batches
 from bellwether_load.jobs.making import Made
 from bellwether_load.planning.choices import Refused
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.plans import plan_files
+from bellwether_load.store.store_errors import StoreError
 from bellwether_load.transforms.packing import tables
 
 

@@ -13,13 +13,13 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.plans.load_hours import LISTS, known_hours, load_files
-from bellwether.adapters.store.plans.problem_files import FOLDER, PARTITIONS
-from bellwether.adapters.store.store_errors import StoreMissing
 from bellwether_load.engines.frames import Engine, Frame
 from bellwether_load.planning.blocks import Int64s
 from bellwether_load.planning.tables import PARTITION_COLUMNS, Key, first_key, routed
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.plans.load_hours import LISTS, known_hours, load_files
+from bellwether_load.store.plans.problem_files import FOLDER, PARTITIONS
+from bellwether_load.store.store_errors import StoreMissing
 from bellwether_load.transforms.hourly_passes import HourlyLoads
 from bellwether_load.transforms.pieces import LOADS as OF_LOADS
 from bellwether_load.transforms.pieces import PARTITIONS as OF_PARTITIONS

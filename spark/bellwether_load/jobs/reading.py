@@ -14,10 +14,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.samples.sample_files import SCHEMA as FORMAT
-from bellwether.adapters.store.store_errors import StoreDamaged, StoreUnusable
 from bellwether_load.engines.frames import Batches, Engine, Frame, Messages
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.samples.sample_files import SCHEMA as FORMAT
+from bellwether_load.store.store_errors import StoreDamaged, StoreUnusable
 from bellwether_load.transforms.stretches import SCHEMA, NoSamples, pack
 
 Said = Callable[[str], None]

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.plans.load_hours import LISTS, of_hours
 from bellwether_load.engines.frames import Batches, Frame
 from bellwether_load.histories.hours import RECORD, Hours, filled
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.plans.load_hours import LISTS, of_hours
 
 FOLDER = "loads"
 ACCOUNT = "_loads.json"

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bellwether.core.rebalance.line_digest import CHUNK_LINES, chunk_digest
+from bellwether_load.plan.line_digest import CHUNK_LINES, chunk_digest
 
 SCHEMA = pa.schema([("chunk", pa.int64()), ("start", pa.int64()), ("digest", pa.string()), ("lines", pa.binary())])
 TYPE = "chunk bigint, start bigint, digest string, lines binary"

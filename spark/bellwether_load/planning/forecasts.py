@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from bellwether.core.rebalance.forecast import BrokerHour, Forecast
+from bellwether_load.plan.forecast import BrokerHour, Forecast
 from bellwether_load.planning.blocks import Int32s, Int64s
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.choices import Choices, Costs, Refused

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bellwether.adapters.job_commands import Work
 from bellwether.adapters.kubernetes.api_client import JOBS, KubernetesClient, connect
-from bellwether.adapters.kubernetes.jobs.job_manifest import manifest
-from bellwether.adapters.kubernetes.jobs.kubernetes_jobs import KubernetesJobs
-from bellwether.api.config.load_config import LoadSettings
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.ports.errors import Terminal
-from bellwether.ports.jobs import JobState
+from bellwether_load.api.load_config import LoadSettings
+from bellwether_load.controller.job_commands import Work
+from bellwether_load.controller.job_manifest import manifest
+from bellwether_load.controller.kubernetes_jobs import KubernetesJobs
+from bellwether_load.controller.plan_jobs import JobState
 from testkit.kubernetes import api_objects
 from testkit.loads.load_configs import load_config
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.plans.problem_files import write_problem
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.plans.problem_files import write_problem
 from images import measuring
 from images.running import Room, Unpacked
 from testkit.loads.random_problems import posed

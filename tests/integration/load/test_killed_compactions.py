@@ -8,9 +8,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.samples import sample_files
-from bellwether.adapters.store.samples.compaction import LINGER, Compactor
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.samples import sample_files
+from bellwether_load.store.samples.compaction import LINGER, Compactor
 from testkit.loads.sample_rounds import CLUSTER, DAY, held, rows, told
 from waiting import until
 
@@ -19,8 +19,8 @@ ROUNDS, PARTITIONS = 30, 300
 COMPACT = """
 import sys
 from datetime import UTC, datetime
-from bellwether.adapters.store.samples.compaction import Compactor
-from bellwether.adapters.store.filesystems import Store
+from bellwether_load.store.samples.compaction import Compactor
+from bellwether_load.store.filesystems import Store
 print("begun", flush=True)
 Compactor(Store.open(sys.argv[1]), sys.argv[2], print).run(datetime(2036, 1, 1, tzinfo=UTC))
 """

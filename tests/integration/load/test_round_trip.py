@@ -25,11 +25,11 @@ from confluent_kafka import Consumer, TopicPartition
 
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
-from bellwether.adapters.prometheus.topic_consumption import DEFAULT_QUERY
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.plans.plan_files import read_plan
 from bellwether.core.model.cluster import Partition
 from bellwether.kafka_connection import Connection
+from bellwether_load.sampling.topic_consumption import DEFAULT_QUERY
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.plans.plan_files import read_plan
 from realparts.kafka import create_topics
 from testkit.loads.steady_traffic import Key, Traffic, Workload, payload, rates
 from waiting import limit

@@ -19,8 +19,8 @@ from urllib.request import urlopen
 import pytest
 
 from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient, connect
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.samples import sample_files
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.samples import sample_files
 from realparts.kafka import create_topics
 from realparts.kafka_topics import delete_topics
 from realparts.ports import HeldPorts

@@ -25,12 +25,12 @@ from bellwether.adapters.kafka.brokers.log_ends import LogEnds
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.samples import sample_files
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.kafka_connection import Connection
 from bellwether.ports.kafka import Reorder
-from bellwether.sampling.rounds import Rounds, SamplingRound, Sources
+from bellwether_load.sampling.rounds import Rounds, SamplingRound, Sources
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.samples import sample_files
 from realparts.kafka import create_topics
 from realparts.kafka_topics import admin, delete_topics
 from waiting import limit, until

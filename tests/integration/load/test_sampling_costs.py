@@ -14,11 +14,10 @@ import pyarrow as pa
 import pytest
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.samples import sample_files
-from bellwether.adapters.store.samples.sample_writer import SampleWriter
-from bellwether.sampling import filenames
-from bellwether.sampling.rounds import Rounds
+from bellwether_load.sampling.rounds import Rounds
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.samples import filenames, sample_files
+from bellwether_load.store.samples.sample_writer import SampleWriter
 from testkit.kafka.sampled_cluster import Site, partition
 from testkit.loads.sample_rounds import CLUSTER, MIDNIGHT
 
@@ -30,8 +29,8 @@ ROUND_SECONDS = 15.0
 COMPACT = """
 import sys
 from datetime import UTC, datetime
-from bellwether.adapters.store.samples.compaction import Compactor
-from bellwether.adapters.store.filesystems import Store
+from bellwether_load.store.samples.compaction import Compactor
+from bellwether_load.store.filesystems import Store
 done = Compactor(Store.open(sys.argv[1]), sys.argv[2], print).run(datetime.fromisoformat(sys.argv[3]))
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))  # ru_maxrss has the parent's, too
 print(done.rows, done.bytes, int(peak.split()[1]) // 1024)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bellwether.adapters.prometheus.query_client import PrometheusClient
-from bellwether.adapters.prometheus.topic_consumption import TopicReaders
 from bellwether.ports.errors import Terminal
+from bellwether_load.sampling.topic_consumption import TopicReaders
 from realparts.prometheus import PrometheusServer
 from testkit.processes.exporters import Line, past
 

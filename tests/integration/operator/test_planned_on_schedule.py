@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.plans.plan_files import read_plan
 from bellwether.core.model.undo_record import ApplicationEnd, PlanApplication
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.plans.plan_files import read_plan
 from testkit.loads.load_configs import options
 from testkit.loads.skewed_loads import records_a_minute, write_skewed_history
 

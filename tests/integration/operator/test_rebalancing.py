@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bellwether.adapters.kubernetes.api_client import JOBS
-from bellwether.adapters.store.filesystems import Store
 from bellwether.core.model.cluster import TopicPartition
+from bellwether_load.store.filesystems import Store
 from testkit.loads.load_configs import options
 from testkit.processes.crash_points import REACHED
 from testkit.processes.plan_jobs import complete, end_job, met

@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from bellwether.adapters.kubernetes.api_client import POLICIES, SECRETS, SIGNAL_SOURCES
 from bellwether.adapters.prometheus.query_client import Access, PrometheusClient
 from bellwether.cli.probe.prometheus import prometheus
-from bellwether.cli.rebalance.prometheus_options import PrometheusAccess
 from bellwether.kafka_connection import HttpProxy
 from bellwether.ports.errors import Terminal
+from bellwether_load.cli.prometheus_options import PrometheusAccess
 from realparts.httpproxy import HttpProxy as RealProxy
 from realparts.prometheus import PrometheusServer
 from realparts.tls import Authority

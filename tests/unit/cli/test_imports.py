@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from bellwether.adapters.undo_record_codec import export_record
 from bellwether.cli import probe
-from bellwether.cli.main import VERBS, main
+from bellwether.cli.main import main
 from bellwether.core.model.undo_record import UndoRecord
 
 HEAVY = (
@@ -41,7 +41,7 @@ def started(
 
 
 def test_help_imports_nothing_that_only_running_needs() -> None:
-    words = [[], *([verb] for verb in VERBS), *(["probe", verb] for verb in probe.VERBS)]
+    words = [[], *([verb] for verb in main.verbs), *(["probe", verb] for verb in probe.VERBS)]
     program = (
         "import sys\n"
         "from bellwether.cli.main import main\n"

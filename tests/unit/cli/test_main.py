@@ -8,14 +8,14 @@ from click.testing import CliRunner
 
 from bellwether import __version__
 from bellwether.cli.lazy_group import HINT
-from bellwether.cli.main import GROUPS, VERBS, main
+from bellwether.cli.main import main
 
 
 def test_the_version_is_the_packages() -> None:
     assert CliRunner().invoke(main, ["--version"]).output == f"bellwether {__version__}\n"
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", main.verbs)
 def test_every_verb_that_is_listed_can_be_asked_for_help(verb: str) -> None:
     found = CliRunner().invoke(main, [verb, "--help"])
     assert (found.exit_code, found.output.splitlines()[0].startswith("Usage: ")) == (0, True)
@@ -24,7 +24,7 @@ def test_every_verb_that_is_listed_can_be_asked_for_help(verb: str) -> None:
 def test_help_lists_every_command_in_its_group() -> None:
     listed = CliRunner().invoke(main, ["--help"]).output.partition("Show this message and exit.")[2]
     groups = [re.findall(r"^  ([a-z-]+)  ", part, re.MULTILINE) for part in listed.strip().split("\n\n")]
-    assert groups == [list(verbs) for verbs in GROUPS.values()]
+    assert groups == [list(verbs) for verbs in main.groups.values()]
 
 
 @pytest.mark.parametrize(

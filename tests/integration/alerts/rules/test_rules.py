@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from bellwether.telemetry.metrics.metric_registry import JointRegistry
 from bellwether.telemetry.metrics.probe_metrics import PluginMetrics, ProbeMetrics, QueryMetrics
-from bellwether.telemetry.metrics.sampler_metrics import SamplingMetrics
+from bellwether_load.sampling.sampler_metrics import SamplingMetrics
 from testkit.alerts import alert_rules
 from testkit.alerts.cases import ALL
 from testkit.alerts.cases.alert_case import Case, of_policy, series

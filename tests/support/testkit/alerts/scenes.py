@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from bellwether.adapters.store.filesystems import Store
 from bellwether.core.signals import Reading
+from bellwether_load.store.filesystems import Store
 from realparts import kubernetes_binaries
 from testkit.alerts.monitored_site import ZONES, WatchedSite
 from testkit.processes import person_shell

@@ -21,14 +21,14 @@ from bellwether.adapters.kafka.brokers.log_ends import LogEnds
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.samples.last_samples import last_samples
 from bellwether.cli.diagnosis.cluster_examination import Examination, Examiner
 from bellwether.cli.main import main
 from bellwether.core.doctor.risks import OFFLINE, Diagnosis, Risk
 from bellwether.core.model.cluster import Partition, TopicPartition
 from bellwether.kafka_connection import Connection
 from bellwether.ports.kafka import Reorder
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.samples.last_samples import last_samples
 from testkit.kafka.risk_clients import NO_BROKER, TAKEN, TOO_FEW, consume, produce
 from waiting import limit, until
 

@@ -13,9 +13,9 @@ from bellwether.adapters.kafka.brokers.log_ends import BrokerLogEnds
 from bellwether.core.model.broker_identity import Hosts
 from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicPartition
 from bellwether.ports.errors import BellwetherError
-from bellwether.sampling.fanout import Consumption
-from bellwether.sampling.rounds import Sources
 from bellwether.simulation.memory_world import ManualClock
+from bellwether_load.sampling.consumption_estimate import Consumption
+from bellwether_load.sampling.rounds import Sources
 
 
 def partition(topic: str, index: int, leader: int | None, epoch: int = 4) -> Partition:

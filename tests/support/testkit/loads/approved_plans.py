@@ -9,11 +9,11 @@ from typing import Any
 
 from bellwether.core.model.cluster import Partition
 from bellwether.core.model.undo_record import PlanApplication
-from bellwether.core.rebalance.problem import NO_BROKER
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.settings.rebalance import Rebalance, RebalanceWaves
 from bellwether.core.waves.approved_plan import ApprovedPlan, RebalanceMove
 from bellwether.simulation.memory_world import START
+from bellwether_load.plan.problem import NO_BROKER
 
 DIGEST = "0123456789abcdef"
 

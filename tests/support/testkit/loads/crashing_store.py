@@ -12,8 +12,8 @@ from typing import Any
 
 from pyarrow import fs
 
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.store_uri import Redacted
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.store_uri import Redacted
 
 _CHANGING = ("create_dir", "delete_dir", "delete_file", "move", "open_output_stream")
 

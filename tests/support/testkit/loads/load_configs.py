@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from bellwether.api.config.job_profile import JobProfile
-from bellwether.api.config.load_config import LoadConfig
+from bellwether_load.api.job_profile import JobProfile
+from bellwether_load.api.load_config import LoadConfig
 
 IMAGE = "bellwether:dev"
 WITH_EXECUTORS: dict[str, Any] = {

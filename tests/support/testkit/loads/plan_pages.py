@@ -9,8 +9,8 @@ from dataclasses import replace
 from datetime import timedelta
 from xml.etree import ElementTree
 
-from bellwether.core.rebalance.rebalance_plan import BrokerLoad, LoadBalance, RebalancePlan, move_of
 from bellwether.core.waves.approved_plan import RebalanceMove
+from bellwether_load.plan.rebalance_plan import BrokerLoad, LoadBalance, RebalancePlan, move_of
 from testkit.loads.small_planner import again, loads, planned, problem, slot
 
 RACKS = ("zone-a", "zone-b", "zone-c")

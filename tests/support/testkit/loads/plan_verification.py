@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from hypothesis import strategies as st
 
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.rebalance.problem import NO_BROKER, BrokerInput, PartitionInput, Problem
-from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.core.settings.objective import Objective
 from bellwether.core.waves.approved_plan import RebalanceMove
-from bellwether.plan_verifier.check_report import Report
-from bellwether.plan_verifier.load_table import LoadTable
-from bellwether.plan_verifier.plan_documents import plan_of, problem_of
-from bellwether.plan_verifier.plan_verifier import verify
+from bellwether_load.plan.problem import NO_BROKER, BrokerInput, PartitionInput, Problem
+from bellwether_load.plan.rebalance_plan import RebalancePlan
+from bellwether_load.verify.check_report import Report
+from bellwether_load.verify.load_table import LoadTable
+from bellwether_load.verify.plan_documents import plan_of, problem_of
+from bellwether_load.verify.plan_verifier import verify
 from testkit.loads.small_planner import Loads, problem
 
 _RACKS = ("a", "b", "c")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.rebalance.problem import NO_BROKER, BrokerInput, PartitionInput, Problem
 from bellwether.core.settings.objective import Objective, Statistic
+from bellwether_load.plan.problem import NO_BROKER, BrokerInput, PartitionInput, Problem
 from testkit.loads.small_planner import problem, slot
 
 RACKS = ("a", "b", "c", None)

@@ -14,10 +14,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.samples.sample_files import SCHEMA, described, write_round
-from bellwether.sampling import filenames
-from bellwether.sampling.rows import Rows
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.samples import filenames
+from bellwether_load.store.samples.rows import Rows
+from bellwether_load.store.samples.sample_files import SCHEMA, described, write_round
 from testkit.loads.load_histories import MIDNIGHT, History, Sample
 from testkit.loads.sample_rounds import CLUSTER
 

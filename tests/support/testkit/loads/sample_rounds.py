@@ -9,10 +9,10 @@ from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.samples import sample_files
-from bellwether.adapters.store.samples.manifest import manifest_files
-from bellwether.sampling.rows import Rows
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.samples import sample_files
+from bellwether_load.store.samples.manifest import manifest_files
+from bellwether_load.store.samples.rows import Rows
 
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
 # Long past: files are younger than the times that tests speak of.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.samples.sample_files import write_round
 from bellwether.core.model.cluster import Partition
-from bellwether.sampling.rows import Rows
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.samples.rows import Rows
+from bellwether_load.store.samples.sample_files import write_round
 
 ROUNDS = 12
 RECORD = 1000

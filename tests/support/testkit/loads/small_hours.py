@@ -11,15 +11,15 @@ from array import array
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
-from bellwether.core.rebalance.hourly_proof import HourlyProof
-from bellwether.core.rebalance.problem import NO_BROKER, Problem
-from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.core.waves.approved_plan import RebalanceMove
-from bellwether.plan_verifier.check_report import Report
-from bellwether.plan_verifier.hour_sums import HourRow
-from bellwether.plan_verifier.load_table import LoadTable
-from bellwether.plan_verifier.plan_documents import plan_of, problem_of
-from bellwether.plan_verifier.plan_verifier import verify
+from bellwether_load.plan.hourly_proof import HourlyProof
+from bellwether_load.plan.problem import NO_BROKER, Problem
+from bellwether_load.plan.rebalance_plan import RebalancePlan
+from bellwether_load.verify.check_report import Report
+from bellwether_load.verify.hour_sums import HourRow
+from bellwether_load.verify.load_table import LoadTable
+from bellwether_load.verify.plan_documents import plan_of, problem_of
+from bellwether_load.verify.plan_verifier import verify
 from testkit.loads.small_planner import Hourly, Weighed, allowed, carried, changed, top, weigh
 
 

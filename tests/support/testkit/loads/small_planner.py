@@ -15,15 +15,14 @@ from fractions import Fraction
 
 import pyarrow as pa
 
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.plans import plan_files, problem_files
-from bellwether.adapters.store.plans.load_hours import LISTS, of_hours
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.rebalance.certificate import Certificate, CertificateLevel
-from bellwether.core.rebalance.forecast import BrokerHour, Forecast
-from bellwether.core.rebalance.hourly_proof import HourlyProof
-from bellwether.core.rebalance.problem import NO_BROKER, BrokerInput, PartitionInput, Problem, ProblemHeader
-from bellwether.core.rebalance.rebalance_plan import (
+from bellwether.core.settings.objective import Objective
+from bellwether.core.waves.approved_plan import RebalanceMove
+from bellwether_load.plan.certificate import Certificate, CertificateLevel
+from bellwether_load.plan.forecast import BrokerHour, Forecast
+from bellwether_load.plan.hourly_proof import HourlyProof
+from bellwether_load.plan.problem import NO_BROKER, BrokerInput, PartitionInput, Problem, ProblemHeader
+from bellwether_load.plan.rebalance_plan import (
     BrokerLoad,
     LoadBalance,
     MoveTotals,
@@ -33,8 +32,9 @@ from bellwether.core.rebalance.rebalance_plan import (
     plan_digest,
     problem_digest,
 )
-from bellwether.core.settings.objective import Objective
-from bellwether.core.waves.approved_plan import RebalanceMove
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.plans import plan_files, problem_files
+from bellwether_load.store.plans.load_hours import LISTS, of_hours
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

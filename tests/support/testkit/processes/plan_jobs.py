@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bellwether.adapters.job_commands import file_name
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import JOBS, Object
+from bellwether_load.controller.job_commands import file_name
 from testkit.processes.sites import POLICY, Site
 from testkit.simulation.rebalance_fixture import Planner
 

@@ -41,7 +41,8 @@ _STRIMZI = (
     "adapters/kubernetes/kafka_cluster/strimzi*",
     "adapters/kubernetes/kafka_cluster/kafka_user_secrets*",
 )
-_LOADS = ("adapters/store/*", "sampling/*", "/spark/bellwether_load/*")
+_SAMPLING = "/spark/bellwether_load/sampling/*"
+_LOADS = ("/spark/bellwether_load/*",)
 _RIGHTS = ("adapters/kubernetes/permissions*", "/helm/bellwether/templates/*")
 _PROBING = (
     "cli/probe/*",
@@ -93,9 +94,9 @@ SOURCES: Mapping[str, Sequence[str]] = {
         "core/model/cluster*",
     ),
     "integration/load/test_round_trip.py": _LOADS,
-    "integration/load/test_sampling_a_policys_cluster.py": ("sampling/*",),
-    "integration/load/test_sampling_brokers.py": ("sampling/*",),
-    "integration/load/test_sampling_costs.py": ("sampling/*", "adapters/store/samples/compaction*"),
+    "integration/load/test_sampling_a_policys_cluster.py": (_SAMPLING,),
+    "integration/load/test_sampling_brokers.py": (_SAMPLING,),
+    "integration/load/test_sampling_costs.py": (_SAMPLING, "/spark/bellwether_load/store/samples/compaction*"),
     "integration/moving/test_a_thousand_partitions.py": _MOVING,
     "integration/moving/test_by_hand.py": ("cli/leadership/demote*", *_MOVING),
     "integration/moving/test_invariants.py": (*_MOVING, *_KEEPING),
@@ -238,7 +239,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "spark/test_sessions.py": ("/spark/bellwether_load/jobs/*",),
     "unit/bellwether_load/planning/test_exact.py": ("/spark/bellwether_load/planning/*",),
     "unit/bellwether_load/planning/test_rounds.py": ("/spark/bellwether_load/planning/*",),
-    "unit/cli/rebalance/test_verify_plan_at_size.py": ("plan_verifier/*", "cli/rebalance/verify_plan*"),
+    "unit/bellwether_load/cli/test_verify_plan_at_size.py": ("/spark/bellwether_load/verify/*",),
     "unit/monthsim/test_reconciles.py": ("/bench/monthsim/*",),
     "unit/monthsim/test_reports.py": ("/bench/monthsim/*",),
     "unit/probes/reachability/test_reachability_probe.py": ("probes/reachability/*",),

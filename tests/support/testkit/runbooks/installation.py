@@ -18,8 +18,8 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import POLICIES, Object
 from bellwether.adapters.kubernetes.objects.event_recorder import EventWriter
 from bellwether.adapters.kubernetes.objects.quarantine_orders import LeaseOrders
-from bellwether.adapters.store.filesystems import Store
 from bellwether.core.reasons import Reason
+from bellwether_load.store.filesystems import Store
 from realparts import kafka_tools, kubernetes_binaries, strimzi
 from realparts.apiserver import ApiServer
 from realparts.kafka import KafkaCluster

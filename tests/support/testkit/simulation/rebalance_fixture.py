@@ -12,23 +12,23 @@ from pathlib import Path
 from typing import Any
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.job_commands import file_name
 from bellwether.adapters.kubernetes.api_client import POLICIES
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.plans import plan_files, problem_files
-from bellwether.adapters.store.plans.plan_store import FilePlanStore
-from bellwether.api.config.load_config import LoadConfig
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.rebalance_status import RebalanceStatus
 from bellwether.controllers.policy_controller import PolicyController
 from bellwether.controllers.policy_rebalance import MakeRebalancer
-from bellwether.core.rebalance.problem import PartitionInput
-from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.core.signals import Reading
 from bellwether.ports.clock import Clock
-from bellwether.ports.jobs import JobState, JobStatus
+from bellwether_load.api.load_config import LoadConfig
+from bellwether_load.controller.job_commands import file_name
+from bellwether_load.controller.plan_jobs import JobState, JobStatus
 from bellwether_load.controller.rebalance_backend import RebalanceBackend
 from bellwether_load.controller.rebalance_controller import RebalanceController
+from bellwether_load.plan.problem import PartitionInput
+from bellwether_load.plan.rebalance_plan import RebalancePlan
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.plans import plan_files, problem_files
+from bellwether_load.store.plans.plan_store import FilePlanStore
 from testkit.loads.load_configs import load_config
 from testkit.loads.small_planner import planned, write_loads
 from testkit.simulation.operator_fixture import MemoryOperator

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.adapters.job_commands import file_name
 from bellwether.adapters.kubernetes.api_client import POLICIES
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.plans import problem_files
-from bellwether.core.rebalance.problem import NO_BROKER, PartitionInput, Problem
+from bellwether_load.controller.job_commands import file_name
+from bellwether_load.plan.problem import NO_BROKER, PartitionInput, Problem
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.plans import problem_files
 from testkit.loads.small_planner import problem as small_problem
 from testkit.loads.small_planner import slot
 from testkit.simulation.rebalance_fixture import SPEC, Desked, Planner

@@ -11,7 +11,6 @@ import pytest
 from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.undo_record import ApplicationEnd, SkippedPartition
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.core.settings.rebalance import Approval, Rebalance
 from bellwether.core.settings.schedule import Schedule
 from bellwether.core.waves.rebalance_waves import EXPIRED_MESSAGE
@@ -32,6 +31,7 @@ from bellwether_load.controller.lifecycle import (
 )
 from bellwether_load.controller.reported_figures import plan_figures
 from bellwether_load.controller.run_status import status_of
+from bellwether_load.plan.rebalance_plan import RebalancePlan
 from testkit.loads.approved_plans import DIGEST, application
 from testkit.loads.small_planner import loads, problem, slot
 from testkit.loads.small_planner import planned as plan_for

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from bellwether.adapters.store.store_errors import StoreDamaged, StoreError, StoreMissing, StoreUnavailable
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.model.loads import LOADS_PENDING, Loads
 from bellwether.core.reasons import Reason
@@ -17,6 +16,7 @@ from bellwether.ports.rebalance import RunState
 from bellwether.simulation.memory_world import ManualClock
 from bellwether_load.controller.lifecycle import RebalanceRun
 from bellwether_load.controller.load_cache import AGAIN_SECONDS, AWAITED_SECONDS, LoadCache, LoadQuery
+from bellwether_load.store.store_errors import StoreDamaged, StoreError, StoreMissing, StoreUnavailable
 from testkit.kubernetes import api_objects
 from testkit.values.builders import after
 

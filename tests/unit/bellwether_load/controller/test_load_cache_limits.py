@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.plans.plan_store import FilePlanStore
-from bellwether.adapters.store.store_errors import StoreUnavailable
 from bellwether.controllers.policy_controller import PolicyController
 from bellwether.core.signals import OverrideState
 from bellwether_load.controller.load_cache import AWAITED_SECONDS
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.plans.plan_store import FilePlanStore
+from bellwether_load.store.store_errors import StoreUnavailable
 from testkit.messages import assert_wording
 from testkit.simulation.rebalance_fixture import SPEC, Desked, Planner
 

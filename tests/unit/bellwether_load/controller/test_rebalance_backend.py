@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.jobs.kubernetes_jobs import KubernetesJobs
-from bellwether.adapters.process_jobs import ProcessJobs
-from bellwether.adapters.store.store_errors import StoreUnusable
-from bellwether.api.config.load_config import LoadConfig
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.ports.errors import Terminal
+from bellwether_load.api.load_config import LoadConfig
+from bellwether_load.controller.kubernetes_jobs import KubernetesJobs
+from bellwether_load.controller.process_jobs import ProcessJobs
 from bellwether_load.controller.rebalance_backend import RebalanceBackend, rebalance_backend
+from bellwether_load.store.store_errors import StoreUnusable
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
 from testkit.loads.load_configs import load_config
@@ -63,7 +63,7 @@ def test_a_policy_that_rebalances_nothing_has_no_tools():
 
 def test_without_arrow_the_message_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch):
     for name in ("filesystems", "plans.plan_store"):
-        monkeypatch.delitem(sys.modules, f"bellwether.adapters.store.{name}", raising=False)
+        monkeypatch.delitem(sys.modules, f"bellwether_load.store.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(Terminal, match=r"spec\.rebalance needs the extra load: pip install 'bellwether-kafka\[load\]'"):
         made(load_config("/store"))

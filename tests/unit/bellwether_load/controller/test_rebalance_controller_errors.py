@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.kubernetes.api_client import EVENTS, POLICIES
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.store_errors import StoreUnavailable
 from bellwether.core.signals import OverrideState
 from bellwether.ports.errors import Terminal, Transient
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.store_errors import StoreUnavailable
 from testkit.messages import assert_wording
 from testkit.simulation.rebalance_fixture import SPEC, Desked, Planner
 from waiting import limit

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bellwether.api.config.load_config import LoadConfig
 from bellwether.core.signals import Reading
+from bellwether_load.api.load_config import LoadConfig
 from testkit.loads.load_configs import body
 from testkit.simulation.rebalance_fixture import SPEC, Desked, desk_of
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.samples.sample_files import write_round
 from bellwether.ports.errors import Terminal
-from bellwether.sampling.rows import Rows
 from bellwether_load.jobs.choosing import Choice, Period, choose, moment
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.samples.rows import Rows
+from bellwether_load.store.samples.sample_files import write_round
 from testkit.loads.load_histories import steady
 from testkit.loads.sample_files import rounds, write_compacted, write_rounds
 

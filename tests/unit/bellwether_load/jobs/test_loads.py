@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
-from bellwether.adapters.store.filesystems import Store
 from bellwether_load.__main__ import main
 from bellwether_load.jobs.writing import SCHEMA
+from bellwether_load.store.filesystems import Store
 from testkit.loads.load_histories import steady
 from testkit.loads.sample_files import write_rounds
 

@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.samples.sample_files import SCHEMA
-from bellwether.adapters.store.store_errors import StoreUnavailable
-from bellwether.adapters.store.store_uri import Redacted
 from bellwether_load.jobs.reading import Portion, Source, Window, portions, read_portion, within
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.samples.sample_files import SCHEMA
+from bellwether_load.store.store_errors import StoreUnavailable
+from bellwether_load.store.store_uri import Redacted
 from bellwether_load.transforms.stretches import unpack
 from testkit.loads.load_histories import MIDNIGHT, Sample, steady
 from testkit.loads.sample_files import Histories, samples_table, write_compacted, write_rounds

@@ -8,7 +8,7 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from bellwether.core.rebalance.line_digest import CHUNK_LINES, chunk_digests
+from bellwether_load.plan.line_digest import CHUNK_LINES, chunk_digests
 from bellwether_load.planning.digests import cut, in_order, merged
 
 

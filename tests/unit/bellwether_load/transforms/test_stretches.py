@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from bellwether.adapters.store.samples.sample_files import SCHEMA as FORMAT
 from bellwether_load.histories.samples import UNKNOWN, Samples
+from bellwether_load.store.samples.sample_files import SCHEMA as FORMAT
 from bellwether_load.transforms.stretches import NoSamples, pack, unpack
 
 Row = tuple[str, str, int, int, int, int, int | None, int | None, float | None]

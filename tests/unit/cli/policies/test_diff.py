@@ -47,7 +47,7 @@ def live(monkeypatch: pytest.MonkeyPatch) -> Live:
     live = Live()
     monkeypatch.setattr("bellwether.cli.policies.diff.connect", lambda _: (live.api, "default"))
     monkeypatch.setattr("bellwether.cli.planning.policy_inputs.open_policy", live.opened)
-    monkeypatch.setattr("bellwether.cli.policies.diff._measured_loads", lambda *_: live.loads)
+    monkeypatch.setattr("bellwether_load.load_side.LoadSide.newest_loads", lambda *_: live.loads)
     return live
 
 

@@ -1,1 +1,0 @@
-"""Kubernetes Jobs that measure loads and compute rebalance plans."""

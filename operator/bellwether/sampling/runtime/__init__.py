@@ -1,1 +1,0 @@
-"""The process that samples: the clusters of policies, their stores and connections."""

@@ -1,0 +1,1 @@
+"""The operator configuration of stores and job profiles."""

@@ -1,0 +1,106 @@
+"""Operator configuration of load rebalancing: named stores and job profiles, read once at start from a YAML file.
+
+In: the file of ``--load-config``. Out: the store and the profile that a policy names, if its namespace may use them.
+Called by the operator and the sampler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import yaml
+from pydantic import Field, ValidationError
+
+from bellwether.api.config.field_types import ConfigName, allows
+from bellwether.api.v1alpha1.base_model import Model, explain
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.spec.rebalance_spec import Rebalance
+from bellwether.ports.errors import Terminal
+from bellwether_load.api.job_profile import JobProfile
+from bellwether_load.api.load_store import LoadStore
+
+Usable = TypeVar("Usable", LoadStore, JobProfile)
+
+
+class InvalidLoadConfig(Terminal):
+    """The configuration file cannot be used. The message names the file, each invalid field and the remedy."""
+
+
+class NotConfigured(Terminal):
+    """A policy names a store or a profile that its namespace may not use. The message names the field and the value."""
+
+
+@dataclass(frozen=True)
+class LoadSettings:
+    """What is configured for one policy: its store and job profile, and the URI of its own directory in the store."""
+
+    store: LoadStore
+    profile: JobProfile
+    uri: str
+
+
+class LoadConfig(Model):
+    """Stores and job profiles of load rebalancing, by name."""
+
+    stores: dict[ConfigName, LoadStore] = Field(default_factory=dict, description="Stores by name.")
+    profiles: dict[ConfigName, JobProfile] = Field(default_factory=dict, description="Job profiles by name.")
+
+    @classmethod
+    def read(cls, path: Path | None) -> LoadConfig:
+        """Read a YAML file; nothing is configured without one. Raises InvalidLoadConfig."""
+        if path is None:
+            return cls()
+        try:
+            content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        except (OSError, UnicodeDecodeError) as error:
+            said = getattr(error, "strerror", None) or "it is not text"
+            raise InvalidLoadConfig(f"--load-config {path} cannot be read: {said}") from None
+        except yaml.YAMLError as error:
+            mark = getattr(error, "problem_mark", None)
+            where = f" at line {mark.line + 1}" if mark is not None else ""
+            raise InvalidLoadConfig(f"--load-config {path} is not YAML{where}: correct it") from None
+        try:
+            return cls.model_validate(content)
+        except ValidationError as error:
+            raise InvalidLoadConfig(f"--load-config {path}: {explain(error, cls)}") from None
+
+    def uri(self, policy: LeadershipPolicy) -> str:
+        """URI of a policy's own directory in the store that it names. Raises NotConfigured.
+
+        A policy without ``spec.rebalance`` names the store that the field has by default: its samples are the history
+        that its first plan needs.
+        """
+        return self._store(policy).uri_of(policy.metadata.namespace, policy.metadata.name)
+
+    def settings(self, policy: LeadershipPolicy) -> LoadSettings:
+        """The store and the profile that a policy names in ``spec.rebalance``. Raises NotConfigured."""
+        named, metadata = policy.spec.rebalance, policy.metadata
+        if named is None:
+            raise NotConfigured(f"policy {metadata.namespace}/{metadata.name} has no spec.rebalance: add it")
+        store = self._store(policy)
+        return LoadSettings(
+            store, _named("profile", self.profiles, named.profile, metadata.namespace), self.uri(policy)
+        )
+
+    def _store(self, policy: LeadershipPolicy) -> LoadStore:
+        return _named("store", self.stores, (policy.spec.rebalance or Rebalance()).store, policy.metadata.namespace)
+
+
+def _named(field: str, configured: Mapping[str, Usable], name: str, namespace: str) -> Usable:
+    """What has that name, if policies of the namespace may use it; names of other namespaces are not disclosed."""
+    usable = {key: value for key, value in configured.items() if allows(value.namespaces, namespace)}
+    if name in usable:
+        return usable[name]
+    if not usable:
+        raise NotConfigured(
+            f"spec.rebalance.{field} is {name!r}, but policies in namespace {namespace} may use no {field}: the"
+            f" administrator configures them with the chart value load.{field}s (--load-config)"
+        )
+    raise NotConfigured(
+        f"spec.rebalance.{field} is {name!r}, but policies in namespace {namespace} may only use"
+        f" {', '.join(sorted(usable))}: set one of these, or let the administrator allow it (chart value"
+        f" load.{field}s)"
+    )

@@ -1,0 +1,213 @@
+"""Rebalance offline, without a Kubernetes API: build the problem, plan in local processes, verify, apply in waves.
+
+Called by ``bellwether rebalance`` with ``--bootstrap``. The orders of a plan become baselines in an undo record, which
+is kept in a file; an interrupted run can be continued with the plan's digest.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.files.undo_record_file import FileLeadership, FileRecords
+from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
+from bellwether.adapters.kafka.leader_mover import KafkaMover
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.api.config.field_types import ALL_NAMESPACES
+from bellwether.cli.offline.offline_leadership import NoSignals
+from bellwether.core.demotion.decisions import manual_decision
+from bellwether.core.detection.verdicts import judge
+from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.model.undo_record import PlanApplication, UndoRecord
+from bellwether.core.reporting.report import Report
+from bellwether.core.reporting.requeue import Requeue
+from bellwether.core.settings.policy import Mode, Policy
+from bellwether.core.settings.rebalance import Rebalance
+from bellwether.core.waves.approved_plan import ApprovedPlan, RebalanceInput
+from bellwether.core.waves.ineligible_brokers import ineligible_brokers
+from bellwether.extras import needed_extra
+from bellwether.gather import Memory
+from bellwether.kafka_connection import Connection
+from bellwether.ports.errors import Terminal
+from bellwether.ports.world import World
+from bellwether.reconcile import reconcile
+from bellwether_load.api.job_profile import JobProfile, JobType
+from bellwether_load.controller.job_commands import Work, file_name
+from bellwether_load.controller.plan_jobs import JobState
+from bellwether_load.controller.process_jobs import ProcessJobs
+from bellwether_load.plan.problem import Problem
+from bellwether_load.plan.problem_builder import build_problem
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.plans.plan_store import FilePlanStore, Rechecked
+
+POLICY_NAME = "offline/rebalance"
+"""Policy name in problems and plans of an offline rebalance."""
+
+LOOK_SECONDS = 0.5
+REQUEUE = Requeue(busy_seconds=1.0, idle_seconds=5.0, retry_seconds=1.0)
+MOST_STOPS = 5
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class OfflineRun:
+    """Inputs of an offline run: cluster, store, and days of samples."""
+
+    connection: Connection
+    uri: str
+    days: int = 14
+    timeout_seconds: int = 3600
+
+
+@dataclass(frozen=True)
+class Applied:
+    """Result: progress of the plan, and the last reconcile's report."""
+
+    application: PlanApplication | None
+    report: Report
+
+
+def plan_offline(inputs: OfflineRun, record: Path | None, settings: Rebalance, say: Say) -> Rechecked:
+    """Compute a plan for the present cluster, and verify it. Raises Terminal or Transient; moves nothing."""
+    _require_planner()
+    store = Store.open(inputs.uri)
+    store.require()
+    clock = SystemClock()
+    reader = KafkaReader(BrokerPool(inputs.connection, MANUAL_LIMITS))
+    cluster = reader.read()
+    say(f"Kafka cluster {cluster.cluster_id}: {len(cluster.brokers)} brokers, {len(cluster.partitions)} partitions")
+    known = UndoRecord(cluster.cluster_id)
+    if record is not None and record.exists():
+        known = FileRecords(record, FileLeadership(record)).look(cluster.cluster_id)
+    now = clock.now().replace(microsecond=0)
+    verdicts = judge(Snapshot(now, cluster, known), Policy(name="command"), {})
+    problem = build_problem(
+        cluster,
+        known,
+        ineligible_brokers(cluster, known, verdicts),
+        settings.objective,
+        policy=POLICY_NAME,
+        made_at=now,
+        capacities=settings.capacities,
+        excluded=settings.excluded_topics,
+    )
+    run = f"at-{now:%Y%m%d-%H%M%S}"
+    plans = FilePlanStore(store, cluster.cluster_id, POLICY_NAME)
+    input_digest = plans.put_problem(_name(run), problem)
+    _work(inputs, run, problem, say)
+    found = plans.plan_for(_name(run), input_digest)
+    say(f"plan {found.plan.digest}: verified from its inputs")
+    return found
+
+
+def apply_offline(inputs: OfflineRun, record: Path, settings: Rebalance, digest: str, say: Say) -> Applied:
+    """Apply a plan of the store in waves until it has ended, or cannot continue at present.
+
+    Raises Terminal, Transient or Fenced; the record is kept then, and a run with the same digest continues.
+    """
+    clock, leadership = SystemClock(), FileLeadership(record)
+    nodes = BrokerPool(inputs.connection, MANUAL_LIMITS)
+    reader, mover = KafkaReader(nodes), KafkaMover(nodes)
+    with _held(leadership):
+        records = FileRecords(record, leadership)
+        cluster_id = reader.read().cluster_id
+        accepted = FilePlanStore(Store.open(inputs.uri), cluster_id, POLICY_NAME).accepted(digest)
+        taken = records.take_over(cluster_id)
+        under_way = taken.application
+        if under_way is not None and under_way.digest == digest and under_way.taken_up:
+            say(f"continuing: {under_way.taken_up} of {under_way.moves} partitions were already applied")
+        world = World(reader, mover, records, leadership, NoSignals(), clock)
+        policy = Policy(name="command", mode=Mode.ENFORCE, rebalance=settings)
+        memory = Memory(taken, grace_seconds=mover.request_timeout_seconds)
+        return _reconcile_until_ended(world, policy, memory, accepted, say)
+
+
+def _reconcile_until_ended(world: World, policy: Policy, memory: Memory, accepted: ApprovedPlan, say: Say) -> Applied:
+    printed, stops = "", 0
+    while True:
+        done = reconcile(world, policy, memory, manual_decision(), RebalanceInput(accepted))
+        report, memory = done.report, done.memory
+        progress, application = report.progress, memory.record.application
+        if report.result.stopped is not None:
+            say(f"aborted: {report.result.stopped.message}")
+            stops += 1
+        elif report.result.changed:
+            stops = 0
+        text = _progress_text(
+            application, progress.waits.message if progress is not None and progress.waits is not None else ""
+        )
+        if text != printed:
+            say(text)
+            printed = text
+        over = application is not None and application.ended is not None
+        if (over and report.settled) or stops >= MOST_STOPS:
+            return Applied(application, report)
+        world.clock.sleep(REQUEUE.after(report, policy, memory.record))
+
+
+def _progress_text(application: PlanApplication | None, waits: str) -> str:
+    if application is None:
+        return f"waiting: {waits}" if waits else "starting"
+    if application.ended is not None:
+        return f"{application.ended}: {application.message}"
+    text = f"{application.taken_up} of {application.moves} partitions applied, {application.left_out} skipped"
+    return f"{text}; {waits}" if waits else text
+
+
+def _require_planner() -> None:
+    """Before anything is read: a job that cannot import them fails late, and says less."""
+    for package in ("numpy", "scipy"):
+        if find_spec(package) is None:
+            raise Terminal(f"`rebalance --bootstrap` {needed_extra(ModuleNotFoundError(name=package))}")
+
+
+def _work(inputs: OfflineRun, run: str, problem: Problem, say: Say) -> None:
+    profile = JobProfile(
+        namespaces=(ALL_NAMESPACES,),
+        type=JobType.PROCESS,
+        timeout_seconds=inputs.timeout_seconds,
+    )
+    work = Work(run, _name(run), inputs.uri, inputs.days, problem.header.cluster_id)
+    clock = SystemClock()
+    jobs = ProcessJobs(lambda _: work, profile, clock, os.environ)  # the environment of the person who runs it
+    try:
+        jobs.start(run)
+        step, printed = "", 0
+        while True:
+            job = jobs.look(run)
+            if job is None:
+                raise Terminal(f"run {run} is unknown: its processes have ended; run the command again")
+            if job.state is JobState.FAILED:
+                raise Terminal(f"the planner failed: {job.message}")
+            if job.state is JobState.SUCCEEDED:
+                return
+            if job.message != step:
+                step, printed = job.message, 0
+                say({"loads": "measuring loads", "plan": "planning"}.get(step, step))
+            lines = jobs.said(run)
+            for line in lines[printed:]:
+                say(f"  {line}")
+            printed = len(lines)
+            clock.sleep(LOOK_SECONDS)
+    finally:
+        jobs.close()
+
+
+def _name(run: str) -> str:
+    namespace, _, policy = POLICY_NAME.partition("/")
+    return file_name(namespace, policy, run)
+
+
+@contextmanager
+def _held(leadership: FileLeadership) -> Iterator[None]:
+    leadership.acquire()
+    try:
+        yield
+    finally:
+        leadership.release()

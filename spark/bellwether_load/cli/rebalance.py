@@ -1,0 +1,221 @@
+"""``bellwether rebalance``: request, show, approve and apply a load plan; through the operator or without it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.cli import exit_status
+from bellwether.cli.kafka_target import connection_from, kafka_options
+from bellwether.cli.kubernetes_target import connect_policy, policy_options
+from bellwether.cli.lazy_group import LazyGroup
+from bellwether.core.model.undo_record import ApplicationEnd
+from bellwether.core.settings.objective import Objective, Statistic
+from bellwether.core.settings.rebalance import Rebalance, RebalanceWaves
+from bellwether.ports.errors import BellwetherError, Terminal
+from bellwether.ports.rebalance import RunState
+from bellwether_load.cli.approve import finish
+
+_KAFKA = (
+    "bootstrap", "tls", "tls_ca", "tls_cert", "tls_key", "sasl_mechanism", "sasl_username", "sasl_password_file",
+    "oauth_token_endpoint", "oauth_client_id", "oauth_client_secret_file", "oauth_scope", "oauth_ca",
+    "oauth_proxy", "oauth_token_file", "aws_msk_region",
+)  # fmt: skip
+
+_OFFLINE_OPTIONS = (
+    "store", "record", "approve", "statistic", "preferred_rack", "max_moves", "exclude", "capacity", "days",
+    "wave_size", "wave_pause",
+)  # fmt: skip
+
+_DEFAULTS = Rebalance()
+
+
+def _options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(
+        (
+            policy_options,
+            click.option("--approve", metavar="DIGEST", help="Apply the plan with this digest (--bootstrap)."),
+            click.option("--wait", "wait_seconds", default=1800, show_default=True, help="Seconds to wait."),
+            click.option("--yes", is_flag=True, help="Approve the plan without confirmation."),
+            click.option("--store", metavar="URI", help="Store of samples, loads and plans (--bootstrap)."),
+            click.option(
+                "--record",
+                type=click.Path(dir_okay=False, path_type=Path),
+                help="File of the undo record; required to apply a plan (--bootstrap).",
+            ),
+            click.option("--dry-run", is_flag=True, help="Compute and show the plan, and move nothing."),
+            click.option(
+                "--statistic",
+                type=click.Choice([str(s) for s in Statistic]),
+                default=str(_DEFAULTS.objective.statistic),
+                show_default=True,
+                help="Statistic of a partition's load history to balance by (--bootstrap).",
+            ),
+            click.option(
+                "--preferred-rack", multiple=True, help="Preferred rack of leaders; repeatable (--bootstrap)."
+            ),
+            click.option(
+                "--max-moves", type=click.IntRange(1), help="Maximum number of leaders to move (--bootstrap)."
+            ),
+            click.option(
+                "--exclude",
+                multiple=True,
+                metavar="TOPIC",
+                help="Topic to exclude; * and ? are wildcards; repeatable (--bootstrap).",
+            ),
+            click.option(
+                "--capacity",
+                multiple=True,
+                metavar="ID=N",
+                help="Relative capacity of a broker, default 100; repeatable (--bootstrap).",
+            ),
+            click.option("--days", default=14, show_default=True, help="Days of samples to use (--bootstrap)."),
+            click.option(
+                "--wave-size",
+                type=click.IntRange(1),
+                default=_DEFAULTS.waves.partitions,
+                show_default=True,
+                help="Partitions per wave (--bootstrap).",
+            ),
+            click.option(
+                "--wave-pause",
+                type=click.IntRange(0),
+                default=_DEFAULTS.waves.pause_seconds,
+                show_default=True,
+                help="Seconds between waves (--bootstrap).",
+            ),
+            kafka_options,
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@click.group(cls=LazyGroup, groups={"Commands": {"show": "bellwether_load.cli.show:show"}}, invoke_without_command=True)
+@_options
+def rebalance(**options: Any) -> None:
+    """Balance leaders by measured load.
+
+    Requests a plan from the operator, shows its improvement, and approves it after confirmation; `bellwether approve`
+    does so later. With --bootstrap and --store the command does everything itself: it plans in local processes and
+    keeps the undo record in a file (--record); this also works while the Kubernetes API is unavailable.
+    """
+    if click.get_current_context().invoked_subcommand is not None:
+        return
+    if options["bootstrap"] and options["target"].policy:
+        raise click.UsageError(
+            "set either --policy NAME (through the operator) or --bootstrap HOST:PORT (without the operator)"
+        )
+    try:
+        if options["bootstrap"]:
+            _offline(options)
+        else:
+            _through_operator(options)
+    except BellwetherError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _through_operator(options: dict[str, Any]) -> None:
+    from rich.console import Console
+
+    from bellwether_load.cli import plan_request
+    from bellwether_load.cli.plan_figures import show_run
+
+    context = click.get_current_context()
+    default = click.core.ParameterSource.DEFAULT
+    given = [name for name in _OFFLINE_OPTIONS if context.get_parameter_source(name) is not default]
+    if given:
+        named = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise click.UsageError(f"{named}: requires --bootstrap; otherwise the settings are those in spec.rebalance")
+    api, namespace, policy = connect_policy(options["target"])
+    seconds = options["wait_seconds"]
+    console = Console(soft_wrap=True)
+    if options["dry_run"] and plan_request.approves_itself(api, namespace, policy):
+        raise Terminal(
+            f"policy {namespace}/{policy} applies plans without approval (spec.rebalance.approval: Automatic), so "
+            "none can be requested as a dry run: use --bootstrap --dry-run"
+        )
+    token = SystemClock().now().isoformat(timespec="seconds")
+    run = plan_request.request_plan(api, namespace, policy, token, seconds, click.echo)
+    show_run(run, console)
+    if run.state is RunState.PROPOSED:
+        if options["dry_run"] or not (options["yes"] or _confirmed(f"approve plan {run.digest}?")):
+            click.echo(f"to apply it: bellwether approve {run.digest} --policy {policy} -n {namespace}")
+            return
+    elif run.state not in (RunState.APPROVED, RunState.APPLYING, RunState.DONE):  # approved by the policy itself
+        raise click.exceptions.Exit(exit_status.BLOCKED)
+    finish(plan_request.approve(api, namespace, policy, run.digest, seconds, click.echo), console)
+
+
+def _offline(options: dict[str, Any]) -> None:
+    from rich.console import Console
+
+    from bellwether_load.cli import offline_rebalance
+    from bellwether_load.cli.plan_figures import show_brokers, show_figures, show_left
+    from bellwether_load.controller.reported_figures import plan_figures
+
+    if not options["store"]:
+        raise click.UsageError("--bootstrap requires --store URI: the store of `bellwether sample`")
+    record, digest = options["record"], options["approve"]
+    if record is None and not options["dry_run"]:
+        raise click.UsageError("set --record FILE (keeps the undo record and the progress) or --dry-run")
+    if digest is not None and options["dry_run"]:
+        raise click.UsageError("--approve and --dry-run exclude each other")
+    settings = _settings(options)
+    connection = connection_from(**{name: options[name] for name in _KAFKA})
+    inputs = offline_rebalance.OfflineRun(connection, options["store"], options["days"])
+    console = Console(soft_wrap=True)
+    if digest is None:
+        found = offline_rebalance.plan_offline(inputs, record, settings, click.echo)
+        plan = found.plan
+        show_brokers(plan, console)
+        show_figures(plan_figures(plan, found.bound_reason), plan.digest, console)
+        if not plan.moved.partitions + plan.moved.reordered:
+            click.echo("the plan moves nothing")
+            return
+        if options["dry_run"]:
+            return
+        if not options["yes"] and not _confirmed(f"apply plan {plan.digest}?"):
+            click.echo(f"nothing was moved; to apply the plan, repeat the command with --approve {plan.digest}")
+            return
+        digest = plan.digest
+    try:
+        done = offline_rebalance.apply_offline(inputs, record, settings, digest, click.echo)
+    except KeyboardInterrupt:
+        click.echo(f"interrupted; to continue, repeat the command with --approve {digest}", err=True)
+        raise click.Abort from None
+    application = done.application
+    if application is not None:
+        show_left(application.left, application.sample, console)
+    if application is None or application.ended is not ApplicationEnd.DONE or application.left:
+        raise click.exceptions.Exit(exit_status.BLOCKED)
+
+
+def _settings(options: dict[str, Any]) -> Rebalance:
+    capacities = {}
+    for text in options["capacity"]:
+        broker, equals, value = text.partition("=")
+        if not (equals and broker.isdecimal() and value.isdecimal() and int(value) >= 1):
+            raise click.UsageError(f"--capacity {text!r} is not ID=N: use a value such as 3=200")
+        capacities[int(broker)] = int(value)
+    objective = Objective(
+        statistic=Statistic(options["statistic"]),
+        preferred_racks=tuple(options["preferred_rack"]),
+        max_moves=options["max_moves"],
+    )
+    return Rebalance(
+        objective=objective,
+        capacities=capacities,
+        excluded_topics=tuple(options["exclude"]),
+        waves=RebalanceWaves(partitions=options["wave_size"], pause_seconds=options["wave_pause"]),
+    )
+
+
+def _confirmed(question: str) -> bool:
+    """Ask for confirmation; without a terminal the answer is no."""
+    return sys.stdin.isatty() and click.confirm(question)

@@ -1,0 +1,266 @@
+"""``bellwether sample``: record the log end offset and log size of every partition once per minute."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.cli import exit_status
+from bellwether.cli.kafka_target import connection_from, kafka_options
+from bellwether.cli.kubernetes_target import Target, connect
+from bellwether.cli.output import OUTPUT, print_rows
+from bellwether.cli.probe.prober_options import need, reported
+from bellwether.cli.process_options import LOG_FORMAT, LOG_LEVEL, METADATA_LIMIT, METRICS_PORT, selecting
+from bellwether.telemetry.heartbeat import STUCK_SECONDS
+from bellwether_load.sampling.rounds import Rounds
+
+if TYPE_CHECKING:
+    from bellwether.probes.runtime.watched_policies import Selection
+    from bellwether.telemetry.health_server import Health
+    from bellwether.telemetry.metrics.metric_registry import JointRegistry
+    from bellwether_load.sampling.cluster_sampler import Cluster, ClusterSampler, Settings
+    from bellwether_load.sampling.rounds import Rounds
+    from bellwether_load.store.filesystems import Store
+    from bellwether_load.store.samples.sample_writer import SampleWriter
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command()
+@selecting
+@kafka_options
+@click.option(
+    "--store",
+    "uri",
+    metavar="URI",
+    help="Store: a directory, s3://, gs://, abfs:// or hdfs://.  [default: with --load-config, the policy's own"
+    " directory in the store that it names]",
+)
+@click.option(
+    "--load-config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="YAML file of the operator with the stores that policies name.",
+)
+@click.option("--period", type=click.IntRange(1, 3600), default=60, show_default=True, help="Seconds between samples.")
+@click.option(
+    "--once", is_flag=True, help="Take one sample, write it, print the result per broker; exit status 4 on a failure."
+)
+@OUTPUT
+@click.option(
+    "--broker-timeout",
+    type=click.FloatRange(0.1, 60),
+    default=5.0,
+    show_default=True,
+    help="Request timeout per broker, in seconds; a broker that does not answer is left out of the sample.",
+)
+@click.option(
+    "--retention-days",
+    type=click.IntRange(1, 3660),
+    help="Retention of samples, in days.  [default: the policy's rebalance.historyDays, or 14]",
+)
+@click.option("--prometheus", metavar="URL", help="Prometheus with the consumer throughput of each topic.")
+@click.option(
+    "--consume-query",
+    metavar="PROMQL",
+    help="Query for bytes/s to consumers, one series per topic; $namespace and $policy are replaced by the policy's."
+    "  [default: BytesOutPerSec of the JMX exporter or of"
+    " Strimzi's Metrics Reporter]",
+)
+@click.option("--prometheus-token-file", type=_FILE, help="File with the bearer token for Prometheus.")
+@click.option("--prometheus-username", help="User name for Prometheus (basic authentication).")
+@click.option("--prometheus-password-file", type=_FILE, help="File with the password for Prometheus.")
+@click.option(
+    "--prometheus-header",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Header of each request to Prometheus, such as X-Scope-OrgID=orders; repeatable.",
+)
+@click.option("--prometheus-proxy", metavar="URL", help="HTTP proxy to Prometheus.")
+@click.option("--prometheus-ca", type=_FILE, help="PEM file of the CA certificates of Prometheus.")
+@click.option(
+    "--compaction/--no-compaction", default=True, show_default=True, help="Compact files and delete expired days."
+)
+@METADATA_LIMIT
+@METRICS_PORT
+@click.option(
+    "--health-port",
+    type=click.IntRange(1, 65535),
+    help="Additional port of /healthz and /readyz.",
+)
+@LOG_FORMAT
+@LOG_LEVEL
+def sample(
+    policy: str | None,
+    target: Target,
+    selection: Selection,
+    uri: str | None,
+    load_config: Path | None,
+    period: int,
+    once: bool,
+    output: str,
+    broker_timeout: float,
+    retention_days: int | None,
+    prometheus: str | None,
+    consume_query: str | None,
+    prometheus_token_file: Path | None,
+    prometheus_username: str | None,
+    prometheus_password_file: Path | None,
+    prometheus_header: tuple[str, ...],
+    prometheus_proxy: str | None,
+    prometheus_ca: Path | None,
+    compaction: bool,
+    metadata_mebibytes: int,
+    metrics_port: int | None,
+    health_port: int | None,
+    log_format: Any,
+    log_level: str,
+    **kafka: Any,
+) -> None:
+    """Record the load of every partition once per minute.
+
+    Requests the log end offsets and log sizes from all leaders and writes them as Parquet files; `bellwether rebalance`
+    reads them. Without --policy or --bootstrap it samples the clusters of all policies of the namespaces, each into the
+    store that it names. Installs nothing on the brokers and changes nothing in Kafka. It can be stopped and restarted
+    at any time, and two replicas may run.
+    """
+    from bellwether.probes.runtime.prober_process import Ports, serve, stop_on_signals
+    from bellwether.telemetry.health_server import Health
+    from bellwether.telemetry.logs import configure
+    from bellwether.telemetry.metrics.metric_registry import JointRegistry
+    from bellwether_load.api.load_config import LoadConfig
+    from bellwether_load.cli.prometheus_options import PrometheusAccess
+    from bellwether_load.sampling.cluster_sampler import Cluster, ClusterSampler, Consumers, Settings, read_limits
+    from bellwether_load.sampling.sampler_metrics import SamplingMetrics
+    from bellwether_load.sampling.topic_consumption import DEFAULT_QUERY
+
+    configure(log_format, "warning" if once and log_level == "info" else log_level)
+    by_hand = bool(kafka["bootstrap"])
+    if by_hand and (policy or selection.namespaces or selection.everywhere):
+        raise click.UsageError("Set either --policy, or --bootstrap with the TLS and SASL options.")
+    if not by_hand and any(value for name, value in kafka.items() if name != "bootstrap"):
+        raise click.UsageError(
+            "TLS and SASL options require --bootstrap: with --policy the connection is the policy's."
+        )
+    if load_config is not None and by_hand:
+        raise click.UsageError("--load-config requires --policy, which names a store in it: set --store instead.")
+    if by_hand or policy:
+        need(uri or (policy and load_config), "--store", "the store of the samples (or --policy with --load-config)")
+    else:
+        need(not once, "--policy", "the LeadershipPolicy to sample once (or --bootstrap)")
+        _check_several(uri, load_config, prometheus, consume_query)
+    with reported():
+        access = PrometheusAccess(
+            token_file=prometheus_token_file,
+            username=prometheus_username,
+            password_file=prometheus_password_file,
+            headers=prometheus_header,
+            proxy=prometheus_proxy,
+            ca=prometheus_ca,
+        )
+        if prometheus is None and access != PrometheusAccess():
+            raise click.UsageError("The options --prometheus-... require --prometheus.")
+        if prometheus is not None and not prometheus.startswith(("http://", "https://")):
+            raise click.UsageError(
+                f"--prometheus {prometheus!r} is not a URL: use a value such as http://prometheus:9090."
+            )
+        consumers = Consumers(prometheus, consume_query or DEFAULT_QUERY, access.read)
+        settings = Settings(
+            uri,
+            LoadConfig.read(load_config) if load_config is not None else None,
+            period,
+            broker_timeout,
+            retention_days,
+            consumers,
+            compaction and not once,
+            read_limits(period, metadata_mebibytes),
+        )
+        options = partial(connection_from, **kafka)
+        if once:
+            cluster = Cluster(options) if by_hand else Cluster.of_policy(str(policy), *connect(target))
+            sampler = ClusterSampler(settings, lambda: cluster, SamplingMetrics(), threading.Event())
+            sys.exit(sampler.work(partial(_print_one, output)))
+        health = Health()
+        if by_hand:
+            cluster, metrics = Cluster(options), SamplingMetrics()
+            serve(health, metrics.registry, Ports(metrics_port, health_port))
+            alone = ClusterSampler(settings, lambda: cluster, metrics, stop_on_signals())
+            health.watch(lambda: alone.problems(STUCK_SECONDS))
+            alone.run()
+        else:
+            registry = JointRegistry("sampler")
+            serve(health, registry, Ports(metrics_port, health_port))
+            _sample_policies(target, selection, settings, registry, health)
+
+
+def _check_several(uri: str | None, load_config: Path | None, prometheus: str | None, query: str | None) -> None:
+    """Refuse options that would mix the samples of several Kafka clusters."""
+    from bellwether_load.sampling.cluster_sampler import MARKS
+
+    if uri:
+        raise click.UsageError(
+            "--store requires --policy or --bootstrap: with --load-config each policy has a directory of its own."
+        )
+    need(load_config, "--load-config", "the stores that policies name (or --policy or --bootstrap, and --store)")
+    if prometheus and not any(mark in (query or "") for mark in MARKS):
+        raise click.UsageError(
+            "--prometheus for several policies requires a --consume-query with $namespace or $policy: topics of"
+            " different Kafka clusters may have the same name."
+        )
+
+
+def _sample_policies(
+    target: Target, selection: Selection, settings: Settings, registry: JointRegistry, health: Health
+) -> None:
+    """Sample the cluster of every policy of the selection, each on threads of its own."""
+    from bellwether.probes.runtime.prober import read_policy
+    from bellwether.probes.runtime.prober_process import stop_on_signals
+    from bellwether.probes.runtime.watched_policies import PolicyList, WatchedPolicies
+    from bellwether_load.sampling.cluster_sampler import Cluster, ClusterSampler
+    from bellwether_load.sampling.sampler_metrics import SamplingMetrics
+
+    api, default = connect(target)
+    if selection.policy is not None:
+        read_policy(api, default, selection.policy)  # a name that is wrong ends the command instead of waiting
+
+    def begin(namespace: str, name: str, stop: threading.Event) -> ClusterSampler:
+        def cluster() -> Cluster:
+            return Cluster.of_policy(name, api, namespace, labelled_secrets=selection.labelled_secrets)
+
+        metrics = SamplingMetrics({"namespace": namespace, "policy": name})
+        return ClusterSampler(settings, cluster, metrics, stop, registry)
+
+    listed = PolicyList(api, default, selection)
+    policies = WatchedPolicies(listed.read, begin, SystemClock())
+    health.watch(policies.problems)
+    health.require(listed.unread)
+    policies.run(stop_on_signals())
+
+
+def _print_one(output: str, _cluster: Cluster, rounds: Rounds, writer: SampleWriter, store: Store) -> int:
+    """Take and write one sample, print the result per broker; returns the exit status. Raises Transient or Terminal."""
+    found = rounds.take(SystemClock().now().replace(microsecond=0))
+    size = writer.write(found.rows)
+    print_rows(
+        ("BROKER", "LEADERS", "OFFSETS", "SIZES", "MOVED", "MESSAGE"),
+        [
+            (str(number), str(one.asked), str(len(one.ends)), str(len(one.sizes)), str(one.moved), one.problem)
+            for number, one in sorted(found.answers.items())
+        ],
+        output,
+    )
+    for what in ("metadata", "consumers"):
+        if what in found.troubles:
+            click.echo(f"{what}: {found.troubles[what]}", err=output != "table")
+    leaderless = sum(leader < 0 for leader in found.rows.leader)
+    click.echo(
+        f"{len(found.rows)} partitions, {leaderless} without a leader, in {found.seconds:.1f} s; "
+        f"{size} bytes written to {store}",
+        err=output != "table",
+    )
+    return exit_status.FOUND if found.troubles else 0

@@ -1,0 +1,117 @@
+"""``bellwether verify-plan``: verify a load plan independently, from its inputs.
+
+In: the folders of problem, loads and plan. Out: a table or a document; exit status 0 if every figure of the plan is
+correct, 4 if the plan is rejected, 1 if an input cannot be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+import click
+
+from bellwether.cli import exit_status
+from bellwether.cli.output import OUTPUT, print_document
+from bellwether.ports.errors import BellwetherError
+from bellwether_load.verify.check_report import Report
+
+Tell = Callable[[str, int, int], None]
+_UNITS = "(maximum, mean, item and bound: bytes/s per 100 units of capacity; moved load: hundredths of a byte/s)"
+
+
+@click.command()
+@click.option("--problem", required=True, metavar="URI", help="Folder of the problem: STORE/problems/NAME.")
+@click.option("--loads", required=True, metavar="URI", help="Folder of the loads that the plan was computed from.")
+@click.option("--plan", required=True, metavar="URI", help="Folder of the plan: STORE/plans/DIGEST.")
+@OUTPUT
+def verify_plan(problem: str, loads: str, plan: str, output: str) -> None:
+    """Verify a load plan independently, from its inputs.
+
+    Checks the digests, every move, the balance, and the proof of the bound. Uses only the moves and weights of the
+    plan, and shares no code with the planner. Exit status: 0 if every figure of the plan is correct, 4 if the plan is
+    rejected, 1 if an input cannot be read.
+    """
+    from bellwether_load.store.filesystems import Store
+    from bellwether_load.store.plans.plan_verification import recheck
+
+    try:
+        with progress_callback() as tell:
+            report = recheck(Store.open(problem), Store.open(loads), Store.open(plan), tell)
+    except BellwetherError as error:
+        if output != "table":
+            print_document({"passed": False, "unreadable": str(error)}, output)
+        raise click.ClickException(plain(str(error))) from None
+    if output != "table":
+        print_document(report.document(), output)
+    else:
+        _show(report, folder=urlsplit(plan).path.rstrip("/").rsplit("/", 1)[-1])
+    if not report.passed:
+        raise click.exceptions.Exit(exit_status.FOUND)
+
+
+def _show(report: Report, folder: str) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console(highlight=False, soft_wrap=False)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name, justify in (("CHECK", "left"), ("IN THE PLAN", "right"), ("RECOMPUTED", "right"), ("", "left")):
+        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    for check in report.checks:
+        word = "[green]ok[/]" if check.passed else "[bold red]rejected[/]"
+        table.add_row(check.name, escape(plain(check.said)), escape(plain(check.found)), word)
+    console.print(table)
+    click.echo(_UNITS)
+    for note in report.notes:
+        click.echo(plain(f"note: {note}"))
+    for fault in report.faults:
+        click.echo(plain(f"rejected: {fault}"))
+    if report.passed:
+        click.echo(f"plan {report.digest}: verified")
+        if folder != report.digest:
+            click.echo(f"note: the plan's folder has another name: {plain(folder)}")
+    else:
+        click.echo(plain(f"plan {report.digest}: rejected"))
+
+
+def plain(text: str) -> str:
+    """One line without terminal control codes: names may come from an untrusted source."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+@contextmanager
+def progress_callback() -> Iterator[Tell]:
+    """Progress callback: a bar on a terminal, else a line per quarter of a long input."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _Quarters()
+        return
+    columns = (TextColumn("reading {task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        tasks = {what: progress.add_task(what, total=None) for what in ("loads", "partitions")}
+
+        def tell(what: str, done: int, of: int) -> None:
+            progress.update(tasks[what], completed=done, total=of)
+
+        yield tell
+
+
+class _Quarters:
+    """Prints a line at each quarter of a long input."""
+
+    LONG = 200_000
+
+    def __init__(self) -> None:
+        self._printed: dict[str, int] = {}
+
+    def __call__(self, what: str, done: int, of: int) -> None:
+        quarter = 4 * done // max(1, of)
+        if of >= self.LONG and quarter > self._printed.get(what, 0):
+            self._printed[what] = quarter
+            click.echo(f"read {done:,} of {of:,} {what}", err=True)

@@ -1,0 +1,100 @@
+"""Job commands of a rebalance: the two command lines, and Spark's settings.
+
+Pure. In: a job profile, and a run's name. Out: argument lists and variables, the same for a local
+process, a Job in one pod and Spark on Kubernetes: one job code. For ``process_jobs`` and ``job_manifest``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether_load.api.job_profile import JobProfile, JobType
+
+KUBERNETES_MASTER = "k8s://https://kubernetes.default.svc"
+HEAP_SHARE = 0.6
+"""Of a pod's memory; the rest is for Python, Arrow and the JVM itself."""
+
+_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One run: where its files lie, of how many days it measures, for which Kafka cluster (any, where empty).
+
+    ``name`` is that of its problem and its loads: the command line may use a policy's store, too, so it contains the
+    policy.
+    """
+
+    run: str
+    name: str
+    uri: str
+    days: int
+    cluster_id: str = ""
+
+    @classmethod
+    def of(cls, policy: LeadershipPolicy, uri: str, run: str, cluster_id: str) -> Work:
+        """A run of that policy, whose directory in its store is ``uri``."""
+        rebalance, name = policy.spec.rebalance, file_name(policy.metadata.namespace, policy.metadata.name, run)
+        assert rebalance is not None  # noqa: S101
+        return cls(run, name, uri, rebalance.history_days, cluster_id)
+
+
+def file_name(namespace: str, policy: str, run: str) -> str:
+    """What the problem and the loads of a run are called in the store; letters that Kubernetes' names have."""
+    return f"{namespace}.{policy}.{run}"
+
+
+def commands(work: Work, profile: JobProfile, python: str = "python") -> tuple[list[str], list[str]]:
+    """The two steps, one after the other: measure the loads, make the plan."""
+    heap = ["--memory", f"{heap_mebibytes(profile.resources.memory)}m"]
+    engine = {
+        JobType.PROCESS: ["--engine", "process"],
+        JobType.JOB: heap,
+        JobType.SPARK_ON_KUBERNETES: [*heap, "--master", KUBERNETES_MASTER],
+    }[profile.type]
+    base = [python, "-m", "bellwether_load"]
+    store = ["--store", work.uri]
+    cluster = ["--cluster", work.cluster_id] if work.cluster_id else []
+    loads = [*base, "loads", *store, "--name", work.name, "--days", str(work.days), *cluster, *engine]
+    plan = [*base, "plan", *store, "--problem", work.name, "--loads", work.name, *engine]
+    return loads, plan
+
+
+def submit_arguments(settings: Mapping[str, str]) -> str:
+    """The value of ``PYSPARK_SUBMIT_ARGS`` that gives Spark these settings."""
+    arguments: list[str] = []
+    for name, value in settings.items():
+        arguments += ["--conf", f"{name}={value}"]
+    return shlex.join([*arguments, "pyspark-shell"])
+
+
+def heap_mebibytes(quantity: str) -> int:
+    """The JVM's heap in a pod of that much memory, in MiB; Spark wants 512 at least."""
+    return max(512, math.floor(_number(quantity) * HEAP_SHARE / 2**20))
+
+
+def cores(quantity: str) -> int:
+    """Whole cores for a CPU quantity, one at least."""
+    return max(1, math.ceil(_number(quantity)))
+
+
+def last_words(lines: Iterable[str], most: int = 600) -> str:
+    """The end of a job's output in one line: usually the reason why it failed."""
+    said = [" ".join(line.split()) for line in lines if line.strip()]
+    errors = [line for line in said if line.startswith("error:")]
+    text = errors[-1] if errors else " | ".join(said[-3:])
+    return text if len(text) <= most else f"…{text[-most:]}"
+
+
+def _number(quantity: str) -> float:
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(m?|[kMGT]i?|Ki)", quantity)
+    if found is None:
+        raise ValueError(f"{quantity!r} is no quantity")
+    if found[2] == "m":
+        return float(found[1]) / 1000
+    return float(found[1]) * _UNITS[found[2]]

@@ -1,0 +1,173 @@
+"""Certificate of a rebalance plan: the weights that prove how good it is, for the busiest broker, for those below it,
+and with higher caps on moves.
+
+Made by the plan job, verified by the verifier, shown in the terminal and on the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bellwether.core.strict_json import InvalidDocument, StrictObject, json_by_broker
+from bellwether_load.plan.hourly_proof import HourlyProof
+
+
+@dataclass(frozen=True)
+class CertificateLevel:
+    """Proof for the brokers below the busiest ones.
+
+    ``settled`` are the brokers of the level above, in addition to those settled there; ``limit`` is their relative
+    load: the bound of the level above or, where the plan is not close to it, their highest one in this plan. ``load``
+    is the highest relative load of all other open brokers. As long as settled brokers keep to their limits, no plan
+    has a lower one than ``bound``.
+    """
+
+    settled: tuple[int, ...]
+    limit: float
+    weights: Mapping[int, int]
+    move_weight: int
+    threshold: float | None
+    load: float
+    bound: float
+
+    def document(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "settled": list(self.settled),
+            "limit": self.limit,
+            "weights": json_by_broker(self.weights),
+            "moveWeight": self.move_weight,
+            "threshold": self.threshold,
+            "load": self.load,
+            "bound": self.bound,
+        }
+
+    @classmethod
+    def read(cls, raw: object, number: int) -> CertificateLevel:
+        """Read from JSON. Raises InvalidDocument, which names the field."""
+        where = f"certificate.levels[{number}]"
+        fields = StrictObject(raw, where)
+        settled = fields.array("settled")
+        if not all(type(b) is int for b in settled):
+            raise InvalidDocument(f"{where}.settled: expected ids of brokers")
+        made = cls(
+            tuple(settled),
+            fields.number("limit"),
+            fields.by_broker("weights"),
+            fields.integer("moveWeight"),
+            fields.number_or_none("threshold"),
+            fields.number("load"),
+            fields.number("bound"),
+        )
+        fields.finish()
+        return made
+
+
+@dataclass(frozen=True)
+class OtherCap:
+    """A plan with another ``maxMoves`` (None: without one), for comparison.
+
+    The weights prove that no plan with that cap has a lower maximum than ``bound``. The planner found one with the
+    maximum ``load`` that changes so many leaders.
+    """
+
+    max_moves: int | None
+    weights: Mapping[int, int]
+    move_weight: int
+    bound: float
+    load: float
+    partitions: int
+
+    def document(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "maxMoves": self.max_moves,
+            "weights": json_by_broker(self.weights),
+            "moveWeight": self.move_weight,
+            "bound": self.bound,
+            "load": self.load,
+            "partitions": self.partitions,
+        }
+
+    @classmethod
+    def read(cls, raw: object, number: int) -> OtherCap:
+        """Read from JSON. Raises InvalidDocument, which names the field."""
+        where = f"certificate.otherCaps[{number}]"
+        fields = StrictObject(raw, where)
+        made = cls(
+            fields.integer_or_none("maxMoves"),
+            fields.by_broker("weights"),
+            fields.integer("moveWeight"),
+            fields.number("bound"),
+            fields.number("load"),
+            fields.integer("partitions"),
+        )
+        fields.finish()
+        return made
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Proof of a plan's quality: dual weights per eligible broker, the lower bound that they give, the gap to it.
+
+    ``move_weight`` is the weight of a changed leader, above 0 only where ``maxMoves`` limits them. ``threshold`` is a
+    relative load: the weights count only leaders that a plan below it can have. None where they count all.
+    ``gap`` is max after / bound - 1, None where the bound is 0 and the max is not. ``largest_item`` is the largest load
+    / capacity of a partition that has a choice, in the same unit as the bound: loads are indivisible. ``levels`` prove
+    how low the brokers below the busiest ones are, level by level. ``other_caps``: better plans with higher caps on
+    moves, the last without one; none where the cap costs nothing. ``hourly``: the same question for the busiest
+    broker-hour; None where no hour is known, and for plans with too many partitions to choose leaders by hours.
+    """
+
+    weights: Mapping[int, int]
+    move_weight: int
+    threshold: float | None
+    bound: float
+    gap: float | None
+    largest_item: float
+    levels: tuple[CertificateLevel, ...] = ()
+    other_caps: tuple[OtherCap, ...] = ()
+    hourly: HourlyProof | None = None
+
+    @property
+    def without_cap(self) -> OtherCap | None:
+        """The plan without a cap; None unless it is better."""
+        return next((other for other in self.other_caps if other.max_moves is None), None)
+
+    @property
+    def proving(self) -> tuple[int, ...]:
+        """The brokers with a weight."""
+        return tuple(sorted(b for b, weight in self.weights.items() if weight))
+
+    def document(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "weights": json_by_broker(self.weights),
+            "moveWeight": self.move_weight,
+            "threshold": self.threshold,
+            "bound": self.bound,
+            "gap": self.gap,
+            "largestItem": self.largest_item,
+            "levels": [level.document() for level in self.levels],
+            "otherCaps": [other.document() for other in self.other_caps],
+            "hourly": None if self.hourly is None else self.hourly.document(),
+        }
+
+    @classmethod
+    def read(cls, fields: StrictObject) -> Certificate:
+        """Read from JSON. Raises InvalidDocument, which names the field."""
+        made = cls(
+            fields.by_broker("weights"),
+            fields.integer("moveWeight"),
+            fields.number_or_none("threshold"),
+            fields.number("bound"),
+            fields.number_or_none("gap"),
+            fields.number("largestItem"),
+            tuple(CertificateLevel.read(raw, i) for i, raw in enumerate(fields.array("levels"))),
+            tuple(OtherCap.read(raw, i) for i, raw in enumerate(fields.array("otherCaps"))),
+            None if (hourly := fields.nested_or_none("hourly")) is None else HourlyProof.read(hourly),
+        )
+        fields.finish()
+        return made

@@ -1,0 +1,197 @@
+"""Sample one Kafka cluster: its connection from options or from a policy, its store, rounds and compaction.
+
+In: settings that all clusters share, and where a cluster is. Out: samples in the store until a stop event. Called by
+``bellwether sample``, for one cluster or for those of all policies of a selection.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kafka.brokers.log_dirs import LogDirs
+from bellwether.adapters.kafka.brokers.log_ends import LogEnds
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.adapters.kubernetes.api_client import KubernetesClient
+from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
+from bellwether.adapters.prometheus.query_client import Access, PrometheusClient
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.kafka_connection import Connection
+from bellwether.probes.runtime.prober import read_policy
+from bellwether.telemetry.metrics.metric_registry import JointRegistry
+from bellwether_load.api.load_config import LoadConfig
+from bellwether_load.sampling.rounds import Rounds, Sources
+from bellwether_load.sampling.sampler import Sampler
+from bellwether_load.sampling.sampler_metrics import SamplingMetrics
+from bellwether_load.sampling.schedules import Schedule
+from bellwether_load.sampling.topic_consumption import BODY_LIMIT, SERIES_LIMIT, TopicReaders
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.samples.compaction_worker import Upkeep
+from bellwether_load.store.samples.sample_writer import SampleWriter
+
+MARKS = ("$namespace", "$policy")
+"""Replaced in a query by those of the policy."""
+
+# Time limit for the metadata of a large cluster; the rest of the period is for the requests of the same round.
+_MAP_SECONDS, _MAP_SHARE = 20.0, 1 / 3
+_DEFAULT_DAYS = 14
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Options that all sampled clusters share. The store is ``uri``, or the one that each policy names in ``loads``."""
+
+    uri: str | None
+    loads: LoadConfig | None
+    period: int
+    broker_timeout: float
+    retention_days: int | None
+    consumers: Consumers
+    compaction: bool
+    limits: Limits
+
+
+class ClusterSampler:
+    """The sampler of one cluster. As a ``PolicyRun`` it samples until ``stop``, its metrics in ``served`` meanwhile."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        cluster: Callable[[], Cluster],
+        metrics: SamplingMetrics,
+        stop: threading.Event,
+        served: JointRegistry | None = None,
+    ) -> None:
+        self._settings = settings
+        self._find = cluster
+        self._metrics = metrics
+        self._stop = stop
+        self._served = served
+        self._sampler: Sampler | None = None
+
+    def problems(self, bound_seconds: float) -> list[str]:
+        """Failures that only a restart fixes. A round may take a whole period, and the store another one."""
+        sampler = self._sampler
+        return [] if sampler is None else sampler.problems(bound_seconds + 2 * self._settings.period)
+
+    def run(self) -> None:
+        """Sample until ``stop``. Raises Transient or Terminal before the first round."""
+        if self._served is not None:
+            self._served.add(self._metrics.registry)
+        try:
+            self.work(self._sample)
+        finally:
+            if self._served is not None:
+                self._served.remove(self._metrics.registry)
+
+    def work(self, work: Callable[[Cluster, Rounds, SampleWriter, Store], int]) -> int:
+        """Call ``work`` with what it needs, and clean up; returns its result. Raises Transient or Terminal."""
+        settings, cluster, clock = self._settings, self._find(), SystemClock()
+        try:
+            store = Store.open(settings.uri or cluster.uri(settings.loads))
+            rounds = Rounds(
+                _sources(cluster.connection, settings.consumers.read(cluster.policy), settings.limits),
+                clock,
+                timeout_seconds=settings.broker_timeout,
+                period_seconds=settings.period,
+            )
+            keeping = Upkeep(store, settings.retention_days or cluster.days, clock, self._metrics)
+            writer = SampleWriter(store, keeping.start if settings.compaction else lambda _: None)
+            try:
+                return work(cluster, rounds, writer, store)
+            finally:
+                keeping.stop()
+                rounds.close()
+        finally:
+            cluster.close()
+
+    def _sample(self, cluster: Cluster, rounds: Rounds, writer: SampleWriter, _store: Store) -> int:
+
+        settings = self._settings
+
+        def prepare() -> None:
+            changed, readers = cluster.read(), settings.consumers.read(cluster.policy)
+            if changed or readers is not rounds.sources.readers:
+                rounds.sources = _sources(cluster.connection, readers, settings.limits)
+
+        self._sampler = Sampler(rounds, writer.write, Schedule(settings.period), SystemClock(), self._metrics)
+        self._sampler.run(self._stop, prepare)
+        return 0
+
+
+class Cluster:
+    """Cluster to sample. ``read`` gives its connection, from options or from the present policy."""
+
+    def __init__(self, read: Callable[[], Connection], close: Callable[[], None] = lambda: None) -> None:
+        self._read = read
+        self.connection = read()
+        self.policy: LeadershipPolicy | None = None
+        self.days = _DEFAULT_DAYS
+        self.close = close
+        """Removes temporary files of the connection."""
+
+    @classmethod
+    def of_policy(
+        cls, policy: str, api: KubernetesClient, namespace: str, *, labelled_secrets: bool = False
+    ) -> Cluster:
+        """Cluster of a policy. Raises Transient or Terminal."""
+        secrets = SecretReader(api, namespace, labelled=labelled_secrets)
+        found = read_policy(api, namespace, policy)
+        cluster = cls(lambda: connection(read_policy(api, namespace, policy).spec.kafka, secrets), secrets.close)
+        cluster.policy = found
+        if found.spec.rebalance is not None:
+            cluster.days = found.spec.rebalance.history_days
+        return cluster
+
+    def uri(self, loads: LoadConfig | None) -> str:
+        """The policy's directory in the store that it names. Raises NotConfigured."""
+        assert loads is not None and self.policy is not None  # noqa: S101, PT018 - the options were checked
+        return loads.uri(self.policy)
+
+    def read(self) -> bool:
+        """Read the policy and its Secrets, or the options' files, again; returns whether the connection changed.
+
+        Raises Transient or Terminal; the former connection is kept then.
+        """
+        former, self.connection = self.connection, self._read()
+        return former != self.connection
+
+
+def read_limits(period: int, metadata_mebibytes: int) -> Limits:
+    """Limits of reading metadata within a period, in seconds, with a largest response in MiB."""
+    seconds = max(2.0, min(_MAP_SECONDS, _MAP_SHARE * period))
+    return Limits(request_seconds=seconds, read_seconds=seconds, metadata_bytes=metadata_mebibytes << 20)
+
+
+def _sources(made: Connection, readers: TopicReaders | None, limits: Limits) -> Sources:
+    return Sources(KafkaReader(BrokerPool(made, limits)), LogEnds(made), LogDirs(made), readers)
+
+
+class Consumers:
+    """Clients for consumer throughput per topic in Prometheus; their files are read again in each round."""
+
+    def __init__(self, url: str | None, query: str, access: Callable[[], Access]) -> None:
+        self._url, self._query, self._access = url, query, access
+        self._lock = threading.Lock()
+        self._made: dict[str, tuple[Access, TopicReaders]] = {}
+
+    def read(self, policy: LeadershipPolicy | None = None) -> TopicReaders | None:
+        """The client for a cluster, None without --prometheus; a new one if a file has changed. The query has the
+        policy's namespace and name in place of $namespace and $policy. Terminal names a bad file.
+        """
+        if self._url is None:
+            return None
+        access, query = self._access(), self._query
+        if policy is not None:
+            for mark, value in zip(MARKS, (policy.metadata.namespace, policy.metadata.name), strict=True):
+                query = query.replace(mark, value)
+        with self._lock:
+            known = self._made.get(query)
+            if known is None or known[0] != access:
+                client = PrometheusClient(self._url, access, body_limit=BODY_LIMIT, series_limit=SERIES_LIMIT)
+                known = self._made[query] = access, TopicReaders(client, query)
+            return known[1]

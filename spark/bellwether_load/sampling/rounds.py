@@ -1,0 +1,148 @@
+"""One sampling round: read metadata, query every leader, and write the answers to rows.
+
+In: where partitions are, how to ask brokers and, where wanted, how much consumers read. Out: ``SamplingRound``. Called
+by ``sampler`` each period, and by ``bellwether sample --once``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from bellwether.core.model.broker_identity import Hosts, KnownHosts
+from bellwether.core.model.cluster import Cluster, PartitionKey
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient, WrongCluster
+from bellwether.ports.kafka import EndsReader
+from bellwether_load.sampling.broker_sampler import Asking, BrokerAnswer, SizesReader
+from bellwether_load.sampling.consumption_estimate import Consumption, spread
+from bellwether_load.store.samples.rows import Rows
+
+# What is left of the period is for writing.
+_ASKING_SHARE = 0.8
+
+
+class Maps(Protocol):
+    """Where partitions are. Raises Transient or Terminal."""
+
+    def read(self) -> Cluster:
+        """One snapshot of all brokers and partitions."""
+        ...
+
+
+class Readers(Protocol):
+    """How much consumers read. Raises Transient or Terminal."""
+
+    def begin(self, timeout_seconds: float, hosts: Hosts) -> Callable[[], Consumption]:
+        """Ask; the result waits for the answer, bytes/s by topic or by (topic, broker)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The sources of a round; ``readers`` is None if consumption is not sampled."""
+
+    maps: Maps
+    ends: EndsReader
+    sizes: SizesReader
+    readers: Readers | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingRound:
+    """What came of one round; ``troubles``, by broker, ``metadata`` or ``consumers``, kept it from being whole."""
+
+    rows: Rows
+    answers: Mapping[int, BrokerAnswer] = field(default_factory=dict)
+    troubles: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+class Rounds:
+    """SamplingRound after round of one cluster. For one thread; ``close`` it at the end."""
+
+    def __init__(self, sources: Sources, clock: Clock, *, timeout_seconds: float, period_seconds: float) -> None:
+        """``timeout_seconds`` is how long a silent broker is waited for."""
+        self.sources = sources
+        self._clock = clock
+        self._timeout = timeout_seconds
+        self._period = period_seconds
+        self._asking = Asking(clock)
+        self._cluster: Cluster | None = None
+        self._before: dict[PartitionKey, int] = {}
+
+    @property
+    def cluster_id(self) -> str:
+        """The cluster that is sampled; empty until the first round."""
+        return self._cluster.cluster_id if self._cluster is not None else ""
+
+    def close(self) -> None:
+        """Send no further requests."""
+        self._asking.close()
+
+    def take(self, at: datetime) -> SamplingRound:
+        """The round of this moment. Raises Transient or Terminal while there is no map, WrongCluster for another one.
+
+        Where the map cannot be read the last one is used: a partition that is led elsewhere by now is then unknown.
+        """
+        began = self._clock.monotonic()
+        troubles: dict[str, str] = {}
+        cluster = self._map(troubles)
+        # Queried in parallel with the brokers, so that it does not delay them.
+        readers = self.sources.readers
+        collect = readers.begin(self._timeout, KnownHosts().seen(cluster).hosts) if readers is not None else None
+        until = began + _ASKING_SHARE * self._period
+        answers = self._asking.ask(cluster, self.sources.ends, self.sources.sizes, self._timeout, until)
+        troubles |= {f"broker {number}": one.problem for number, one in sorted(answers.items()) if one.problem}
+        topics = _collected(collect, troubles)
+        rows = self._rows(cluster, answers, topics, at)
+        return SamplingRound(rows, answers, troubles, self._clock.monotonic() - began)
+
+    def _map(self, troubles: dict[str, str]) -> Cluster:
+        try:
+            cluster = self.sources.maps.read()
+        except (Transient, Terminal) as error:
+            if self._cluster is None:
+                raise
+            troubles["metadata"] = str(error)
+            return self._cluster
+        if self._cluster is not None and cluster.cluster_id != self._cluster.cluster_id:
+            raise WrongCluster(
+                f"the connection leads to Kafka cluster {cluster.cluster_id}; so far it led to "
+                f"{self._cluster.cluster_id}: check the bootstrap servers, and give each cluster a store of its own"
+            )
+        self._cluster = cluster
+        return cluster
+
+    def _rows(self, cluster: Cluster, answers: Mapping[int, BrokerAnswer], topics: Consumption, at: datetime) -> Rows:
+        partitions = sorted(cluster.partitions, key=lambda p: (p.topic, p.index))
+        nothing = BrokerAnswer()
+        by = [answers.get(p.leader, nothing) if p.leader is not None else nothing for p in partitions]
+        ends = [one.ends.get(p.name) for p, one in zip(partitions, by, strict=True)]
+        consume = spread(topics, partitions, ends, self._before)
+        if self.sources.readers is not None:
+            self._before = {p.key: end for p, end in zip(partitions, ends, strict=True) if end is not None}
+        return Rows(
+            cluster_id=cluster.cluster_id,
+            at=at,
+            topic=[p.topic for p in partitions],
+            topic_id=[p.topic_id for p in partitions],
+            partition=[p.index for p in partitions],
+            leader=[-1 if p.leader is None else p.leader for p in partitions],
+            leader_epoch=[p.leader_epoch for p in partitions],
+            end_offset=ends,
+            log_bytes=[one.sizes.get(p.name) for p, one in zip(partitions, by, strict=True)],
+            consume=consume,
+        )
+
+
+def _collected(collect: Callable[[], Consumption] | None, troubles: dict[str, str]) -> Consumption:
+    if collect is None:
+        return {}
+    try:
+        return collect()
+    except (Transient, Terminal) as error:
+        troubles["consumers"] = str(error)
+        return {}

@@ -1,0 +1,116 @@
+"""Convert Arrow columns to Python lists, for millions of rows, and check them against the expected schema.
+
+In: record batches. Out: lists of integers, floats, strings and tuples. Called by the readers of problems, loads and
+plans. Values are read directly from Arrow's buffers: creating a scalar object for each would take minutes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.store_errors import StoreDamaged
+
+BATCH_ROWS = 65_536
+_AHEAD = 4
+"""Batches that are read before they are used."""
+
+_LETTERS = {4: "i", 8: "q"}
+
+
+def batches(store: Store, path: str, schema: Any, rows: int = BATCH_ROWS) -> Iterator[Any]:
+    """Columns of a Parquet file in batches of at most ``rows``, converted to ``schema``.
+
+    Raises StoreError; StoreDamaged names a column that is missing, of another type, or null where it must not be.
+    """
+    with store.parquet(path) as file, store.reading(path):
+        there = set(file.schema_arrow.names)
+        missing = [name for name in schema.names if name not in there]
+        if missing:
+            raise StoreDamaged(
+                f"{store.where(path)}: has no column {', '.join(missing)}: was it written by Bellwether?"
+            )
+        for batch in file.iter_batches(rows, columns=schema.names, use_threads=False):
+            yield checked(batch, schema, store.where(path))
+
+
+def ahead(found: Iterator[Any]) -> Iterator[Any]:
+    """The same batches, the next ones read while one is used: for millions of rows, which take as long to read as to
+    add up."""
+    with ThreadPoolExecutor(1) as reader:
+        coming = deque(reader.submit(next, found, None) for _ in range(_AHEAD))
+        while (batch := coming.popleft().result()) is not None:
+            coming.append(reader.submit(next, found, None))
+            yield batch
+
+
+def checked(batch: Any, schema: Any, where: str) -> Any:
+    """Columns of the batch in the order and with the types of the schema. StoreDamaged names an unusable column."""
+    arrays = []
+    for wanted in schema:
+        array = batch.column(wanted.name)
+        if isinstance(array, pa.ChunkedArray):
+            array = array.combine_chunks()
+        if pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        try:
+            array = array if array.type == wanted.type else array.cast(wanted.type)
+        except pa.ArrowException as error:
+            said = f"{where}: column {wanted.name} has the type {array.type} instead of {wanted.type}"
+            raise StoreDamaged(f"{said}: {str(error).splitlines()[0]}") from None
+        inner = array.flatten().null_count if pa.types.is_list(array.type) else 0
+        if inner or (array.null_count and not wanted.nullable):
+            raise StoreDamaged(f"{where}: column {wanted.name} contains nulls")
+        arrays.append(array)
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def table_of(rows: Iterable[tuple[Any, ...]], schema: Any) -> Any:
+    """Build a table from rows whose fields are in the schema's order."""
+    columns: list[tuple[Any, ...]] = list(zip(*rows, strict=True)) or [() for _ in schema]
+    arrays = [pa.array(column, wanted.type) for column, wanted in zip(columns, schema, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def integers(array: Any) -> list[int]:
+    """An integer column without nulls."""
+    return _raw(array, _LETTERS[array.type.bit_width // 8])
+
+
+def floats(array: Any) -> list[float | None]:
+    """A column of doubles; None for null."""
+    values = _raw(array, "d")
+    if not array.null_count:
+        return values
+    missing = integers(array.is_null().cast(pa.int32()))
+    return [None if gone else value for value, gone in zip(values, missing, strict=True)]
+
+
+def texts(array: Any) -> list[str]:
+    """A string column without nulls; equal strings share one object."""
+    packed = array.dictionary_encode()
+    words = packed.dictionary.to_pylist()
+    return [words[i] for i in integers(packed.indices)]
+
+
+def tuples(array: Any) -> list[tuple[int, ...]]:
+    """A column of lists of integers without nulls."""
+    values = integers(array.values)
+    return [tuple(values[start:end]) for start, end in pairwise(integers(array.offsets))]
+
+
+def _raw(array: Any, letter: str) -> list[Any]:
+    if not len(array):
+        return []
+    values: list[Any] = _view(array.buffers()[1], letter)[array.offset : array.offset + len(array)].tolist()
+    return values
+
+
+def _view(buffer: Any, letter: Any) -> memoryview:
+    return memoryview(buffer).cast("B").cast(letter)

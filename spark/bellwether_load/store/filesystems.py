@@ -1,0 +1,308 @@
+"""File store under one URI: a local path, or a file system that pyarrow supports (file, s3, gs, abfs, hdfs).
+
+In: paths below the URI, bytes and tables. Out: the same, or ``StoreError``. A file appears completely or not at all:
+where renaming is cheap it is written under a name that begins with ``_tmp-`` and then moved, in an object store it is
+uploaded at once. Readers, including Spark, ignore names that begin with ``_`` or ``.``. Used by everything that stores
+Parquet.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from bellwether_load.store.store_errors import (
+    StoreDamaged,
+    StoreError,
+    StoreMissing,
+    StoreUnavailable,
+    StoreUnusable,
+)
+from bellwether_load.store.store_uri import Redacted
+
+SMALL_FILE_LIMIT = 32 << 20
+"""Bytes of a file that is read whole: the summary of a plan for 2,000 brokers has less than 1 MB."""
+
+TEMPORARY = "_tmp-"
+
+# How errors of object stores begin; those of a damaged page have no number either.
+_FAR = ("aws error", "azure", "google::cloud", "curl", "hdfs")
+# Messages of object stores for missing permissions and invalid credentials.
+_DENIED = ("access_denied", "accessdenied", "permission denied", "access_key_id", "invalidaccesskeyid", "signature")
+# Moving is atomic there; in an object store it would copy the file.
+_RENAMING = ("local", "hdfs")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Stored:
+    """A file: its path below the store's URI, its size in bytes, and its modification time by the store's clock."""
+
+    path: str
+    size: int
+    modified: datetime | None
+
+
+class Store:
+    """Files under one URI. Safe to share between threads."""
+
+    def __init__(self, system: Any, base: str, shown: Redacted) -> None:
+        self._system = system
+        self._base = base.rstrip("/")
+        self._shown = shown
+
+    @classmethod
+    def open(cls, uri: str) -> Store:
+        """A store at a local path or a URI; nothing is created yet. Raises StoreUnusable, which hides secrets."""
+        shown = Redacted(uri)
+        if not shown.scheme:
+            if not uri.strip():
+                raise StoreUnusable("the store's URI is empty: set a directory, or a URI such as s3://bucket/path")
+            return cls(fs.LocalFileSystem(), str(Path(uri).absolute()), shown)
+        try:
+            system, base = fs.FileSystem.from_uri(uri)
+        except (pa.ArrowException, OSError, ImportError, ValueError) as error:
+            remedy = "set a directory, or a URI with file://, s3://, gs://, abfs:// or hdfs:// and its options"
+            raise StoreUnusable(f"{shown}: is not a store: {shown.clean(_first_line(error))}: {remedy}") from None
+        if not base.strip("/") and system.type_name != "local":
+            raise StoreUnusable(f"{shown}: has no bucket: add one, as in {shown.scheme}://bucket/path")
+        return cls(system, base, shown)
+
+    def __repr__(self) -> str:
+        return f"Store({self})"
+
+    def __str__(self) -> str:
+        return str(self._shown)
+
+    def below(self, path: str) -> Store:
+        """A store at a subdirectory, which need not exist yet."""
+        return Store(self._system, self._full(path), self._shown.below(path))
+
+    def where(self, path: str) -> str:
+        """A path for messages: the store's URI and the path, without secrets."""
+        return f"{str(self._shown).rstrip('/')}/{path}"
+
+    @property
+    def filesystem(self) -> tuple[Any, str]:
+        """pyarrow's file system and the path of this store in it, for scans of many files."""
+        return self._system, self._base
+
+    def write_bytes(self, path: str, data: bytes) -> None:
+        """Write a file, replacing an existing one. Raises StoreError."""
+        with self._put(path) as stream:
+            stream.write(data)
+
+    def write_table(self, path: str, table: Any, **options: Any) -> None:
+        """Write a table as one Parquet file; ``options`` are those of ``pyarrow.parquet.write_table``."""
+        with self._put(path) as stream:
+            pq.write_table(table, stream, **options)
+
+    def read_bytes(self, path: str) -> bytes:
+        """Read a small file. Raises StoreError; StoreDamaged if it has more than ``SMALL_FILE_LIMIT`` bytes."""
+        with self._translated(path, "read"), self._system.open_input_stream(self._full(path), compression=None) as file:
+            data = bytes(file.read(SMALL_FILE_LIMIT + 1))
+        if len(data) > SMALL_FILE_LIMIT:
+            raise StoreDamaged(f"{self.where(path)}: has more than {SMALL_FILE_LIMIT} bytes")
+        return data
+
+    def read_table(self, path: str, columns: list[str] | None = None) -> Any:
+        """Read a Parquet file as a table. Raises StoreError; StoreDamaged if it is not Parquet."""
+        with self.parquet(path) as file, self._translated(path, "read"):
+            return file.read(columns=columns)
+
+    @contextmanager
+    def parquet(self, path: str) -> Iterator[Any]:
+        """An open ``pyarrow.parquet.ParquetFile``: its metadata, or a row group at a time. Raises StoreError.
+
+        Reading from it may raise pyarrow's own errors; ``reading`` turns them into a StoreError.
+        """
+        with self._translated(path, "read"):
+            source = self._system.open_input_file(self._full(path))
+        with source:
+            with self._translated(path, "read"):
+                file = pq.ParquetFile(source, pre_buffer=False)
+            with file:
+                yield file
+
+    @contextmanager
+    def reading(self, path: str) -> Iterator[None]:
+        """Convert pyarrow's errors while a file is read into a StoreError that names the file."""
+        with self._translated(path, "read"):
+            yield
+
+    @contextmanager
+    def stream(self, path: str) -> Iterator[Any]:
+        """A file to write in pieces, which appears when the block has ended without error. Raises StoreError.
+
+        For content that is too large for memory. In an object store a failed block leaves a partial file for a moment,
+        because pyarrow completes an interrupted upload; a killed process leaves nothing there.
+        """
+        renames = self._system.type_name in _RENAMING
+        draft = self._draft(path) if renames else path
+        try:
+            self._make_parent(path)
+            with self._translated(path, "written"), self._system.open_output_stream(self._full(draft)) as file:
+                yield file
+            if renames:
+                with self._translated(path, "written"):
+                    self._sync(self._full(draft))
+                    self._system.move(self._full(draft), self._full(path))
+                    self._sync(str(PurePosixPath(self._full(path)).parent))
+        except BaseException:
+            self._discard(draft)
+            raise
+
+    def list(self, prefix: str = "", *, temporary: bool = False) -> tuple[Stored, ...]:
+        """The files below a directory, at any depth, sorted by path; none if the directory does not exist.
+
+        Names that begin with ``_`` or ``.``, and everything below them, are ignored; ``temporary`` returns only those
+        that an interrupted write left. Raises StoreError.
+        """
+        full = self._full(prefix) if prefix else self._base
+        with self._translated(prefix, "listed"):
+            found = self._system.get_file_info(fs.FileSelector(full or "/", recursive=True, allow_not_found=True))
+        files = []
+        for info in found:
+            if info.type != fs.FileType.File:
+                continue
+            path = info.path.removeprefix(self._base).lstrip("/")
+            name = path.rsplit("/", 1)[-1]
+            below = path.removeprefix(prefix).lstrip("/")
+            hidden = any(part.startswith(("_", ".")) for part in below.split("/"))
+            if name.startswith(TEMPORARY) if temporary else not hidden:
+                files.append(Stored(path, int(info.size or 0), info.mtime))
+        return tuple(sorted(files, key=lambda file: file.path))
+
+    def exists(self, path: str) -> bool:
+        """Whether a file or a directory exists. Raises StoreError."""
+        with self._translated(path, "looked at"):
+            return bool(self._system.get_file_info(self._full(path)).type != fs.FileType.NotFound)
+
+    def require(self) -> None:
+        """For what only reads: raises StoreMissing where nothing is at the store's location, so that a mistyped one is
+        not created. Raises StoreError."""
+        with self._translated("", "looked at"):
+            there = not self._base or self._system.get_file_info(self._base).type != fs.FileType.NotFound
+        if not there:
+            raise StoreMissing(f"{self} does not exist: correct its URI, or start the sampler, which creates it")
+
+    def delete(self, path: str) -> None:
+        """Remove a file, if it exists. Raises StoreError."""
+        with self._translated(path, "deleted"):
+            try:
+                self._system.delete_file(self._full(path))
+            except FileNotFoundError:
+                return
+
+    def delete_directory(self, path: str) -> None:
+        """Remove a directory and its content, if it exists. Raises StoreError."""
+        full = self._full(path)
+        with self._translated(path, "deleted"):
+            if self._system.get_file_info(full).type == fs.FileType.Directory:
+                self._system.delete_dir(full)
+
+    @contextmanager
+    def _put(self, path: str) -> Iterator[Any]:
+        if self._system.type_name in _RENAMING:
+            with self.stream(path) as file:
+                yield file
+            return
+        # Complete before it is sent: pyarrow completes an interrupted upload.
+        whole = pa.BufferOutputStream()
+        yield whole
+        with self._translated(path, "written"), self._system.open_output_stream(self._full(path)) as file:
+            file.write(whole.getvalue())
+
+    def _full(self, path: str) -> str:
+        parts = path.split("/")
+        if not path or any(part in ("", ".", "..") for part in parts):
+            raise StoreUnusable(f"{path!r} is not a path inside a store: use names joined by single slashes")
+        return f"{self._base}/{path}"
+
+    @staticmethod
+    def _draft(path: str) -> str:
+        folder, _, name = path.rpartition("/")
+        draft = f"{TEMPORARY}{uuid.uuid4().hex[:8]}-{name}"
+        return f"{folder}/{draft}" if folder else draft
+
+    def _make_parent(self, path: str) -> None:
+        if self._system.type_name in _RENAMING:
+            with self._translated(path, "written"):
+                self._system.create_dir(str(PurePosixPath(self._full(path)).parent), recursive=True)
+
+    def _sync(self, full: str) -> None:
+        """Flush the file to disk, if the file system is local, so that it survives a power failure."""
+        if self._system.type_name == "local":
+            descriptor = os.open(full, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def _discard(self, draft: str) -> None:
+        try:
+            self._system.delete_file(self._full(draft))
+        except (OSError, pa.ArrowException):
+            return
+
+    @contextmanager
+    def _translated(self, path: str, what: str) -> Iterator[None]:
+        where = self.where(path)
+        try:
+            yield
+        except StoreError:
+            raise
+        except FileNotFoundError as error:
+            raise StoreMissing(f"{where}: cannot be {what}: there is no such file or directory") from error
+        except (OSError, pa.ArrowException) as error:
+            said = self._shown.clean(_said(error))
+            if what == "read" and _of_content(error):
+                message = f"{where}: is damaged or not a Parquet file: {said}"
+                raise StoreDamaged(f"{message}. Move it out of the store") from None
+            if not isinstance(error, OSError):
+                raise
+            self._refuse(error, f"{where}: cannot be {what}: {said}")
+
+    @staticmethod
+    def _refuse(error: OSError, message: str) -> None:
+        lower = message.lower()
+        if isinstance(error, PermissionError) or error.errno == errno.EROFS or any(word in lower for word in _DENIED):
+            raise StoreUnusable(
+                f"{message}. Grant this user permission to read, list, write and delete there"
+            ) from None
+        if "no_such_bucket" in lower or "nosuchbucket" in lower:
+            raise StoreUnusable(f"{message}. Create the bucket, or correct its name") from None
+        if isinstance(error, NotADirectoryError | IsADirectoryError | FileExistsError):
+            raise StoreUnusable(
+                f"{message}. A file is in the place of a directory, or the reverse: remove it"
+            ) from None
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StoreUnavailable(f"{message}. Free some space, or shorten the retention") from None
+        raise StoreUnavailable(f"{message}. Check that the store can be reached") from None
+
+
+def _said(error: BaseException) -> str:
+    """The system's error text; errors of object stores have no number."""
+    number = getattr(error, "errno", None)
+    return os.strerror(number) if number else _first_line(error)
+
+
+def _of_content(error: OSError | pa.ArrowException) -> bool:
+    """Whether the content is at fault: neither the local system nor an object store reports an error."""
+    if not isinstance(error, OSError):
+        return True
+    return not error.errno and not any(word in str(error).lower() for word in _FAR)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

@@ -1,0 +1,84 @@
+"""Loads by hour of the week: columns ``produce_hours`` and ``consume_hours`` of ``loads/<name>``, one file at a time.
+
+Which hours the lists have is in the metadata of each file. Written by the loads job; read by it and by the verifier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+
+from bellwether_load.plan.forecast import WEEK
+from bellwether_load.store.columns import ahead, batches, integers, texts
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.store_errors import StoreDamaged, StoreMissing
+
+HourlyRow = tuple[str, str, int, memoryview | None, memoryview | None]
+"""Topic, topic id, partition, and its bytes/s in and out in each hour, as 64-bit numbers; None for null."""
+
+_BATCH_ROWS = 4_096
+"""With 168 hours that is 11 MB."""
+_KEY = b"bellwether.hours"
+_RATES = pa.list_(pa.int64())
+LISTS = (pa.field("produce_hours", _RATES, nullable=False), pa.field("consume_hours", _RATES))
+_SCHEMA = pa.schema(
+    [
+        pa.field("topic", pa.string(), nullable=False),
+        pa.field("topic_id", pa.string(), nullable=False),
+        pa.field("partition", pa.int32(), nullable=False),
+        *LISTS,
+    ]
+)
+
+
+def of_hours(hours: Sequence[int]) -> dict[bytes, bytes]:
+    """The metadata of a file whose lists have these hours of the week."""
+    return {_KEY: ",".join(map(str, hours)).encode()}
+
+
+def load_files(store: Store) -> list[str]:
+    """The files of loads, in the order of their names. Raises StoreMissing."""
+    files = sorted(f.path for f in store.list() if f.path.endswith(".parquet"))
+    if not files:
+        raise StoreMissing(f"{store}: contains no Parquet files: set the folder that the loads job has written")
+    return files
+
+
+def known_hours(store: Store, files: Sequence[str]) -> tuple[int, ...]:
+    """The hours of the week that the files of loads have; none if they have no lists. StoreDamaged if they differ."""
+    found = {path: _hours(store, path) for path in files}
+    if len(set(found.values())) > 1:
+        raise StoreDamaged(f"{store}: its files have different hours of the week: run the loads job again")
+    return next(iter(found.values()), ())
+
+
+def hour_rows(store: Store, files: Sequence[str]) -> Iterator[HourlyRow]:
+    """Rates of every partition by hour, in the order of the files. Raises StoreError."""
+    for path in files:
+        for batch in ahead(batches(store, path, _SCHEMA, _BATCH_ROWS)):
+            topic, topic_id, partition, produce, consume = batch.columns
+            yield from zip(
+                texts(topic), texts(topic_id), integers(partition), _lists(produce), _lists(consume), strict=True
+            )
+
+
+def _hours(store: Store, path: str) -> tuple[int, ...]:
+    with store.parquet(path) as file:
+        said = (file.schema_arrow.metadata or {}).get(_KEY, b"").decode("ascii", "replace")
+    hours = tuple(int(hour) if hour.isdecimal() and len(hour) < 4 else WEEK for hour in said.split(",") if said)
+    if any(hour >= WEEK for hour in hours) or list(hours) != sorted(set(hours)):
+        where = store.where(path)
+        raise StoreDamaged(f"{where}: bellwether.hours is {said[:60]!r}: expected numbers from 0 to 167, ascending")
+    return hours
+
+
+def _lists(array: Any) -> Iterator[memoryview | None]:
+    """The numbers of each list, as they are in memory; None for null."""
+    values = memoryview(array.values.buffers()[1] or b"").cast("B").cast("q")
+    there = array.is_valid().to_pylist()
+    start = array.values.offset
+    for known, (first, last) in zip(there, pairwise(integers(array.offsets)), strict=True):
+        yield values[start + first : start + last] if known else None

@@ -1,0 +1,172 @@
+"""Plan store of one policy: save a problem, find the plan computed for it, verify it.
+
+In: a policy's problems, by the name of their run. Out: plans that were found, verified and compared with what was
+approved; the loads that were measured for them. A plan that a job wrote is not trusted: it is verified before it is
+proposed and again before it is applied, against a problem and loads that its digest covers, and the problem against the
+digest of the one that was put. Measured loads are taken as they are: nothing else knows them. Called by the operator
+and by ``bellwether rebalance``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from bellwether.core.model.loads import Loads
+from bellwether.core.settings.objective import Objective
+from bellwether.core.waves.approved_plan import ApprovedPlan
+from bellwether_load.plan.problem import Problem
+from bellwether_load.plan.rebalance_plan import RebalancePlan, input_digest, plan_digest
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.plans import plan_files, problem_files
+from bellwether_load.store.plans.load_reader import read_loads
+from bellwether_load.store.plans.plan_verification import recheck
+from bellwether_load.store.store_errors import PlanUnfit, StoreDamaged, StoreMissing
+from bellwether_load.verify.partition_sums import FORCED
+from bellwether_load.verify.plan_verifier import INPUT_DIGEST
+
+KEPT = 5
+"""Number of problems of a policy that are kept with their loads, to verify plans. All plans are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rechecked:
+    """A verified plan, the number of its leaders that must move (because of racks, for example), and why its bound is
+    not lower, in words."""
+
+    plan: RebalancePlan
+    forced: int
+    bound_reason: str = ""
+
+
+class FilePlanStore:
+    """The part of a store that belongs to one policy; its plans must be for that ``cluster_id`` and ``policy``."""
+
+    def __init__(self, store: Store, cluster_id: str, policy: str) -> None:
+        self._store = store
+        self._cluster_id = cluster_id
+        self._policy = policy
+
+    def has_problem(self, name: str) -> bool:
+        """Whether a complete problem of that name exists."""
+        return self._store.exists(f"{problem_files.FOLDER}/{name}/{problem_files.TERMS}")
+
+    def put_problem(self, name: str, problem: Problem) -> str:
+        """Write a problem; returns its digest. Raises StoreError, or Terminal if it is invalid."""
+        problem_files.write_problem(self._store, name, problem)
+        return input_digest(problem)
+
+    def plan_for(self, name: str, input_digest: str) -> Rechecked:
+        """The plan for a problem, verified from its inputs alone. PlanUnfit names what is wrong.
+
+        ``input_digest``: what ``put_problem`` returned; a stored problem with another one is refused.
+        """
+        terms = problem_files.read_terms(self._store, name)
+        wanted = (terms.cluster_id, terms.policy, terms.made_at)
+        found = [p for p in plan_files.plans(self._store) if (p.cluster_id, p.policy, p.made_at) == wanted]
+        if not found:
+            raise PlanUnfit(
+                f"the job succeeded, but {self._store.where(plan_files.FOLDER)} has no plan for problem {name}"
+            )
+        plan = found[-1]
+        self._check_whose(plan)
+        return self._rechecked(name, plan, input_digest)
+
+    def _rechecked(self, name: str, plan: RebalancePlan, input_digest: str) -> Rechecked:
+        below = self._store.below
+        report = recheck(
+            below(f"{problem_files.FOLDER}/{name}"),
+            below(f"{plan_files.LOADS}/{name}"),
+            below(f"{plan_files.FOLDER}/{plan.digest}"),
+            summary=plan,
+            input_digest=input_digest,
+        )
+        exchanged = next((fault for check in report.checks if check.name == INPUT_DIGEST for fault in check.faults), "")
+        if exchanged:
+            where = self._store.where(f"{problem_files.FOLDER}/{name}")
+            remedy = "find out who else writes to the store, then request a new plan"
+            raise PlanUnfit(f"plan {plan.digest} is rejected: {where}: {exchanged}; {remedy}")
+        if not report.passed:
+            more = f" (and {len(report.faults) - 3} more)" if len(report.faults) > 3 else ""
+            raise PlanUnfit(f"plan {plan.digest} is rejected: {'; '.join(report.faults[:3])}{more}")
+        forced = next(check.found for check in report.checks if check.name == FORCED)
+        return Rechecked(plan, int(forced.replace(",", "")), report.proof.text if report.proof else "")
+
+    def accepted(self, digest: str, input_digest: str = "") -> ApprovedPlan:
+        """An approved plan, ready to be applied. Raises PlanUnfit if its moves do not match the digest, or if it does
+        not hold for the problem and the loads that are stored now.
+
+        ``input_digest`` as in ``plan_for``; without it, only the plan's own digest pins problem and loads.
+        """
+        try:
+            plan = plan_files.read_plan(self._store, digest)
+            moves = list(plan_files.read_moves(self._store, digest))
+        except StoreMissing as error:
+            raise PlanUnfit(f"plan {digest} is not in the store any more: {error}") from None
+        self._check_whose(plan)
+        found = plan_digest(plan.problem_digest, moves)
+        if found != digest:
+            raise PlanUnfit(f"plan {digest} is rejected: its moves have the digest {found}, they were changed")
+        self._rechecked(self._problem_of(plan), plan, input_digest)
+        closed = frozenset(b.id for b in plan.brokers if not b.open)
+        return ApprovedPlan.scattered(plan.digest, plan.made_at, closed, moves)
+
+    def _problem_of(self, plan: RebalancePlan) -> str:
+        """Name of the problem that a plan is for."""
+        for name in reversed(self._runs("")):
+            with suppress(StoreDamaged, StoreMissing):
+                terms = problem_files.read_terms(self._store, name)
+                if (terms.cluster_id, terms.policy, terms.made_at) == (plan.cluster_id, plan.policy, plan.made_at):
+                    return name
+        raise PlanUnfit(
+            f"plan {plan.digest} cannot be verified: its problem is not in the store any more (the last {KEPT} are"
+            " kept): request a new plan"
+        )
+
+    def finished(self, prefix: str) -> tuple[str, ...]:
+        """This policy's problems with this name prefix for which a plan exists, the newest first.
+
+        Their loads are then complete. Unreadable ones are ignored. Raises StoreError.
+        """
+        ours = (self._cluster_id, self._policy)
+        made = {p.made_at for p in plan_files.plans(self._store) if (p.cluster_id, p.policy) == ours}
+        found = []
+        for name in self._runs(prefix):
+            with suppress(StoreDamaged, StoreMissing):
+                terms = problem_files.read_terms(self._store, name)
+                if (terms.cluster_id, terms.policy) == ours and terms.made_at in made:
+                    found.append((terms.made_at, name))
+        return tuple(name for _, name in sorted(found, reverse=True))
+
+    def measured(self, name: str, objective: Objective, capacities: Mapping[int, int]) -> Loads:
+        """Loads that were measured for a problem, weighted by ``objective``. Raises StoreError."""
+        terms = problem_files.read_terms(self._store, name)
+        if (terms.cluster_id, terms.policy) != (self._cluster_id, self._policy):
+            where = self._store.where(f"{problem_files.FOLDER}/{name}")
+            whose = f"policy {terms.policy} on Kafka cluster {terms.cluster_id}"
+            raise StoreDamaged(f"{where}: belongs to {whose}, not to {self._policy} on {self._cluster_id}")
+        return read_loads(self._store, name, terms, objective, capacities)
+
+    def tidy(self, prefix: str) -> None:
+        """Remove all but the latest problems with this name prefix, and their loads."""
+        for name in self._runs(prefix)[:-KEPT]:
+            self._store.delete_directory(f"{problem_files.FOLDER}/{name}")
+            self._store.delete_directory(f"{plan_files.LOADS}/{name}")
+
+    def _runs(self, prefix: str) -> list[str]:
+        """The complete problems with this name prefix, or all without one, the oldest first."""
+        found = []
+        for stored in self._store.list(problem_files.FOLDER):
+            _, name, *rest = stored.path.split("/")
+            # A run's name has no dot: others belong to a policy whose name has the same prefix.
+            own = not prefix or (name.startswith(prefix) and "." not in name.removeprefix(prefix))
+            if rest == [problem_files.TERMS] and own:
+                found.append((str(stored.modified), name))
+        return [name for _, name in sorted(found)]
+
+    def _check_whose(self, plan: RebalancePlan) -> None:
+        if plan.cluster_id != self._cluster_id:
+            raise PlanUnfit(f"plan {plan.digest} is for Kafka cluster {plan.cluster_id}, not for {self._cluster_id}")
+        if plan.policy != self._policy:
+            raise PlanUnfit(f"plan {plan.digest} is of policy {plan.policy}, not of {self._policy}")

@@ -1,0 +1,94 @@
+"""Rebalance problem files in a store: ``problems/<name>/problem.json`` and ``partitions.parquet``.
+
+In: a problem, or its header and a table of its partitions if there are millions. Out: the same, partitions one by one.
+The JSON is written last: a problem that has it is complete.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from bellwether.core.strict_json import InvalidDocument
+from bellwether.ports.errors import Terminal
+from bellwether_load.plan.problem import PartitionInput, Problem, ProblemHeader, validate_partition
+from bellwether_load.store.columns import batches, checked, integers, table_of, texts, tuples
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.store_errors import StoreDamaged
+
+FOLDER = "problems"
+TERMS = "problem.json"
+PARTITIONS = "partitions.parquet"
+
+BROKERS = pa.list_(pa.int32())
+PARTITION_FIELDS = (
+    pa.field("topic", pa.string(), nullable=False),
+    pa.field("topic_id", pa.string(), nullable=False),
+    pa.field("partition", pa.int32(), nullable=False),
+    pa.field("replicas", BROKERS, nullable=False),
+)
+
+SCHEMA = pa.schema(
+    [
+        *PARTITION_FIELDS,
+        pa.field("isr", BROKERS, nullable=False),
+        pa.field("leader", pa.int32(), nullable=False),
+        pa.field("held", pa.string(), nullable=False),
+    ]
+)
+
+ORDER = [("topic", "ascending"), ("topic_id", "ascending"), ("partition", "ascending")]
+
+
+def write_problem(store: Store, name: str, problem: Problem) -> str:
+    """Write a problem; returns its path in the store. Terminal names what is invalid in it, and nothing is written."""
+    known = {b.id for b in problem.header.brokers}
+    try:
+        for slot in problem.partitions:
+            validate_partition(slot, known)
+    except InvalidDocument as error:
+        raise Terminal(f"problem {name}: {error}") from None
+    return write_columns(store, name, problem.header, table_of(problem.partitions, SCHEMA))
+
+
+def write_columns(store: Store, name: str, terms: ProblemHeader, partitions: Any) -> str:
+    """Write a problem whose partitions are an Arrow table with the columns of ``SCHEMA``; returns its path in the
+    store.
+
+    The table is sorted. Terminal names what is wrong with the header, StoreDamaged a column.
+    """
+    folder = f"{FOLDER}/{name}"
+    try:
+        terms.validate()
+    except InvalidDocument as error:
+        raise Terminal(f"problem {name}: {error}") from None
+    table = pa.Table.from_batches([checked(partitions.combine_chunks(), SCHEMA, f"problem {name}")]).sort_by(ORDER)
+    store.write_table(f"{folder}/{PARTITIONS}", table, compression="zstd", row_group_size=262_144)
+    store.write_bytes(f"{folder}/{TERMS}", json.dumps(terms.document(), indent=1).encode())
+    return folder
+
+
+def read_terms(store: Store, name: str) -> ProblemHeader:
+    """A problem's terms. StoreDamaged names the field that cannot be read."""
+    path = f"{FOLDER}/{name}/{TERMS}"
+    try:
+        return ProblemHeader.read(json.loads(store.read_bytes(path)))
+    except (InvalidDocument, ValueError, RecursionError) as error:
+        raise StoreDamaged(f"{store.where(path)}: {error}") from None
+
+
+def read_slots(store: Store, name: str) -> Iterator[PartitionInput]:
+    """A problem's partitions, one by one, in order."""
+    for batch in batches(store, f"{FOLDER}/{name}/{PARTITIONS}", SCHEMA):
+        topics, ids, held = (texts(batch.column(c)) for c in ("topic", "topic_id", "held"))
+        numbers, leaders = (integers(batch.column(c)) for c in ("partition", "leader"))
+        replicas, isrs = (tuples(batch.column(c)) for c in ("replicas", "isr"))
+        yield from map(PartitionInput, topics, ids, numbers, replicas, isrs, leaders, held)
+
+
+def read_problem(store: Store, name: str) -> Problem:
+    """Read a complete problem. For a cluster whose partitions fit into memory."""
+    return Problem(read_terms(store, name), tuple(read_slots(store, name)))

@@ -1,0 +1,67 @@
+"""The summary of a plan in the terminal, from the figures of a policy's status."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from rich.console import Console
+
+from bellwether.api.v1alpha1.status.rebalance_status import (
+    BrokerHour,
+    Forecast,
+    PlanFigures,
+    PlanWithoutCap,
+    StatisticPlan,
+)
+from bellwether_load.cli.plan_figures import show_figures
+from bellwether_load.controller.reported_figures import plan_figures
+from testkit.loads.plan_pages import small_plan
+
+FIGURES = plan_figures(small_plan()[0])
+WEEK = Forecast(
+    hours=168,
+    before=BrokerHour(broker=3, hour="Tuesday 14:00 UTC", load=70_000_000),
+    after=BrokerHour(broker=1, hour="Tuesday 15:00 UTC", load=50_000_000),
+)
+
+
+def changed(**more: Any) -> PlanFigures:
+    return FIGURES.model_copy(update=more)
+
+
+def shown(figures: PlanFigures) -> list[str]:
+    console = Console(file=io.StringIO(), width=200)
+    show_figures(figures, "abc", console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().splitlines()
+
+
+def test_what_decides_the_bound_and_what_the_cap_costs_come_before_the_busiest_hour() -> None:
+    reason = "Broker 1 cannot go lower: [red]2 % is following."
+    rich = changed(
+        bound_reason=reason,
+        without_cap=PlanWithoutCap(load_after=30_000_000, bound=20_000_000, moves=12),
+        forecast=WEEK,
+    )
+    assert shown(rich)[len(shown(FIGURES)) :] == [
+        reason,
+        "without maxMoves 30 MB/s with 12 moves were found; best possible 20 MB/s",
+        "busiest hour     70 MB/s before (broker 3, Tuesday 14:00 UTC), 50 MB/s after (broker 1, Tuesday 15:00 UTC)",
+    ]
+
+
+def test_hours_that_are_not_known_are_said() -> None:
+    *_, last = shown(changed(forecast=WEEK.model_copy(update={"hours": 24})))
+    assert last == "Only 24 of 168 hours of the week are known: in the others a broker may be busier."
+
+
+def test_how_good_a_plan_is_by_hour_and_what_that_costs_is_said() -> None:
+    proved = {"bound": 49_000_000, "gap_percent": "10.204", "statistic_plan": StatisticPlan(load=60_000_000, moves=9)}
+    *_, bound, other = shown(changed(forecast=WEEK.model_copy(update=proved)))
+    assert bound == "  its bound      49 MB/s; at most 10.20% above the best possible"
+    assert other == "  instead of     60 MB/s with 9 moves, for the statistic alone"
+
+
+def test_a_plan_without_forecast_says_nothing_of_hours() -> None:
+    assert "hour" not in " ".join(shown(FIGURES))

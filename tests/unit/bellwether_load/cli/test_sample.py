@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from bellwether.cli.main import main
+from bellwether_load.cli.prometheus_options import PrometheusAccess
+
+
+def sample(*arguments: str) -> tuple[int, str]:
+    found = CliRunner().invoke(main, ["sample", *arguments])
+    return found.exit_code, found.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "Missing option '--load-config'"),
+        (("--store", "/x"), "--store requires --policy or --bootstrap"),
+        (("--once",), "Missing option '--policy'"),
+        (("--load-config", "x", "--prometheus", "http://p", "--consume-query", "up"), "with $namespace or $policy"),
+        (("-A", "--bootstrap", "h:1"), "Set either --policy"),
+        (("--policy", "p", "--bootstrap", "h:1"), "Set either --policy"),
+        (("--policy", "p", "--tls"), "require --bootstrap"),
+        (("--bootstrap", "h:1"), "Missing option '--store'"),
+        (("--bootstrap", "h:1", "--load-config", "x"), "--load-config requires --policy"),
+        (("--bootstrap", "nonsense", "--store", "x"), "not host:port"),
+        (("--bootstrap", "h:1", "--store", "x", "--period", "0"), "--period"),
+        (("--bootstrap", "h:1", "--store", "x", "--broker-timeout", "0"), "--broker-timeout"),
+        (("--bootstrap", "h:1", "--store", "x", "--retention-days", "0"), "--retention-days"),
+        (
+            ("--bootstrap", "h:1", "--store", "x", "--prometheus", "prometheus:9090"),
+            "is not a URL: use a value such as",
+        ),
+        (("--bootstrap", "h:1", "--store", "x", "--prometheus-ca", __file__), "require --prometheus"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_with_the_remedy(arguments: tuple[str, ...], said: str) -> None:
+    code, output = sample(*arguments)
+    assert code == 2
+    assert said in " ".join(output.split())
+
+
+def test_a_store_that_is_none_is_refused_without_its_secrets(tmp_path: Path) -> None:
+    code, output = sample("--bootstrap", "127.0.0.1:1", "--store", "ftp://anna:opensesame@host/x", "--once")
+    assert code == 1
+    assert "ftp://host/x: is not a store" in output
+    assert "opensesame" not in output
+
+
+def test_a_cluster_that_does_not_answer_is_named_and_nothing_is_written(tmp_path: Path) -> None:
+    code, output = sample("--bootstrap", "127.0.0.1:1", "--store", str(tmp_path / "store"), "--once")
+    assert code == 1
+    assert "no broker answered: 127.0.0.1:1: cannot connect" in output
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_user_and_headers_for_prometheus_come_from_options_and_a_file(tmp_path: Path) -> None:
+    password = tmp_path / "password"
+    password.write_text("pr0m\n")
+    found = PrometheusAccess(
+        username="me", password_file=password, headers=("X-Scope-OrgID=a=b",), proxy="http://proxy:3128"
+    ).read()
+    assert (found.username, found.password, found.headers) == ("me", "pr0m", (("X-Scope-OrgID", "a=b"),))
+    assert "pr0m" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"username": "me"}, "Set both --prometheus-username and --prometheus-password-file"),
+        ({"username": "me", "password_file": Path("p"), "token_file": Path("t")}, "Set either --prometheus-token-file"),
+        ({"headers": ("X-Scope-OrgID",)}, "--prometheus-header must be NAME=VALUE"),
+        ({"headers": ("X=a\r\nHost: b",)}, "--prometheus-header must be NAME=VALUE"),
+        ({"headers": ("authorization=x",)}, "--prometheus-header authorization is reserved"),
+        ({"proxy": "proxy"}, "--prometheus-proxy 'proxy' is not http://host:port"),
+    ],
+)
+def test_options_for_prometheus_that_cannot_work_are_usage_errors(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(click.UsageError, match=said):
+        PrometheusAccess(**options)

@@ -1,0 +1,210 @@
+"""``verify-plan`` on real files: what passes, what is refused, what cannot be read, and how it says so."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import HealthCheck, given, settings
+
+from bellwether.cli.main import main
+from bellwether_load.plan.problem import Problem
+from testkit.loads.plan_verification import load_problems
+from testkit.loads.small_planner import Folders, folders, loads, planned, problem, slot
+
+POSED = problem(*(slot(i) for i in range(6)), slot(0, topic="payments"))
+KNOWN = loads(POSED, 100.0, 200.0, 300.0, 400.0, 500.0, 600.0)
+
+
+def verified(written: Folders, *more: str) -> Result:
+    return CliRunner().invoke(main, ["verify-plan", *written.arguments(), *more])
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Folders:
+    return folders(str(tmp_path), POSED, KNOWN)
+
+
+def file(written: Folders, name: str) -> Path:
+    folder = {"problem": written.problem, "partitions": written.problem, "loads": written.loads}.get(name, written.plan)
+    leaf = {"problem": "problem.json", "partitions": "partitions.parquet", "loads": "part-0.parquet"}
+    return Path(written.uri) / folder / leaf.get(name, "plan.json" if name == "plan" else "moves/part-00000.parquet")
+
+
+def test_a_true_plan_passes_and_every_check_is_shown_with_its_figures(written: Folders) -> None:
+    found = verified(written)
+    assert found.exit_code == 0, found.output
+    rows = [line.split() for line in found.output.splitlines()]
+    assert ["bound", "3,500.00", "3,500.00", "ok"] in rows
+    assert "rejected" not in found.output
+    assert found.output.splitlines()[-1].endswith("verified")
+    assert "note: the gap is within the" in found.output
+
+
+def test_json_tells_the_same(written: Folders) -> None:
+    found = json.loads(verified(written, "-o", "json").output)
+    assert (found["passed"], {c["passed"] for c in found["checks"]}) == (True, {True})
+    assert found["figures"]["bound"] == 3500
+    assert found["figures"]["after"]["max"] == pytest.approx(3500 * (1 + found["figures"]["gap"]))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=10)
+@given(load_problems())
+def test_any_true_plan_passes_from_files(tmp_path: Path, drawn: tuple[Problem, Any]) -> None:
+    shutil.rmtree(tmp_path)
+    assert verified(folders(str(tmp_path), *drawn)).exit_code == 0
+
+
+def edited(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
+
+
+def recolumned(path: Path, name: str, change: Callable[[list[Any]], list[Any]]) -> None:
+    table = pq.read_table(path)
+    values = change(table.column(name).to_pylist())
+    place = table.schema.get_field_index(name)
+    pq.write_table(table.set_column(place, name, pa.array(values, table.schema.field(name).type)), path)
+
+
+def rows(path: Path, change: Callable[[pa.Table], pa.Table]) -> None:
+    pq.write_table(change(pq.read_table(path)), path)
+
+
+@pytest.mark.parametrize(
+    ("tamper", "said"),
+    [
+        (lambda w: edited(file(w, "plan"), lambda d: d["certificate"]["weights"].update({"1": 99})), "bound: the plan"),
+        (lambda w: edited(file(w, "plan"), lambda d: d["certificate"]["weights"].update({"1": -1})), "weights: broker"),
+        (lambda w: edited(file(w, "plan"), lambda d: d["certificate"].update(bound=2400.0)), "bound: the plan says"),
+        (lambda w: edited(file(w, "plan"), lambda d: d.update(clusterId="x")), "clusterId is 'x' in the plan"),
+        (lambda w: edited(file(w, "plan"), lambda d: d.update(digest="0" * 16)), "plan digest: the plan says"),
+        (lambda w: edited(file(w, "problem"), lambda d: d.update(clusterId="x")), "and 'x' in the problem"),
+        (lambda w: edited(file(w, "problem"), lambda d: d["brokers"].pop()), "which problem.json does not list"),
+        (lambda w: edited(file(w, "problem"), lambda d: d["brokers"][0].update(capacity=50)), "problem digest"),
+        (lambda w: edited(file(w, "problem"), lambda d: d["objective"].update(statistic="Peak")), "objective is"),
+        (lambda w: recolumned(file(w, "moves"), "load", lambda v: [v[0] + 1, *v[1:]]), "orders-1: load is"),
+        (lambda w: recolumned(file(w, "moves"), "to_leader", lambda v: [1, *v[1:]]), "orders: orders-1"),
+        (lambda w: recolumned(file(w, "moves"), "topic_id", lambda v: ["new", *v[1:]]), "is no partition of the"),
+        (lambda w: rows(file(w, "moves"), lambda t: t.slice(1)), "plan digest"),
+        (lambda w: rows(file(w, "moves"), lambda t: pa.concat_tables([t.slice(0, 1), t])), "orders-1 is named twice"),
+        (lambda w: recolumned(file(w, "loads"), "produce_p95", lambda v: [float("nan"), *v[1:]]), "is not a number"),
+        (lambda w: recolumned(file(w, "loads"), "produce_p95", lambda v: [-7.0, *v[1:]]), "produce_p95 is -7"),
+        (lambda w: recolumned(file(w, "loads"), "consume_p95", lambda v: [-7.0, *v[1:]]), "consume_p95 is -7"),
+        (lambda w: recolumned(file(w, "loads"), "produce_p95", lambda v: [None, *v[1:]]), "produce_p95 is null"),
+        (lambda w: recolumned(file(w, "loads"), "produce_p95", lambda v: [101.0, *v[1:]]), "problem digest"),
+        (lambda w: rows(file(w, "loads"), lambda t: pa.concat_tables([t, t.slice(3, 1)])), "more than one row"),
+        (lambda w: rows(file(w, "loads"), lambda t: t.slice(1)), "problem digest"),
+        (lambda w: rows(file(w, "partitions"), lambda t: pa.concat_tables([t, t.slice(6)])), "occurs twice"),
+        (lambda w: rows(file(w, "partitions"), lambda t: t.slice(1)), "is 7, there are 6"),
+        (lambda w: recolumned(file(w, "partitions"), "held", lambda v: ["Displaced", *v[1:]]), "problem digest"),
+        (lambda w: recolumned(file(w, "partitions"), "leader", lambda v: [2, *v[1:]]), "problem digest"),
+    ],
+)
+def test_whatever_was_tampered_with_is_refused_and_named(
+    written: Folders, tamper: Callable[[Folders], object], said: str
+) -> None:
+    tamper(written)
+    found = verified(written)
+    assert (found.exit_code, said in found.output) == (4, True), found.output
+    assert found.output.splitlines()[-1].endswith("rejected")
+    told = json.loads(verified(written, "-o", "json").stdout)
+    assert told["passed"] is False
+    assert any(said in f"{c['check']}: {fault}" for c in told["checks"] for fault in c["faults"])
+
+
+@pytest.mark.parametrize("name", ["plan", "moves", "problem", "partitions", "loads"])
+def test_a_file_of_another_cluster_put_in_its_place_is_refused(written: Folders, tmp_path: Path, name: str) -> None:
+    other = problem(*(slot(i, (3, 2, 1)) for i in range(6)), slot(0, topic="payments"), cluster_id="another")
+    swapped = folders(str(tmp_path / "other"), other, {key: (r * 2, c) for key, (r, c) in KNOWN.items()})
+    shutil.copy(file(swapped, name), file(written, name))
+    found = verified(written)
+    assert (found.exit_code, "digest: the plan says" in found.output) == (4, True), found.output
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("plan", b"", "plan.json: Expecting value"),
+        ("plan", b"{", "plan.json: Expecting"),
+        ("plan", b"\xff\xfe\xfa", "plan.json: "),
+        ("plan", b"[" * 200_000, "plan.json: is nested too deeply"),
+        ("plan", b'{"format": 2}', "plan.json: format is 2: this version reads format 1 only"),
+        ("problem", b'{"format": 3}', "problem.json: format is 3"),
+        ("problem", b'{"format": 1, "format": 1}', "problem.json: format is there twice"),
+        ("problem", b'{"format": NaN}', "problem.json: NaN is not a number"),
+        ("partitions", b"PAR1", "partitions.parquet: is damaged or not a Parquet file"),
+        ("moves", b"", "part-00000.parquet: is damaged or not a Parquet file"),
+        ("loads", b"hello", "part-0.parquet: is damaged or not a Parquet file"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named_and_ends_with_1(
+    written: Folders, name: str, content: bytes, said: str
+) -> None:
+    file(written, name).write_bytes(content)
+    found = verified(written)
+    assert (found.exit_code, said in found.output) == (1, True), found.output
+    assert said in json.loads(verified(written, "-o", "json").stdout)["unreadable"]
+
+
+@pytest.mark.parametrize("name", ["plan", "moves", "problem", "partitions", "loads"])
+def test_a_file_that_is_missing_or_cut_off_ends_with_1(written: Folders, name: str) -> None:
+    path = file(written, name)
+    path.write_bytes(path.read_bytes()[:-20])
+    assert verified(written).exit_code == 1
+    path.unlink()
+    found = verified(written)
+    assert (found.exit_code, str(path.parent) in found.output) == (1, True), found.output
+
+
+def test_damage_in_the_middle_of_a_file_ends_with_1(written: Folders) -> None:
+    path = file(written, "moves")
+    data = bytearray(path.read_bytes())
+    data[10:60] = b"\x00" * 50
+    path.write_bytes(bytes(data))
+    found = verified(written)
+    assert (found.exit_code, "moves/part-00000.parquet" in found.output) == (1, True), found.output
+
+
+def test_a_column_that_is_missing_is_named(written: Folders) -> None:
+    rows(file(written, "moves"), lambda t: t.drop_columns(["order"]))
+    found = verified(written)
+    assert (found.exit_code, "part-00000.parquet: has no column order" in found.output) == (1, True)
+
+
+def test_loads_in_many_files_and_in_any_order_are_the_same_loads(written: Folders) -> None:
+    path = file(written, "loads")
+    table = pq.read_table(path).sort_by([("partition", "descending")])
+    path.unlink()
+    for number in range(table.num_rows):
+        pq.write_table(table.slice(number, 1), path.with_name(f"part-{number}.snappy.parquet"))
+    (path.parent / "_SUCCESS").touch()
+    (path.parent / "_tmp-1.parquet").write_bytes(b"half")
+    assert verified(written).exit_code == 0
+
+
+def test_a_copied_folder_with_another_name_passes_with_a_note(written: Folders, tmp_path: Path) -> None:
+    moved = tmp_path / "plans" / "mine"
+    shutil.move(tmp_path / written.plan, moved)
+    found = verified(replace(written, plan="plans/mine"))
+    assert (found.exit_code, "note: the plan's folder has another name: mine" in found.output) == (0, True)
+
+
+def test_hostile_names_bring_no_codes_to_the_terminal(tmp_path: Path) -> None:
+    posed = problem(slot(0, topic="[bold]x[/]"), slot(1, topic="[bold]x[/]"))
+    plan, moves = planned(posed, loads(posed, 100.0, 90.0))
+    written = folders(str(tmp_path), posed, loads(posed, 100.0, 90.0), plan, moves)
+    rows(file(written, "moves"), lambda t: t.slice(0, 0))
+    edited(file(written, "plan"), lambda d: d.update(clusterId="\x1b[31mred\n"))
+    found = verified(written)
+    assert found.exit_code == 4
+    assert "\x1b" not in found.output

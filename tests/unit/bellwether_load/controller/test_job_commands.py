@@ -1,0 +1,70 @@
+"""What the jobs of a rebalance are started with."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from bellwether_load.controller.job_commands import (
+    Work,
+    commands,
+    cores,
+    heap_mebibytes,
+    last_words,
+    submit_arguments,
+)
+from testkit.loads.load_configs import profile
+from testkit.messages import assert_wording
+
+WORK = Work("at-1", "kafka.main.at-1", "s3://loads/main", 14, "cluster-1")
+
+
+def test_loads_are_measured_and_then_the_plan_is_made_from_them():
+    loads, plan = commands(WORK, profile())
+    assert_wording(shlex.join(loads), shlex.join(plan))
+
+
+def test_executors_are_made_by_the_api_server_of_the_pods_own_cluster():
+    both = commands(WORK, profile(type="SparkOnKubernetes", serviceAccountName="spark"))
+    assert all(one[-2:] == ["--master", "k8s://https://kubernetes.default.svc"] for one in both)
+
+
+def test_a_process_runs_without_spark():
+    both = commands(WORK, profile(type="Process"))
+    assert all(one[-2:] == ["--engine", "process"] for one in both)
+
+
+@pytest.mark.parametrize(
+    ("memory", "mebibytes"),
+    [("4Gi", 2457), ("1Gi", 614), ("512Mi", 512), ("8G", 4577), ("1.5Gi", 921), ("64Gi", 39321)],
+)
+def test_the_jvm_gets_a_share_of_the_pods_memory_and_what_spark_needs_at_least(memory: str, mebibytes: int):
+    assert heap_mebibytes(memory) == mebibytes
+
+
+@pytest.mark.parametrize(("cpu", "whole"), [("2", 2), ("500m", 1), ("1500m", 2), ("2.5", 3), ("16", 16)])
+def test_cores_are_whole(cpu: str, whole: int):
+    assert cores(cpu) == whole
+
+
+def test_what_is_no_quantity_is_refused():
+    with pytest.raises(ValueError, match="'much' is no quantity"):
+        cores("much")
+
+
+def test_settings_survive_the_way_to_spark_whatever_is_in_them():
+    given = {"spark.a": "two words", "spark.b": 'it\'s "quoted" $HOME', "spark.c": "x=y"}
+    words = shlex.split(submit_arguments(given))
+    assert words == [*(w for n, v in given.items() for w in ("--conf", f"{n}={v}")), "pyspark-shell"]
+
+
+def test_the_last_words_are_the_error_where_the_job_names_one():
+    said = ["  1.0 s  Spark is up", "error: loads/x: is not there", "", "26/11/21 WARN shutting down"]
+    assert_wording(last_words(said))
+
+
+def test_the_last_words_are_the_end_of_what_was_said_otherwise():
+    assert_wording(last_words(["a", "b  c", "", "d", "e"]))
+    assert last_words([]) == ""
+    assert last_words(["x" * 1000]) == "…" + "x" * 600

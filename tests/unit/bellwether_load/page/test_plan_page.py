@@ -1,0 +1,389 @@
+"""The page of a plan: whole, on its own, legible, and saying what a person needs to decide."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bellwether.core.settings.objective import Objective
+from bellwether.core.waves.approved_plan import RebalanceMove
+from bellwether_load.page.charts import NARROW
+from bellwether_load.page.plan_page import plan_page
+from bellwether_load.page.plan_summary import Story, tell
+from bellwether_load.plan.certificate import CertificateLevel, OtherCap
+from bellwether_load.plan.forecast import BrokerHour, Forecast
+from bellwether_load.plan.hourly_proof import HourlyProof, StatisticPlan
+from bellwether_load.plan.problem import Problem
+from bellwether_load.plan.rebalance_plan import RebalancePlan
+from testkit.loads.plan_pages import former, needs, plan_of_size, said, small_plan, taken_apart
+from testkit.loads.plan_verification import rechecked
+from testkit.loads.small_planner import Loads, loads, planned, problem, slot
+from testkit.messages import assert_wording
+
+SIZES = [1, 3, 12, 48, 49, 1000]
+
+
+def page(brokers: int, history: Sequence[RebalancePlan] = (), **change: object) -> str:
+    plan, moves = plan_of_size(brokers) if brokers > 1 else (plan_of_size(brokers, moves=0)[0], [])
+    return plan_page(tell(replace(plan, **change), moves, history, "s3://lake/bellwether"))  # type: ignore[arg-type]
+
+
+def drawings(text: str) -> dict[str, ElementTree.Element]:
+    """The charts by title; those for phones have a note in it."""
+    found = (svg for svg in taken_apart(text).iter("svg") if svg.get("role") == "img")
+    return {svg.findtext("title", "") + (", narrow" if svg.get("width") == str(NARROW) else ""): svg for svg in found}
+
+
+@pytest.mark.parametrize("brokers", SIZES)
+def test_the_page_is_well_formed_and_needs_nothing_from_elsewhere(brokers: int) -> None:
+    text = page(brokers)
+    assert needs(text) == []
+    root = taken_apart(text)
+    assert [child.tag for child in root] == ["head", "body"]
+    policy = next(m for m in root.iter("meta") if m.get("http-equiv"))
+    assert policy.get("content", "").startswith("default-src 'none'; style-src 'unsafe-inline'")
+
+
+def test_the_page_says_how_good_the_plan_is_and_what_it_moves() -> None:
+    plan, moves = small_plan()
+    text = said(taken_apart(plan_page(tell(plan, moves, (), "STORE"))))
+    assert "The busiest broker goes from 63.00 MB/s to 35.00 MB/s (−44.4 %). No plan can bring it below" in text
+    assert plan.digest in text
+    assert plan.problem_digest in text
+    assert "Policy kafka/main, Kafka cluster memory-cluster , as of 2026-11-21 12:00 UTC" in text
+    for move in moves:
+        assert str(move.name) in text
+    command = f"kubectl annotate leadershippolicy main -n kafka --overwrite bellwether.dev/approve-plan={plan.digest}"
+    assert command in text
+    assert "are not in the store any more (the last five of a policy are kept), so it cannot be verified" in text
+    known = replace(tell(plan, moves, (), "STORE"), problem="one", loads="two")
+    folders = f"--problem STORE/problems/one --loads STORE/loads/two --plan STORE/plans/{plan.digest}"
+    assert f"bellwether verify-plan {folders}" in said(taken_apart(plan_page(known)))
+
+
+def test_the_page_names_the_busiest_hour_and_what_is_not_known_of_the_week() -> None:
+    seen = Forecast(24, BrokerHour(3, 38, 7e7), BrokerHour(1, 39, 5e7))
+    text = said(taken_apart(page(3, forecast=seen)))
+    assert "70.0 MB/s before (broker 3, Tuesday 14:00 UTC) and 50.0 MB/s after (broker 1, Tuesday 15:00 UTC)" in text
+    assert "Only 24 of 168 hours of the week are known" in text
+    assert "of 168 hours" not in said(taken_apart(page(3, forecast=replace(seen, hours=168))))
+    assert "hours of the week" not in said(taken_apart(page(3)))
+
+
+def test_the_busiest_hour_comes_after_the_verdict_and_before_what_decides_the_bound() -> None:
+    seen = Forecast(168, BrokerHour(3, 38, 7e7), BrokerHour(1, 39, 5e7))
+    text = said(taken_apart(page(3, forecast=seen, without_consumption=2)))
+    parts = ("No plan can bring it below", "By the hours of the week", "is not measured", "Why not lower")
+    assert sorted(parts, key=text.index) == list(parts)
+
+
+def test_the_page_says_how_far_the_busiest_hour_is_above_the_best_possible_and_what_that_costs() -> None:
+    seen = Forecast(168, BrokerHour(3, 38, 7e7), BrokerHour(1, 39, 5e7))
+    proof = HourlyProof({38: {1: 1}}, 0, None, 4.9e7, StatisticPlan(6e7, 9))
+    with_proof = replace(small_plan()[0].certificate, hourly=proof)
+    text = said(taken_apart(page(3, forecast=seen, certificate=with_proof)))
+    assert "No plan can bring it below 49.0 MB/s: this one is at most 2.04 % above the best possible." in text
+    assert "The plan for the P95 alone moves 9 leaders instead of" in text
+    assert "and its busiest hour has 60.0 MB/s" in text
+    alone = replace(with_proof, hourly=replace(proof, statistic_plan=None))
+    assert "alone moves" not in said(taken_apart(page(3, forecast=seen, certificate=alone)))
+
+
+def test_the_same_story_makes_the_same_page() -> None:
+    assert page(12) == page(12)
+
+
+def test_light_and_dark_and_paper_have_their_styles() -> None:
+    style = next(taken_apart(page(3)).iter("style")).text or ""
+    assert "prefers-color-scheme: dark" in style
+    assert "@media print" in style
+
+
+# Charts
+
+
+@pytest.mark.parametrize("brokers", [3, 12, 48])
+def test_few_brokers_have_a_row_each_with_both_figures(brokers: int) -> None:
+    svg = drawings(page(brokers))["Load per broker"]
+    labels = [said(t) for t in svg.iter("text")]
+    plan, _ = plan_of_size(brokers)
+    for b in plan.brokers:
+        assert f"broker {b.id} {b.rack}" in labels
+        assert f"{b.before / 1e6:,.1f} → {b.after / 1e6:,.1f}" in labels
+    assert sum(c.get("class") == "before-dot" for c in svg.iter("circle")) == brokers
+    assert sum(c.get("class") == "after-bar" for c in svg.iter("rect")) == brokers
+    assert f"bound {plan.certificate.bound / 1e6:,.1f} MB/s" in labels
+
+
+def test_many_brokers_are_two_sorted_curves() -> None:
+    svg = drawings(page(1000))["Load per broker, sorted"]
+    curves = {p.get("class"): p.get("d", "") for p in svg.iter("path")}
+    assert set(curves) == {"before-line", "after-line"}
+    for path in curves.values():
+        heights = [float(y) for y in re.findall(r"[V ]([\d.]+)", path)]
+        assert heights == sorted(heights)  # y grows downwards: the busiest first
+    assert len(curves["before-line"]) < 20_000
+    assert_wording([said(t) for t in svg.iter("text")])
+
+
+def test_closed_brokers_are_drawn_apart() -> None:
+    plan, moves = plan_of_size(6, closed=(2, 5))
+    text = plan_page(tell(plan, moves))
+    svg = drawings(text)["Load per broker"]
+    assert sum(r.get("class") == "shut" for r in svg.iter("rect")) == 2
+    assert "4 open brokers, 2 closed" in said(taken_apart(text))
+
+
+@pytest.mark.parametrize("brokers", SIZES)
+def test_every_chart_has_an_axis_with_its_unit_and_a_description(brokers: int) -> None:
+    history = [former(plan_of_size(12)[0], days) for days in (1, 2, 9)]
+    found = drawings(page(brokers, history))
+    assert len(found) >= 4
+    for title, svg in found.items():
+        labels = [said(t) for t in svg.iter("text")]
+        assert any(re.search(r", (MB/s|%)", label) for label in labels), title
+        assert len([x for x in labels if re.fullmatch(r"[\d,.]+", x)]) >= 2, title
+        assert svg.findtext("desc")
+
+
+@pytest.mark.parametrize("brokers", SIZES)
+def test_nothing_is_drawn_outside_its_chart(brokers: int) -> None:
+    history = [former(plan_of_size(12)[0], days) for days in (1, 2, 9)]
+    for title, svg in drawings(page(brokers, history)).items():
+        _, _, width, height = map(float, svg.get("viewBox", "").split())
+        for mark in svg.iter():
+            for name, most in (("x", width), ("x1", width), ("x2", width), ("cx", width)):
+                assert 0 <= float(mark.get(name, 0)) <= most, (title, mark.attrib)
+            for name in ("y", "y1", "y2", "cy"):
+                assert 0 <= float(mark.get(name, 0)) <= height, (title, mark.attrib)
+        for label in svg.iter("text"):
+            long, x = 6.6 * len(said(label)), float(label.get("x", 0))
+            kind = label.get("class") or ""
+            left = x - (long if "end" in kind else long / 2 if "middle" in kind else 0)
+            assert left > -8, (title, said(label))
+            assert left + long < width + 8, (title, said(label))
+
+
+def test_racks_show_dots_for_few_brokers_and_ranges_for_many() -> None:
+    few, many = (drawings(page(n))["Load per rack"] for n in (12, 1000))
+    assert sum(c.get("class") == "after-dot" for c in few.iter("circle")) == 12
+    assert [r.get("class") for r in many.iter("rect")] == ["before-range", "after-range"] * 3
+    assert {"zone-a", "zone-b", "zone-c"} <= {said(t).split()[0] for t in many.iter("text")}
+
+
+def test_one_rack_needs_no_view_of_racks() -> None:
+    plan, moves = small_plan()
+    assert "Per rack" not in said(taken_apart(plan_page(tell(plan, moves))))
+
+
+def test_former_plans_are_in_charts_and_a_table() -> None:
+    plan, moves = plan_of_size(12)
+    text = plan_page(tell(plan, moves, [former(plan, 1), former(plan, 30)]))
+    assert {"Busiest broker", "Spread", "Gap"} <= set(drawings(text))
+    words = said(taken_apart(text))
+    assert f"{1:016x}" in words
+    assert "2026-10-22 12:00" in words
+    assert f"{plan.digest} (this plan)" in words
+
+
+def test_a_first_plan_has_no_charts_of_the_past() -> None:
+    assert "This is the policy's only plan in the store." in said(taken_apart(page(3)))
+
+
+@pytest.mark.parametrize("brokers", SIZES)
+def test_a_phone_shows_the_whole_chart_and_the_bound(brokers: int) -> None:
+    text = page(brokers)
+    style = next(taken_apart(text).iter("style")).text or ""
+    assert "@media (max-width: 760px)" in style
+    narrow = next(svg for title, svg in drawings(text).items() if re.fullmatch("Load per broker.*, narrow", title))
+    assert float(narrow.get("viewBox", "").split()[2]) == NARROW
+    assert any(re.fullmatch(r"bound [\d.,]+ MB/s", said(label)) for label in narrow.iter("text"))
+
+
+# The bound and the cap
+
+
+def verified(plan: RebalancePlan, posed: Problem, known: Loads, moves: Sequence[RebalanceMove]) -> Story:
+    report = rechecked(posed, known, plan, moves)
+    return replace(tell(plan, moves), proof=report.proof, unmeasured=report.unmeasured, faults=report.faults)
+
+
+def test_the_page_names_the_brokers_and_partitions_that_prove_the_bound() -> None:
+    posed = problem(slot(0, held="Excluded"), *(slot(i) for i in range(1, 6)), objective=Objective(follow_weight=0))
+    known = loads(posed, 9e6, *[1e6] * 5)
+    plan, moves = planned(posed, known)
+    text = plan_page(verified(plan, posed, known, moves))
+    words = said(taken_apart(text))
+    assert "Why not lower No plan brings the busiest broker below 27.00 MB/s. Broker 1 cannot go lower" in words
+    assert "orders-0 1 27.00 100.0 % must stay" in words
+    labels = [said(t) for t in drawings(text)["Load per broker"].iter("text")]
+    assert "\N{BLACK DIAMOND} broker 1" in labels
+    assert "broker 2" in labels
+
+
+def test_without_problem_and_loads_the_brokers_alone_are_named() -> None:
+    plan, moves = small_plan()
+    some = replace(plan, certificate=replace(plan.certificate, weights={1: 1, 2: 0}))
+    words = said(taken_apart(plan_page(tell(some, moves))))
+    assert "The proof of the bound rests on broker 1, or on a single partition." in words
+    assert "The partitions cannot be named" in words
+
+
+def test_a_plan_that_fails_its_verification_is_not_recommended() -> None:
+    plan, moves = small_plan()
+    story = replace(tell(plan, moves), faults=("bound: wrong", "gap: wrong", "a", "b"))
+    words = said(taken_apart(plan_page(story)))
+    assert "Do not approve this plan: it does not pass verification. bound: wrong; gap: wrong; a (and 1 more)." in words
+
+
+def test_the_page_says_what_the_cap_costs_and_what_more_moves_would_give() -> None:
+    plan, moves = small_plan()
+    others = (OtherCap(8, {1: 1}, 5, 31e6, 32e6, 8), OtherCap(None, {1: 1}, 0, 27e6, 28e6, 12))
+    proof = replace(plan.certificate, weights={1: 1}, move_weight=150_000_000, other_caps=others)
+    capped = replace(plan, certificate=proof, objective=Objective(max_moves=4))
+    words = said(taken_apart(plan_page(tell(capped, moves))))
+    assert (
+        "With maxMoves 4 the busiest broker is 25.0 % busier than in a plan without it, which changes"
+        " 12 leaders and brings it to 28.00 MB/s. Each further leader that may change lowers the bound by at most"
+        " 1.50 MB/s." in words
+    )
+    assert f"4 (this plan) {plan.moved.partitions} 35.00 35.00 8 8 32.00 31.00 none 12 28.00 27.00" in words
+    assert "without the cap: 27.00 MB/s" in words
+
+
+def test_a_cap_that_costs_nothing_is_said_to() -> None:
+    words = said(taken_apart(page(12, objective=Objective(max_moves=1_000))))
+    assert "maxMoves 1,000 does not make the busiest broker busier." in words
+    assert "What the cap costs" not in said(taken_apart(page(12)))
+
+
+# Odd plans
+
+
+def test_a_plan_that_moves_nothing_says_so() -> None:
+    plan, _ = small_plan()
+    still = replace(plan, moved=replace(plan.moved, partitions=0, load=0), after=plan.before)
+    text = said(taken_apart(plan_page(tell(still, ()))))
+    assert "Nothing moves: the busiest broker stays at 63.00 MB/s." in text
+    assert "No leader moves." in text
+
+
+def test_a_plan_without_any_load_has_a_page() -> None:
+    plan, _ = small_plan()
+    idle = replace(
+        plan,
+        before=replace(plan.before, max=0.0, mean=0.0, spread=0.0),
+        after=replace(plan.after, max=0.0, mean=0.0, spread=0.0),
+        certificate=replace(plan.certificate, bound=0.0, gap=0.0, largest_item=0.0),
+        brokers=tuple(replace(b, before=0.0, after=0.0) for b in plan.brokers),
+        moved=replace(plan.moved, partitions=0, load=0, lower_bound=0),
+    )
+    assert needs(plan_page(tell(idle, ()))) == []
+
+
+def test_a_plan_with_nothing_proved_says_so() -> None:
+    plan, moves = small_plan()
+    proof = replace(plan.certificate, bound=0.0, gap=None)
+    text = said(taken_apart(plan_page(tell(replace(plan, certificate=proof), moves))))
+    assert "There is no proof of how much lower it could be." in text
+
+
+def test_other_capacities_show_in_the_unit() -> None:
+    plan, moves = plan_of_size(12)
+    strong = replace(plan, brokers=(replace(plan.brokers[0], capacity=200), *plan.brokers[1:]))
+    assert "load, MB/s per 100 units of capacity" in plan_page(tell(strong, moves))
+    assert "per 100 units" not in plan_page(tell(plan, moves))
+
+
+def test_topics_without_measured_consumption_are_named() -> None:
+    plan, moves = plan_of_size(12)
+    topics = {f"topic-{n}": n for n in range(1, 8)}
+    story = replace(tell(replace(plan, without_consumption=28, partitions=40), moves), unmeasured=topics)
+    words = said(taken_apart(plan_page(story)))
+    named = "topic-7 (7), topic-6 (6), topic-5 (5), topic-4 (4), topic-3 (3) and 2 more topics"
+    assert f"Not measured: {named}." in words
+    assert "None is measured." in page(12, without_consumption=28, partitions=28)
+
+
+def test_small_figures_next_to_large_ones_keep_their_digits() -> None:
+    plan, moves = plan_of_size(12)
+    large = replace(former(plan, 1), before=replace(plan.before, max=5e9))
+    tiny = replace(
+        plan,
+        before=replace(plan.before, max=1.234e7),
+        after=replace(plan.after, max=1.222e7),
+        certificate=replace(plan.certificate, bound=1.221e7),
+    )
+    words = said(taken_apart(plan_page(tell(tiny, moves, [large]))))
+    assert "(this plan) 12.3 12.2 12.2" in words
+
+
+def test_consumption_that_is_not_measured_is_said_unless_it_weighs_nothing() -> None:
+    sentence = "The consumption of 1,200 partitions is not measured. It counts as 0"
+    assert sentence in page(12, without_consumption=1_200)
+    assert sentence not in page(12, without_consumption=1_200, objective=Objective(consume_weight=0))
+    assert "is not measured" not in page(12)
+
+
+def test_the_brokers_below_the_busiest_have_their_own_figures_and_bound() -> None:
+    plan, moves = small_plan()
+    level = CertificateLevel((1,), 35e6, {2: 1, 3: 1}, 0, None, 30e6, 24e6)
+    lower = replace(plan, certificate=replace(plan.certificate, levels=(level,)))
+    text = said(taken_apart(plan_page(tell(lower, moves))))
+    before = max(b.before for b in plan.brokers if b.id != 1) / 1e6
+    assert f"1 {before:.2f} 30.00 24.00 25.00 %" in text
+    assert "Below the busiest" not in said(taken_apart(plan_page(tell(plan, moves))))
+
+
+def test_a_bound_that_rests_on_the_cap_says_so() -> None:
+    plan, moves = small_plan()
+    limited = replace(plan, certificate=replace(plan.certificate, move_weight=5))
+    text = said(taken_apart(plan_page(tell(limited, moves))))
+    assert f"No plan that changes {plan.moved.partitions} leaders or fewer can bring it below" in text
+
+
+def test_the_requested_cap_and_racks_are_on_the_page() -> None:
+    text = said(taken_apart(page(12, objective=Objective(preferred_racks=("zone-a", "zone-b"), max_moves=1000))))
+    assert "preferred racks zone-a, zone-b" in text
+    assert "1,000 leaders, plus mandatory moves" in text
+
+
+# Strangers' names
+
+
+@given(st.text(min_size=1, max_size=60))
+def test_no_name_becomes_part_of_the_page(name: str) -> None:
+    plan, moves = small_plan()
+    hostile = replace(
+        plan,
+        policy=f"{name}/{name}",
+        cluster_id=name,
+        brokers=tuple(replace(b, rack=f"{name}{b.id}") for b in plan.brokers),
+        objective=Objective(preferred_racks=(name,)),
+    )
+    renamed = [m._replace(topic=name) for m in moves]
+    plain = plan_page(tell(replace(plan, brokers=tuple(replace(b, rack=f"r{b.id}") for b in plan.brokers)), moves))
+    text = plan_page(tell(hostile, renamed, (), f"s3://{name}"))
+    assert needs(text) == []
+    assert [e.tag for e in taken_apart(text).iter()] == [e.tag for e in taken_apart(plain).iter()]
+
+
+@pytest.mark.parametrize(
+    "name", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</style><b>", "]]>", "&lt;", "a\u202eb"]
+)
+def test_a_hostile_topic_is_shown_as_text(name: str) -> None:
+    plan, moves = small_plan(name.replace("\u202e", ""))
+    text = plan_page(tell(plan, [m._replace(topic=name) for m in moves]))
+    assert needs(text) == []
+    assert f"{name.replace(chr(0x202E), '�')}-" in said(taken_apart(text))
+
+
+def test_names_in_commands_are_quoted_for_the_shell() -> None:
+    text = said(taken_apart(page(3, policy="kafka/x; rm -rf ~")))
+    assert "leadershippolicy 'x; rm -rf ~' -n kafka" in text

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from bellwether.core.model.cluster import PartitionKey, TopicPartition
+from bellwether.core.strict_json import InvalidDocument
+from bellwether_load.plan.problem import NO_BROKER, Problem
+from bellwether_load.plan.rebalance_plan import RebalancePlan, is_move, move_of, plan_digest, problem_digest
+from bellwether_load.verify.plan_documents import plan_of, problem_of
+from testkit.loads.plan_verification import load_problems, rechecked
+from testkit.loads.small_planner import loads, planned, problem, slot, weigh
+
+POSED = problem(slot(0), slot(1, (2, 1), isr=(1,), leader=-1, held="Displaced"), slot(2, (3,)))
+KNOWN = loads(POSED, 100.5, 7.0)
+
+
+def test_the_digest_of_a_problem_covers_terms_partitions_and_loads_in_lines() -> None:
+    lines = [
+        json.dumps(POSED.header.document(), sort_keys=True, separators=(",", ":")),
+        "orders\tid-of-orders\t0\t1,2,3\t1,2,3\t1\t\t100\t0",
+        "orders\tid-of-orders\t1\t2,1\t1\t-1\tDisplaced\t7\t0",
+        "orders\tid-of-orders\t2\t3\t3\t3\t\t-\t-",
+    ]
+    chunk = hashlib.sha256("".join(f"{line}\n" for line in lines[1:]).encode()).hexdigest()
+    wanted = hashlib.sha256(f"{lines[0]}\n{chunk}\n".encode()).hexdigest()
+    assert problem_digest(POSED.header, ((w.slot, w.rates) for w in weigh(POSED, KNOWN))) == wanted
+
+
+def test_the_digest_of_a_plan_covers_the_problem_and_every_order() -> None:
+    moves = [move_of(slot(0), 2, 5), move_of(slot(4), 3, 5)]
+    chunk = hashlib.sha256(b"orders\tid-of-orders\t0\t2,1,3\norders\tid-of-orders\t4\t3,1,2\n").hexdigest()
+    text = "p" * 64 + f"\n{chunk}\n"
+    assert plan_digest("p" * 64, moves) == hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+@given(load_problems())
+def test_digests_are_those_that_the_verifier_finds_by_itself(drawn: tuple[Problem, Any]) -> None:
+    posed, known = drawn
+    plan, moves = planned(posed, known)
+    found = {c.name: c.found for c in rechecked(posed, known, plan, moves).checks}
+    assert (found["problem digest"], found["plan digest"]) == (plan.problem_digest[:32], plan.digest)
+
+
+def test_a_move_puts_the_new_leader_first_and_leaves_the_others_as_they_were() -> None:
+    move = move_of(slot(3, (5, 4, 3, 2)), 3, 77)
+    assert (move.order, move.from_leader, move.to_leader, move.load) == ((3, 5, 4, 2), 5, 3, 77)
+    assert (move.key, move.name) == (PartitionKey("id-of-orders", 3), TopicPartition("orders", 3))
+    assert move.moves_leader
+    assert not move_of(slot(0, (1, 2), leader=2), 2, 1).moves_leader
+
+
+@pytest.mark.parametrize(
+    ("leader", "to", "wanted"), [(1, 1, False), (1, 2, True), (2, 2, True), (NO_BROKER, 1, True), (1, NO_BROKER, False)]
+)
+def test_a_leader_that_changes_or_is_not_first_calls_for_a_move(leader: int, to: int, wanted: bool) -> None:
+    assert is_move(slot(0, (1, 2), leader=leader), to) is wanted
+
+
+@given(load_problems())
+def test_a_plan_is_read_as_it_was_written(drawn: tuple[Problem, Any]) -> None:
+    plan, _ = planned(*drawn)
+    document = json.loads(json.dumps(plan.document()))
+    assert RebalancePlan.read(document) == plan
+    assert plan_of(document).digest == plan.digest
+    assert problem_of(drawn[0].header.document()).max_moves == drawn[0].header.objective.max_moves
+
+
+PROOF = {"weights": {}, "moveWeight": 0, "threshold": None, "bound": 1, "gap": 0, "largestItem": 0}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"format": 0}, "format is 0"),
+        ({"digest": ""}, "digest is ''"),
+        (
+            {
+                "certificate": {
+                    "weights": {"one": 1},
+                    "moveWeight": 0,
+                    "threshold": None,
+                    "bound": 1,
+                    "gap": 0,
+                    "largestItem": 0,
+                }
+            },
+            "the id of a broker",
+        ),
+        (
+            {"certificate": {**PROOF, "weights": {"1": -1}}},
+            "certificate.weights.1 is -1",
+        ),
+        (
+            {
+                "certificate": {
+                    "weights": {},
+                    "moveWeight": 0,
+                    "threshold": None,
+                    "bound": -1,
+                    "gap": 0,
+                    "largestItem": 0,
+                }
+            },
+            "certificate.bound is -1",
+        ),
+        ({"moved": {"partitions": 1}}, "moved.reordered is missing"),
+        ({"before": {"max": 1, "mean": 1, "spread": 0, "median": 1}}, "unknown: before.median"),
+        ({"brokers": [{"id": 1}]}, r"brokers\[0\].rack is missing"),
+        (
+            {"brokers": [{"id": 1, "rack": "a", "capacity": 1, "open": True, "before": 0, "after": 0, "size": 1}]},
+            r"unknown: brokers\[0\].size",
+        ),
+    ],
+)
+def test_a_document_that_is_no_plan_is_refused_by_field(change: dict[str, Any], said: str) -> None:
+    plan, _ = planned(POSED, KNOWN)
+    with pytest.raises(InvalidDocument, match=said):
+        RebalancePlan.read({**plan.document(), **change})

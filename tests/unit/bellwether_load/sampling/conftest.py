@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from testkit.processes.http_replies import ReplyServer
+
+
+@pytest.fixture
+def server() -> Iterator[ReplyServer]:
+    told = ReplyServer()
+    yield told
+    told.close()

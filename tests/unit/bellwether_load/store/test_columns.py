@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bellwether_load.store.columns import batches, checked, floats, integers, table_of, texts, tuples
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.store_errors import StoreDamaged
+
+SCHEMA = pa.schema([pa.field("name", pa.string(), nullable=False), pa.field("count", pa.int32(), nullable=False)])
+
+
+@given(st.lists(st.integers(-(2**31), 2**31 - 1)), st.integers(0, 3))
+def test_integers_are_those_of_the_column_wherever_it_begins(numbers: list[int], skip: int) -> None:
+    for kind in (pa.int32(), pa.int64()):
+        assert integers(pa.array(numbers, kind).slice(skip)) == numbers[skip:]
+
+
+@given(st.lists(st.none() | st.floats(allow_nan=False)), st.integers(0, 3))
+def test_floats_keep_what_is_null(numbers: list[float | None], skip: int) -> None:
+    assert floats(pa.array(numbers, pa.float64()).slice(skip)) == numbers[skip:]
+
+
+@given(st.lists(st.text()), st.integers(0, 3))
+def test_texts_are_those_of_the_column(words: list[str], skip: int) -> None:
+    assert texts(pa.array(words, pa.string()).slice(skip)) == words[skip:]
+
+
+@given(st.lists(st.lists(st.integers(0, 9)).map(tuple)), st.integers(0, 3))
+def test_lists_become_tuples(rows: list[tuple[int, ...]], skip: int) -> None:
+    assert tuples(pa.array(rows, pa.list_(pa.int32())).slice(skip)) == rows[skip:]
+
+
+def test_rows_become_a_table_of_the_schema() -> None:
+    assert table_of([("a", 1), ("b", 2)], SCHEMA).to_pydict() == {"name": ["a", "b"], "count": [1, 2]}
+    assert table_of([], SCHEMA).schema == SCHEMA
+
+
+def test_other_widths_and_dictionaries_are_brought_into_the_schemas_types() -> None:
+    given_ = pa.record_batch({"count": pa.array([1], pa.int64()), "name": pa.array(["a"]).dictionary_encode()})
+    assert checked(given_, SCHEMA, "here").to_pydict() == {"name": ["a"], "count": [1]}
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (pa.array([2**40]), "column count has the type int64 instead of int32"),
+        (pa.array(["x"]), "column count has the type string instead of int32"),
+        (pa.array([None], pa.int32()), "column count contains nulls"),
+        (pa.array([1.5]), "column count has the type double instead of int32"),
+    ],
+)
+def test_a_column_that_cannot_be_had_so_is_named(count: pa.Array, said: str) -> None:
+    with pytest.raises(StoreDamaged, match=said):
+        checked(pa.record_batch({"name": pa.array(["a"]), "count": count}), SCHEMA, "here")
+
+
+def test_a_null_inside_a_list_is_named() -> None:
+    schema = pa.schema([pa.field("replicas", pa.list_(pa.int32()), nullable=False)])
+    with pytest.raises(StoreDamaged, match="column replicas contains nulls"):
+        checked(pa.record_batch({"replicas": pa.array([[1, None]], pa.list_(pa.int32()))}), schema, "here")
+
+
+def test_a_file_is_read_batch_by_batch_and_only_the_columns_asked_for(tmp_path: Path) -> None:
+    rows = 150_000
+    table = pa.table({"count": pa.array(range(rows), pa.int32()), "name": ["n"] * rows, "more": [None] * rows})
+    pq.write_table(table, tmp_path / "f.parquet", row_group_size=100_000)
+    found = list(batches(Store.open(str(tmp_path)), "f.parquet", SCHEMA))
+    assert len(found) > 1
+    assert [n for b in found for n in integers(b.column(1))] == list(range(rows))
+    assert {b.schema for b in found} == {SCHEMA}
+
+
+def test_a_missing_column_is_named_with_the_file(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"name": ["a"]}), tmp_path / "f.parquet")
+    with pytest.raises(StoreDamaged, match=r"f\.parquet: has no column count"):
+        list(batches(Store.open(str(tmp_path)), "f.parquet", SCHEMA))

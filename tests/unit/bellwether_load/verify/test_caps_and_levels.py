@@ -1,0 +1,141 @@
+"""Claims about capped plans, about the levels below the busiest brokers, and about what is not measured."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bellwether.core.settings.objective import Objective
+from bellwether_load.plan.certificate import CertificateLevel, OtherCap
+from bellwether_load.plan.problem import BrokerInput, Problem
+from testkit.loads.plan_verification import rechecked
+from testkit.loads.small_planner import Loads, level, loads, planned, problem, slot, weigh
+
+BROKERS = (BrokerInput(1), BrokerInput(2), BrokerInput(3), BrokerInput(4, open=False, why="Sick"))
+
+
+def usual() -> tuple[Problem, Loads]:
+    """Six partitions, all led by broker 1, of 100 to 600 bytes/s."""
+    posed = problem(*(slot(i) for i in range(6)), brokers=BROKERS)
+    return posed, loads(posed, *(100.0 * (i + 1) for i in range(6)))
+
+
+def test_consumption_that_is_not_measured_is_counted() -> None:
+    posed = problem(*(slot(i, (1, 2)) for i in range(3)), brokers=2)
+    known = loads(posed, 10.0, 10.0, consume=None) | loads(posed, 10.0)
+    plan, moves = planned(posed, known)
+    assert plan.without_consumption == 1
+    assert rechecked(posed, known, plan, moves).passed
+    said = "\n".join(rechecked(posed, known, replace(plan, without_consumption=0), moves).faults)
+    assert "counts: withoutConsumption is 0, there are 1" in said
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"settled": (4,)}, "level 2 settles [4]: expected ids of open brokers"),
+        ({"limit": 1.0}, "level 2 has the limit 1.0: expected one from"),
+        ({"limit": 1e12}, "level 2 has the limit 1000000000000.0: expected one from"),
+        ({"settled": (1, 2, 3)}, "level 2 has no weight on a broker that is not settled"),
+        ({"weights": {1: 1}}, "level 2 has no weight on a broker that is not settled"),
+        ({"weights": {9: 1}}, "broker '9' has a weight and is no broker of the problem"),
+        ({"load": 1.0}, "level 2: load is 1.0"),
+        ({"bound": 1e9}, "level 2: bound is 1000000000.0"),
+    ],
+)
+def test_a_level_that_proves_nothing_or_claims_too_much_is_refused(change: dict[str, Any], said: str) -> None:
+    posed, known = usual()
+    plan, moves = planned(posed, known)
+    leaders = {m.key: m.to_leader for m in moves}
+    weighed = weigh(posed, known)
+    after = [leaders.get(p.key, p.leader) for p in posed.partitions]
+    sound = level(posed, weighed, after, [1], plan.after.max, {2: 1, 3: 1})
+
+    def faults(claim: CertificateLevel) -> str:
+        certified = replace(plan, certificate=replace(plan.certificate, levels=(claim,)))
+        return "\n".join(rechecked(posed, known, certified, moves).faults)
+
+    assert faults(sound) == ""
+    assert said in faults(replace(sound, **change))
+
+
+def test_a_weight_of_moves_that_nothing_limits_is_refused() -> None:
+    posed, known = usual()
+    plan, moves = planned(posed, known)
+    forged = replace(plan, certificate=replace(plan.certificate, move_weight=3))
+    said = "\n".join(rechecked(posed, known, forged, moves).faults)
+    assert "weights: a changed leader has the weight 3, and the problem has no maxMoves" in said
+
+
+def test_a_limit_of_moves_raises_the_bound_to_what_so_few_moves_can_reach() -> None:
+    unlimited = problem(*(slot(i, (1, 2)) for i in range(10)), brokers=2, objective=Objective(follow_weight=0))
+    posed = replace(unlimited, header=replace(unlimited.header, objective=Objective(follow_weight=0, max_moves=2)))
+    known = loads(posed, *[10.0] * 10)
+    leaders = [2, 2] + [1] * 8
+    load = 2 * 100 * 10  # produced, and sent to one follower, in hundredths
+    plan, moves = planned(posed, known, leaders, weights={1: 1}, move_weight=load)
+    assert (plan.certificate.bound, plan.certificate.gap) == (8 * load / 100, 0.0)
+    assert rechecked(posed, known, plan, moves).passed
+    assert planned(unlimited, known, leaders, weights={1: 1, 2: 1})[0].certificate.bound == 5 * load / 100
+
+
+def capped_plan(*others: OtherCap) -> list[str]:
+    """Faults of a plan that may change two of ten leaders, and claims these other caps."""
+    posed = problem(*(slot(i, (1, 2)) for i in range(10)), brokers=2, objective=Objective(follow_weight=0, max_moves=2))
+    known = loads(posed, *[10.0] * 10)
+    plan, moves = planned(posed, known, [2, 2] + [1] * 8, weights={1: 1}, move_weight=2000)
+    certified = replace(plan, certificate=replace(plan.certificate, other_caps=others))
+    return list(rechecked(posed, known, certified, moves).faults)
+
+
+FOUR = OtherCap(4, {1: 1}, 2000, 120.0, 120.0, 4)
+ANY = OtherCap(None, {1: 1, 2: 1}, 0, 100.0, 100.0, 5)
+
+
+def test_bounds_with_higher_caps_are_verified() -> None:
+    assert capped_plan(FOUR, ANY) == []
+    assert capped_plan(ANY) == []
+
+
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        ((ANY, FOUR), "without a cap: expected higher and higher caps, the last of them null"),
+        ((FOUR, FOUR), "4 changed leaders: expected higher and higher caps"),
+        ((replace(FOUR, max_moves=2),), "2 changed leaders: expected higher and higher caps"),
+        ((replace(FOUR, bound=121.0, load=121.0),), "4 changed leaders: bound is 121.0, the files give 120.0"),
+        ((replace(FOUR, load=119.0),), "4 changed leaders: load is 119.0, expected 120.0 or more, below 160.0"),
+        ((replace(FOUR, load=160.0),), "4 changed leaders: load is 160.0, expected 120.0 or more, below 160.0"),
+        ((FOUR, replace(ANY, load=130.0)), "without a cap: load is 130.0, expected 100.0 or more, below 120.0"),
+        ((replace(FOUR, partitions=5),), "4 changed leaders: 5 leaders change where 4 may"),
+        ((replace(ANY, move_weight=1),), "without a cap: a changed leader has the weight 1, expected 0"),
+        ((replace(ANY, weights={9: 1}),), "broker '9' has a weight and is no broker of the problem"),
+        ((replace(ANY, weights={1: 0}),), "all are 0: they prove nothing"),
+    ],
+)
+def test_other_caps_that_claim_too_much_are_refused(others: tuple[OtherCap, ...], said: str) -> None:
+    assert said in "\n".join(capped_plan(*others))
+
+
+def test_other_caps_of_a_problem_without_one_are_refused() -> None:
+    posed, known = usual()
+    plan, moves = planned(posed, known)
+    forged = replace(plan, certificate=replace(plan.certificate, other_caps=(ANY,)))
+    assert "the problem has no maxMoves" in "\n".join(rechecked(posed, known, forged, moves).faults)
+
+
+def test_a_threshold_leaves_out_leaders_that_a_partition_would_bring_to_it() -> None:
+    # Two partitions stay on broker 1, and with a third it would be busier than any broker of the plan.
+    posed = problem(
+        slot(0, (1,)), slot(1, (1,)), slot(2, (1, 2)), slot(3, (1, 2)), brokers=2, objective=Objective(follow_weight=0)
+    )
+    known = loads(posed, 10.0, 10.0, 10.0, 10.0)
+    loosely, moves = planned(posed, known, [1, 1, 2, 2], weights={2: 1})
+    assert loosely.certificate.gap
+    plan, moves = planned(posed, known, [1, 1, 2, 2], weights={2: 1}, threshold=loosely.after.max)
+    assert plan.certificate.bound > loosely.certificate.bound
+    assert rechecked(posed, known, plan, moves).passed
+    forged = replace(plan, certificate=replace(plan.certificate, threshold=None))
+    assert "bound: the plan says" in "\n".join(rechecked(posed, known, forged, moves).faults)

@@ -1,0 +1,117 @@
+"""The bound by hour, checked by the verifier: equal to an independent sum, never above the best plan, and no other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from bellwether.core.settings.objective import Objective
+from bellwether_load.plan.hourly_proof import HourlyProof, StatisticPlan
+from bellwether_load.plan.problem import BrokerInput, Problem
+from bellwether_load.verify.plan_documents import UnreadableDocument, plan_of
+from testkit.loads.small_hours import checked, lowest, proof
+from testkit.loads.small_planner import Hourly, planned, problem, slot
+
+HOURS = (0, 14, 167)
+BROKERS = (BrokerInput(1, capacity=50), BrokerInput(2), BrokerInput(3, capacity=200), BrokerInput(4, None, 100, False))
+
+
+def posed(seed: int) -> tuple[Problem, Hourly]:
+    """Few partitions, one of them heavy, held, closed and forced ones among them, with and without a cap."""
+    dice = Random(seed)
+    slots = [slot(i, dice.sample((1, 2, 3, 4), dice.randint(1, 3)), held="Pinned" if i == 3 else "") for i in range(6)]
+    asked = Objective(follow_weight=dice.choice([0, 50, 100]), max_moves=dice.choice([None, 0, 1, 3]))
+    made = problem(*slots, brokers=BROKERS, objective=asked)
+    rates = {
+        s.key: ([dice.randint(0, 10**9 if s.partition else 10**10) for _ in HOURS], [dice.randint(0, 10**9)] * 3)
+        for s in made.partitions[:-1]
+    }
+    return made, Hourly(HOURS, rates)
+
+
+def claimed(seed: int, asked: Problem, hourly: Hourly) -> HourlyProof:
+    """Weights without any sense."""
+    dice = Random(seed)
+    weights = {hour: {b: dice.choice([0, 1, dice.randint(1, 2**40)]) for b in (1, 2, 3)} for hour in HOURS[: seed % 4]}
+    move = 0 if asked.header.objective.max_moves is None else dice.choice([0, 10**15, 10**18])
+    several = [i for i, s in enumerate(asked.partitions[:-1]) if len(set(s.replicas) - {4}) > 1 and not s.held]
+    return proof(asked, hourly, weights, move, dice.choice([None, *several]))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_weights_prove_a_bound_that_no_plan_is_below_and_another_bound_is_refused(seed: int):
+    asked, hourly = posed(seed)
+    true = claimed(seed, asked, hourly)
+    plan, moves = planned(asked, hourly.at(0), [s.leader for s in asked.partitions], hourly=hourly, proof=true)
+    report = checked(asked, hourly, plan, moves)
+    assert not [fault for fault in report.faults if fault.startswith("bound by hour")]
+    assert true.bound <= float(lowest(asked, hourly)) * (1 + 1e-12)
+    for wrong in (true.bound * 1.001 + 1, true.bound * 0.999 - 1):
+        made = replace(plan, certificate=replace(plan.certificate, hourly=replace(true, bound=wrong)))
+        assert any(
+            fault.startswith("bound by hour: the plan says") for fault in checked(asked, hourly, made, moves).faults
+        )
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"weights": {14: {4: 1}}}, "broker '4' in hour 14 has a weight and is no open broker"),
+        ({"weights": {14: {9: 1}}}, "broker '9' in hour 14 has a weight and is no open broker"),
+        ({"weights": {14: {1: -1}}}, "broker '1' in hour 14 has the weight -1"),
+        ({"weights": {14: {1: True}}}, "broker '1' in hour 14 has the weight True"),
+        ({"weights": {15: {1: 1}}}, "hour '15' has weights, and the loads do not know it"),
+        ({"move_weight": 7}, "a changed leader has the weight 7, and the problem has no maxMoves"),
+        ({"partition": 3}, "partition 3 of the problem is none that has a load by hour and a choice"),
+        ({"partition": 99}, "partition 99 of the problem is none that has a load by hour and a choice"),
+        ({"statistic_plan": StatisticPlan(1.0, 2)}, "statisticPlan.load is 1.0, expected above"),
+    ],
+)
+def test_what_cannot_be_is_named(change: dict[str, Any], said: str):
+    asked = problem(*(slot(i, held="Pinned" if i == 3 else "") for i in range(4)), brokers=BROKERS)
+    hourly = Hourly(HOURS, {s.key: ([5, 6, 7], None) for s in asked.partitions})
+    true = proof(asked, hourly, {14: {1: 1}})
+    plan, moves = planned(asked, hourly.at(0), hourly=hourly, proof=replace(true, **change))
+    assert any(said in fault for fault in checked(asked, hourly, plan, moves).faults)
+
+
+def test_a_plan_for_the_statistic_that_changes_too_many_leaders_is_refused():
+    asked = problem(*(slot(i) for i in range(4)), objective=Objective(max_moves=1))
+    hourly = Hourly(HOURS, {s.key: ([5, 6, 7], None) for s in asked.partitions})
+    true = replace(proof(asked, hourly, {14: {1: 1}}, 3), statistic_plan=StatisticPlan(1e9, 2))
+    plan, moves = planned(asked, hourly.at(0), [1, 1, 1, 2], hourly=hourly, proof=true)
+    assert "bound by hour: statisticPlan: 2 leaders change where 1 may" in checked(asked, hourly, plan, moves).faults
+
+
+def test_leaders_that_cost_less_than_followers_prove_nothing():
+    asked = problem(
+        slot(0, (1, 2)), slot(1, (1, 2)), brokers=2, objective=Objective(replication_weight=0, follow_weight=150)
+    )
+    hourly = Hourly((3, 4), {s.key: ([100, 100], [1000, 0]) for s in asked.partitions})
+    claim = HourlyProof({3: {1: 1}}, 0, None, 1.0)
+    plan, moves = planned(asked, hourly.at(0), hourly=hourly, proof=claim)
+    assert any("less to lead than to follow" in fault for fault in checked(asked, hourly, plan, moves).faults)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("weights", []),
+        ("moveWeight", -1),
+        ("partition", "x"),
+        ("bound", None),
+        ("statisticPlan", {"load": 1}),
+        ("more", 1),
+    ],
+)
+def test_a_proof_that_cannot_be_read_is_refused(field: str, value: Any):
+    asked = problem(slot(0), slot(1))
+    hourly = Hourly(HOURS, {s.key: ([5, 6, 7], None) for s in asked.partitions})
+    plan, _ = planned(asked, hourly.at(0), hourly=hourly, proof=proof(asked, hourly, {14: {1: 1}}))
+    document = plan.document()
+    document["certificate"]["hourly"][field] = value
+    with pytest.raises(UnreadableDocument, match=r"certificate\.hourly"):
+        plan_of(document)

@@ -1,0 +1,111 @@
+"""The forecast of a plan, checked by the verifier: true ones pass, and nothing else does."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from bellwether.core.settings.objective import Objective
+from bellwether_load.plan.forecast import BrokerHour, Forecast
+from bellwether_load.plan.problem import BrokerInput, Problem
+from bellwether_load.verify.load_table import LoadTable
+from bellwether_load.verify.plan_documents import plan_of, problem_of
+from bellwether_load.verify.plan_verifier import verify
+from testkit.loads.small_hours import checked, rows
+from testkit.loads.small_planner import Hourly, loads, planned, problem, slot
+
+HOURS = (0, 14, 38, 167)
+BROKERS = (BrokerInput(1, capacity=50), BrokerInput(2), BrokerInput(3, capacity=200), BrokerInput(4, None, 100, False))
+
+
+def posed(seed: int) -> tuple[Problem, Hourly]:
+    """Partitions in no order of load, one closed broker, some without consumption."""
+    dice = Random(seed)
+    slots = [slot(i, dice.sample((1, 2, 3, 4), dice.randint(1, 3)), topic=t) for t in ("a", "b") for i in range(9)]
+    asked = problem(*slots, brokers=BROKERS, objective=Objective(follow_weight=dice.choice([0, 50, 100])))
+    rates = {
+        s.key: (
+            [dice.randint(0, 10**9) for _ in HOURS],
+            [dice.randint(0, 10**9) for _ in HOURS] if dice.random() < 0.8 else None,
+        )
+        for s in asked.partitions[:-1]
+    }
+    return asked, Hourly(HOURS, rates)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_true_forecast_passes_and_every_other_one_is_refused(seed: int):
+    asked, hourly = posed(seed)
+    plan, moves = planned(asked, hourly.at(0), hourly=hourly)
+    assert checked(asked, hourly, plan, moves).faults == ()
+    true = plan.forecast
+    assert true is not None
+    for wrong in (
+        None,
+        replace(true, hours=5),
+        replace(true, before=replace(true.before, load=true.before.load * 1.001)),
+        replace(true, after=replace(true.after, load=true.after.load * 0.999)),
+        replace(true, after=replace(true.after, hour=15)),
+        replace(true, after=replace(true.after, broker=4)),
+        replace(true, after=replace(true.after, broker=true.after.broker % 3 + 1)),
+    ):
+        report = checked(asked, hourly, replace(plan, forecast=wrong), moves)
+        assert any(fault.startswith("busiest hour: ") for fault in report.faults), wrong
+
+
+def test_a_forecast_without_hours_is_refused():
+    asked = problem(slot(0), slot(1))
+    known = loads(asked, 10.0, 20.0)
+    plan, moves = planned(asked, known)
+    made = replace(plan, forecast=Forecast(1, BrokerHour(1, 0, 5.0), BrokerHour(1, 0, 5.0)))
+    table = LoadTable(sorted((k.topic_id, k.partition, *rates) for k, rates in known.items()))
+    report = verify(problem_of(asked.header.document()), asked.partitions, table, plan_of(made.document()), moves)
+    assert "busiest hour: the plan has one, the loads have no hours" in report.faults
+
+
+@pytest.mark.parametrize(
+    ("ins", "said"),
+    [
+        ([1, 2, 3], "a-0 has 3 hours where 4 are known"),
+        ([1, 2, 3, 4, 5], "a-0 has 5 hours where 4 are known"),
+        ([1, -1, 3, 4], "a-0 has a rate below 0 or above 2**45"),
+        ([1, 2**45 + 1, 3, 4], "a-0 has a rate below 0 or above 2**45"),
+        ([2**63 - 1, -(2**63), -1, 4], "a-0 has a rate below 0 or above 2**45"),
+    ],
+)
+def test_a_row_that_cannot_be_added_up_is_named(ins: list[int], said: str):
+    asked, hourly = posed(1)
+    plan, moves = planned(asked, hourly.at(0), hourly=hourly)
+    first, *others = rows(asked, hourly)
+    wrong = (*first[:3], memoryview(array("q", ins)), None)
+    assert any(said in fault for fault in checked(asked, hourly, plan, moves, wrong, *others).faults)
+
+
+def test_a_missing_row_and_rows_out_of_order_are_named():
+    asked, hourly = posed(2)
+    plan, moves = planned(asked, hourly.at(0), hourly=hourly)
+    first, second, *others = rows(asked, hourly)
+    faults = checked(asked, hourly, plan, moves, second, *others).faults
+    assert any("a-0 has a load and none by hour" in fault for fault in faults)
+    faults = checked(asked, hourly, plan, moves, second, first, *others).faults
+    assert any("a-0 comes after a-1" in fault for fault in faults)
+
+
+def test_the_largest_rates_are_added_up_without_touching_the_next_hour():
+    asked = problem(slot(0), slot(1), slot(2))
+    hourly = Hourly((3, 4), {s.key: ([2**45, 0], [2**45, 0]) for s in asked.partitions})
+    plan, moves = planned(asked, hourly.at(0), hourly=hourly)
+    assert checked(asked, hourly, plan, moves).faults == ()
+    assert plan.forecast is not None
+    assert plan.forecast.after.hour == 3
+
+
+def test_what_does_not_fit_into_64_bits_is_refused():
+    asked = problem(slot(0), objective=Objective(produce_weight=2**16, follow_weight=0))
+    hourly = Hourly((3, 4), {slot(0).key: ([2**45, 0], [0, 0])})
+    plan, moves = planned(asked, hourly.at(1), hourly=hourly)
+    faults = checked(asked, hourly, plan, moves).faults
+    assert any("cannot be added up by hour" in f or "2**61" in f for f in faults)

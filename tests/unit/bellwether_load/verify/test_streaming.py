@@ -1,0 +1,49 @@
+"""Partitions and moves pass by side by side: neither is held, however many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from bellwether.core.waves.approved_plan import RebalanceMove
+from bellwether_load.plan.problem import PartitionInput
+from bellwether_load.verify.load_table import LoadTable
+from bellwether_load.verify.plan_documents import plan_of, problem_of
+from bellwether_load.verify.plan_verifier import verify
+from testkit.loads.small_planner import loads, planned, problem, slot
+
+MANY = 60_000
+
+
+def test_moves_are_read_when_their_partition_comes() -> None:
+    posed = problem(*(slot(i) for i in range(300)))
+    known = loads(posed, *(float(i % 7 + 1) for i in range(300)))
+    plan, moves = planned(posed, known)
+    at, ahead = 0, []
+
+    def partitions() -> Iterator[PartitionInput]:
+        nonlocal at
+        for at, one in enumerate(posed.partitions):  # noqa: B007 - read by the other generator
+            yield one
+
+    def passing() -> Iterator[RebalanceMove]:
+        for move in moves:
+            ahead.append(posed.partitions[at].partition - move.partition)
+            yield move
+
+    rows = LoadTable((k.topic_id, k.partition, *rates) for k, rates in sorted(known.items()))
+    report = verify(problem_of(posed.header.document()), partitions(), rows, plan_of(plan.document()), passing())
+    assert report.passed
+    # One move is looked at ahead of its partition, and none waits behind.
+    gaps = [b.partition - a.partition for a, b in pairwise(moves)]
+    assert min(ahead) >= -max(gaps)
+    assert max(ahead) <= 0
+
+
+def test_progress_is_reported_during_verification() -> None:
+    posed = problem(slot(0))
+    plan, moves = planned(posed, loads(posed, 1.0))
+    told: list[int] = []
+    many = (slot(i)._replace(topic=f"t-{i:06}", topic_id=f"id-{i:06}") for i in range(MANY))
+    verify(problem_of(posed.header.document()), many, LoadTable(), plan_of(plan.document()), moves, told.append)
+    assert told == [50_000, MANY]
