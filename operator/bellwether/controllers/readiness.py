@@ -47,7 +47,7 @@ def missing_definitions(api: KubernetesClient) -> list[str]:
 
 
 def await_definitions(api: KubernetesClient, sleep: Callable[[float], None]) -> None:
-    """Return once discovery lists both kinds, or where this account may not ask. What is missing is logged once."""
+    """Return once discovery lists all kinds, or where this account may not ask. What is missing is logged once."""
     reported: list[str] = []
     while True:
         try:

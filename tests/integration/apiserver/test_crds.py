@@ -31,7 +31,7 @@ from bellwether.api.v1alpha1.status.signal_entries import read_entries
 from bellwether.api.v1alpha1.status.status_conditions import UNSEEN
 from bellwether.ports.errors import Terminal, Transient
 from realparts.apiserver import ApiServer
-from testkit.kubernetes import api_objects
+from testkit.kubernetes import api_objects, bad_objects
 
 pytestmark = pytest.mark.apiserver
 
@@ -102,22 +102,22 @@ def test_the_smallest_policy_gets_every_default_of_the_core(attempt: Try):
     assert created["spec"] == wanted
 
 
-@pytest.mark.parametrize(("body", "field"), api_objects.BAD_POLICIES.values(), ids=api_objects.BAD_POLICIES)
+@pytest.mark.parametrize(("body", "field"), bad_objects.BAD_POLICIES.values(), ids=bad_objects.BAD_POLICIES)
 def test_a_bad_policy_is_refused_and_the_field_named(attempt: Try, body: api_objects.Body, field: str):
     assert field in attempt(body)[1]
 
 
-@pytest.mark.parametrize(("body", "field"), api_objects.BAD_SOURCES.values(), ids=api_objects.BAD_SOURCES)
+@pytest.mark.parametrize(("body", "field"), bad_objects.BAD_SOURCES.values(), ids=bad_objects.BAD_SOURCES)
 def test_a_bad_signal_source_is_refused_and_the_field_named(attempt: Try, body: api_objects.Body, field: str):
     assert field in attempt(body)[1]
 
 
-@pytest.mark.parametrize(("body", "field"), api_objects.BAD_HEALTHS.values(), ids=api_objects.BAD_HEALTHS)
+@pytest.mark.parametrize(("body", "field"), bad_objects.BAD_HEALTHS.values(), ids=bad_objects.BAD_HEALTHS)
 def test_a_bad_broker_health_is_refused_and_the_field_named(attempt: Try, body: api_objects.Body, field: str):
     assert field in attempt(body)[1]
 
 
-@pytest.mark.parametrize(("body", "field"), api_objects.UNKNOWN_FIELDS.values(), ids=api_objects.UNKNOWN_FIELDS)
+@pytest.mark.parametrize(("body", "field"), bad_objects.UNKNOWN_FIELDS.values(), ids=bad_objects.UNKNOWN_FIELDS)
 def test_an_unknown_field_is_refused_under_strict_validation(attempt: Try, body: api_objects.Body, field: str):
     assert re.search(f'unknown field ".*{field}"', attempt(body)[1])
 

@@ -99,7 +99,7 @@ def test_a_prober_that_asks_kafka_is_granted_its_table_in_its_policys_namespace(
 
 
 def test_prober_of_sources_reads_them_and_writes_their_status_in_addition() -> None:
-    assert given(f"{FULL}-prober-plugin-certificateexpiry-zone-a") == needed(PROBER) | needed(SOURCE_PROBER)
+    assert given(f"{FULL}-prober-plugin-tlsversion-zone-a") == needed(PROBER) | needed(SOURCE_PROBER)
     assert given(f"{FULL}-prober-prometheus") == needed(PROBER, Only.STRIMZI) | needed(SOURCE_PROBER)
 
 

@@ -345,7 +345,7 @@ class UsedSource:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What no other source of the policy may have: signals are told apart by it."""
+        """What no other source of the policy may have: it identifies the signals."""
         return (*(f"rule {one.name}" for one in self.rules), *(f"plug-in type {one.type}" for one in self.plugins))
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from bellwether.adapters.kubernetes import api_client, kubeconfig
 from bellwether.adapters.kubernetes.api_client import (
-    BROKER_HEALTHS,
+    KINDS,
     POLICIES,
     Conflict,
     KubernetesClient,
@@ -90,12 +90,10 @@ class MemoryApi(KubernetesClient):
         ]
 
     def served(self, group: str, version: str) -> frozenset[str]:  # noqa: ARG002 - the client's signature
-        """Both kinds of ours, but for those whose list is not found."""
+        """The kinds of ours, but for those whose list is not found."""
         self._meet("served", POLICIES)
         return frozenset(
-            kind.plural
-            for kind in (POLICIES, BROKER_HEALTHS)
-            if not isinstance(self._refusals.get(("list", kind.plural)), NotFound)
+            kind.plural for kind in KINDS if not isinstance(self._refusals.get(("list", kind.plural)), NotFound)
         )
 
     def create(self, resource: Resource, namespace: str, body: Object) -> Object:

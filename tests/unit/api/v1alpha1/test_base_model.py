@@ -11,10 +11,10 @@ from bellwether.api.v1alpha1.base_model import InvalidObject, explain, timestamp
 from bellwether.api.v1alpha1.broker_health import BrokerHealth, Override
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.signal_source import SignalSource
-from testkit.kubernetes import api_objects
+from testkit.kubernetes import api_objects, bad_objects
 
 
-@pytest.mark.parametrize(("body", "field"), api_objects.BAD_POLICIES.values(), ids=api_objects.BAD_POLICIES)
+@pytest.mark.parametrize(("body", "field"), bad_objects.BAD_POLICIES.values(), ids=bad_objects.BAD_POLICIES)
 def test_a_bad_policy_is_refused_and_the_field_named(body: api_objects.Body, field: str):
     with pytest.raises(InvalidObject) as refused:
         LeadershipPolicy.read(body)
@@ -22,21 +22,21 @@ def test_a_bad_policy_is_refused_and_the_field_named(body: api_objects.Body, fie
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize(("body", "field"), api_objects.BAD_SOURCES.values(), ids=api_objects.BAD_SOURCES)
+@pytest.mark.parametrize(("body", "field"), bad_objects.BAD_SOURCES.values(), ids=bad_objects.BAD_SOURCES)
 def test_a_bad_signal_source_is_refused_and_the_field_named(body: api_objects.Body, field: str):
     with pytest.raises(InvalidObject) as refused:
         SignalSource.read(body)
     assert field in str(refused.value)
 
 
-@pytest.mark.parametrize(("body", "field"), api_objects.BAD_HEALTHS.values(), ids=api_objects.BAD_HEALTHS)
+@pytest.mark.parametrize(("body", "field"), bad_objects.BAD_HEALTHS.values(), ids=bad_objects.BAD_HEALTHS)
 def test_a_bad_broker_health_is_refused_and_the_field_named(body: api_objects.Body, field: str):
     with pytest.raises(InvalidObject) as refused:
         BrokerHealth.read(body)
     assert field in str(refused.value)
 
 
-@pytest.mark.parametrize(("body", "field"), api_objects.UNKNOWN_FIELDS.values(), ids=api_objects.UNKNOWN_FIELDS)
+@pytest.mark.parametrize(("body", "field"), bad_objects.UNKNOWN_FIELDS.values(), ids=bad_objects.UNKNOWN_FIELDS)
 def test_an_unknown_field_is_refused_and_named(body: api_objects.Body, field: str):
     model = LeadershipPolicy if body["kind"] == "LeadershipPolicy" else BrokerHealth
     with pytest.raises(InvalidObject, match=field):

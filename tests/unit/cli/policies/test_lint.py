@@ -15,7 +15,7 @@ from bellwether.cli.main import main
 from bellwether.cli.policies.lint_output import RULES
 from bellwether.cli.policies.yaml_documents import SIZE_LIMIT, VALUE_LIMIT
 from sourcetree import ROOT
-from testkit.kubernetes import api_objects
+from testkit.kubernetes import api_objects, bad_objects
 from testkit.messages import assert_wording
 
 POLICY = """\
@@ -57,19 +57,19 @@ def test_a_misspelt_field_is_answered_with_its_place_and_the_right_name():
     assert_wording(done.stdout)
 
 
-@pytest.mark.parametrize(("body", "field"), api_objects.BAD_POLICIES.values(), ids=api_objects.BAD_POLICIES)
+@pytest.mark.parametrize(("body", "field"), bad_objects.BAD_POLICIES.values(), ids=bad_objects.BAD_POLICIES)
 def test_what_the_api_server_refuses_of_a_policy_is_an_error_at_its_field(body: api_objects.Body, field: str):
     found = problems("-", stdin=json.dumps(body))
     assert any(str(p["field"]).startswith(field) for p in found if p["severity"] == "error")
 
 
-@pytest.mark.parametrize(("body", "field"), api_objects.BAD_HEALTHS.values(), ids=api_objects.BAD_HEALTHS)
+@pytest.mark.parametrize(("body", "field"), bad_objects.BAD_HEALTHS.values(), ids=bad_objects.BAD_HEALTHS)
 def test_what_the_api_server_refuses_of_a_broker_health_is_an_error(body: api_objects.Body, field: str):
     found = problems("-", stdin=json.dumps(body))
     assert any(field in f"{p['field']} {p['message']}" for p in found if p["severity"] == "error")
 
 
-@pytest.mark.parametrize(("body", "field"), api_objects.UNKNOWN_FIELDS.values(), ids=api_objects.UNKNOWN_FIELDS)
+@pytest.mark.parametrize(("body", "field"), bad_objects.UNKNOWN_FIELDS.values(), ids=bad_objects.UNKNOWN_FIELDS)
 def test_an_unknown_field_is_an_error(body: api_objects.Body, field: str):
     assert str(problems("-", stdin=json.dumps(body))[0]["field"]).endswith(field)
 

@@ -139,7 +139,7 @@ class Kind:
                 "status": structural(self.part("status"), defaults=False),
             },
         }
-        if self.unwritten:  # as in the Gateway API: shown while nobody has written a status
+        if self.unwritten:  # as in the Gateway API: shown until a status is written
             whole["properties"]["status"]["default"] = {"conditions": [self.unwritten]}
         if self.model.rules:
             whole[VALIDATIONS] = [rule.schema() for rule in self.model.rules]
