@@ -65,7 +65,7 @@ def look(month: Month, detection: Detection, rng: Generator, *, with_peers: bool
         inside = paths.Question(INTERNAL_SECONDS + month.delays[vantage], tuple(e for e in effects if e.internal))
         phase = float(month.phases[vantage, broker])
         own = by_prober[vantage * month.brokers + broker]
-        news += paths.watch(broker, vantage, phase, outside, inside, detection.reachability, own)
+        news += paths.watch(broker, vantage, phase, outside, inside, detection.external_reachability, own)
         if with_peers:
             plain += paths.plain(broker, vantage, phase, outside, own)
             counted += paths.plain(broker, vantage, phase, outside, own, in_a_row=6)

@@ -121,7 +121,7 @@ class Operator:
         """Live through a month that begins with everybody well; ``news`` come as the operator hears them, in order."""
         found = Outcome()
         edges = sorted({edge for a in (*fenced, *self._disks.fenced) for edge in (a.start, a.end)} | self._disks.edges)
-        patience = self._policy.detection.reachability.stale_after_seconds
+        patience = self._policy.detection.external_reachability.stale_after_seconds
         stale = sorted({a.start + patience + 0.01 for a in silent} | {a.end for a in silent})
         index, now, busy = 0, 0.0, False
         due: list[float] = []
@@ -255,7 +255,7 @@ def _away(now: float, fenced: Sequence[Absence]) -> frozenset[int]:
 
 
 def _poll_after(now: float, restarted: datetime, policy: Policy) -> float:
-    grace = policy.detection.reachability.startup_grace_seconds
+    grace = policy.detection.external_reachability.startup_grace_seconds
     left = grace - (at(now) - restarted).total_seconds()
     return now + BUSY_SECONDS * max(1, math.ceil(left / BUSY_SECONDS))
 

@@ -23,7 +23,7 @@ POLICY = Policy(
     name="main",
     mode=Mode.ENFORCE,
     demotion=Demotion(dwell_seconds=0),
-    detection=Detection(reachability=Reachability(vantages=("a", "b", "c"))),
+    detection=Detection(external_reachability=Reachability(vantages=("a", "b", "c"))),
 )
 LEASE = api_objects.entry("a")["leaseName"]
 HOLDER = api_objects.entry("a")["proberUID"]

@@ -26,7 +26,7 @@ def test_invariant_5_without_fresh_evidence_from_a_quorum_nothing_moves(data: st
     made = site(4, {"orders": 8})
     now = made.clock.now()
     readings = st.sampled_from([Reading.FAILING, Reading.UNKNOWN, Reading.PASSING])
-    stale = st.sampled_from([None, POLICY.detection.reachability.stale_after_seconds + 1.0, 1000.0])
+    stale = st.sampled_from([None, POLICY.detection.external_reachability.stale_after_seconds + 1.0, 1000.0])
     blind = data.draw(st.booleans())
     for broker in made.cluster.brokers:
         for source in ("a", "b", "c"):

@@ -21,7 +21,7 @@ from testkit.values.builders import site
 WAIT = 20
 STABILIZING = replace(POLICY, promotion=replace(POLICY.promotion, stabilization_seconds=WAIT, flap_window_seconds=0))
 VANTAGES = ("vantage-a", "vantage-b")
-STALE_AFTER = POLICY.detection.reachability.stale_after_seconds
+STALE_AFTER = POLICY.detection.external_reachability.stale_after_seconds
 
 
 class Case:

@@ -40,8 +40,8 @@ KEYS: list[Key] = [(b, kind, source) for b in BROKERS for kind, sources in SOURC
 DETECTIONS = [
     Detection(),
     Detection(self_reachability=SelfReachability(enabled=False)),
-    Detection(reachability=Reachability(enabled=False)),
-    Detection(reachability=Reachability(vantages=("b", "c"), startup_grace_seconds=5)),
+    Detection(external_reachability=Reachability(enabled=False)),
+    Detection(external_reachability=Reachability(vantages=("b", "c"), startup_grace_seconds=5)),
     Detection(tolerance=3, replication_lag=ReplicationLag(enabled=False)),
     Detection(
         prometheus_rules=(RULE, replace(RULE, name="asked", on_failing=OnFailing.SUSPECT)),

@@ -46,7 +46,7 @@ class Simulation:
 def simulate(cluster: MemoryCluster, policy: Policy, script: FaultScript) -> Simulation:
     """Run the script. All brokers pass at the start. Raises ValueError for an event that does not fit the cluster."""
     site = MemorySite(cluster, pods={})
-    stage = Stage(site, policy.detection.reachability.vantages or VANTAGES)
+    stage = Stage(site, policy.detection.external_reachability.vantages or VANTAGES)
     _all_pass(stage, policy)
     world = site.process()
     seen: dict[int, list[tuple[int, str, bool, int]]] = {}
@@ -74,9 +74,9 @@ def simulate(cluster: MemoryCluster, policy: Policy, script: FaultScript) -> Sim
 
 def _all_pass(stage: Stage, policy: Policy) -> None:
     for broker in sorted(stage.site.cluster.brokers):
-        if policy.detection.reachability.enabled:
+        if policy.detection.external_reachability.enabled:
             stage.site.signals.say(broker, Reading.PASSING, sources=stage.vantages)
-        if policy.detection.storage.enabled:
+        if policy.detection.storage_latency.enabled:
             source = f"disk-{broker}"
             stage.site.signals.say(broker, Reading.PASSING, type=SignalType.STORAGE_LATENCY, sources=[source])
 

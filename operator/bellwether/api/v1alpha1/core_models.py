@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, get_args, get_type_hints
 
@@ -25,6 +25,8 @@ _LIMITS = ("ge", "le", "max_length")
 
 class SettingsModel(Model, Generic[C]):
     """Base of a model of ``C``, as in ``class StorageLatency(SettingsModel[detection.StorageLatency])``.
+
+    A field whose type is such a dataclass, with a ``FieldDoc``, is a model of that dataclass.
 
     A field that the API writes in another way than the core is declared again; it keeps its place, and ``to_core``
     converts it if its value is a model.
@@ -55,6 +57,10 @@ def _setting(one: Field[Any], hint: Any) -> tuple[Any, Any]:
     if marker is None:
         return hint, pydantic.Field(**options)
     plain = get_args(hint)[0]
+    if is_dataclass(plain):
+        base: Any = SettingsModel[plain]  # type: ignore[valid-type]
+        model: Any = pydantic.create_model(getattr(plain, "__name__", ""), __base__=base, __doc__=marker.description)
+        return model, pydantic.Field(default_factory=model, description=marker.description)
     options |= {"description": marker.description, "ge": marker.least, "le": marker.most}
     options["strict"] = True if plain in (int, bool) else None
     return plain, pydantic.Field(**options)

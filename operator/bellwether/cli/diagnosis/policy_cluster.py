@@ -94,7 +94,7 @@ def policy_cluster(target: Target, bootstrap: tuple[str, ...]) -> Iterator[Polic
 
 def _watched(found: LeadershipPolicy, secrets: SecretReader, notes: list[str]) -> tuple[str, ...]:
     """Names of the listeners that are watched, as brokers advertise them; empty if none is, or if that is unknown."""
-    settings = found.policy().detection.reachability
+    settings = found.policy().detection.external_reachability
     if not settings.enabled or found.spec.kafka.strimzi is None:
         return settings.listeners if settings.enabled else ()
     try:

@@ -128,7 +128,7 @@ def _added(known: list[FoundPolicy], one: FoundPolicy) -> FoundPolicy | None:
 def _vantages(policies: Sequence[FoundPolicy], probers: Sequence[Prober]) -> Iterator[Problem]:
     location = ("spec", "detection", "externalReachability", "vantages")
     for one in policies:
-        reachability = one.policy.policy().detection.reachability
+        reachability = one.policy.policy().detection.external_reachability
         mine = [prober for prober in probers if one.served_by(prober) and in_one_tree(one.found, prober.found)]
         if not mine or not reachability.enabled or not reachability.vantages:
             continue

@@ -185,7 +185,7 @@ def _outside(found: LeadershipPolicy, secrets: SecretReader) -> Connection:
     from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import sides
     from bellwether.probes.plugins.broker_listeners import Listeners
 
-    settings = found.policy().detection.reachability
+    settings = found.policy().detection.external_reachability
     both = sides(found.spec.kafka, secrets, settings.listeners, settings.bootstrap_servers)
     made, addresses, first = both.connection, both.outside, both.listeners[0]
     if not addresses:

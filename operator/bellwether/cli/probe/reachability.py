@@ -79,7 +79,7 @@ def _connection(found: LeadershipPolicy, secrets: SecretReader) -> tuple[Connect
     """Connection and settings from the policy."""
     from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import sides
 
-    settings = found.policy().detection.reachability
+    settings = found.policy().detection.external_reachability
     both = sides(found.spec.kafka, secrets, settings.listeners, settings.bootstrap_servers)
     return both.connection, replace(settings, listeners=both.listeners, bootstrap_servers=both.outside)
 
@@ -101,7 +101,7 @@ def _run(policy: PolicyProber, no_internal: bool) -> None:
 
     def follow(found: LeadershipPolicy | None) -> bool:
         nonlocal asker, listed_by, roster, wanted
-        wanted = found is not None and found.policy().detection.reachability.enabled
+        wanted = found is not None and found.policy().detection.external_reachability.enabled
         if found is None or not wanted:
             running.stop()
             return False

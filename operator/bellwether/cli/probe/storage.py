@@ -158,7 +158,7 @@ class _DiskProbes:
         settings = found.policy().detection
         self._writes.configure(settings.objectives)
         self._reads.configure(settings.read_latency, settings.objectives)
-        return settings.storage.enabled or settings.read_latency.enabled
+        return settings.storage_latency.enabled or settings.read_latency.enabled
 
     def start(self) -> None:
         """Start measuring."""

@@ -154,7 +154,7 @@ def lost_share(broker: int, shown: str | None, context: Context) -> float | None
     """
     about = [s for s in context.snapshot.signals_about.get(broker, ()) if _HARMED.get(s.type) == shown]
     shares = sorted((_share_of(s, context) for s in about if s.reading is Reading.FAILING), reverse=True)
-    vantages = len(context.policy.detection.reachability.vantages) or len(about)
+    vantages = len(context.policy.detection.external_reachability.vantages) or len(about)
     need = quorum(vantages) if shown in UNANSWERED else 1
     return shares[min(need, len(shares)) - 1] if shares else None
 

@@ -193,13 +193,13 @@ class SignalIndex:
 
     def vantages_heard(self, broker: int) -> list[Signal]:
         """Fresh signals of the vantages that count about a broker."""
-        patience, counted = self.detection.reachability.stale_after_seconds, {*self.vantages} - self.blind
+        patience, counted = self.detection.external_reachability.stale_after_seconds, {*self.vantages} - self.blind
         said = self.about(broker, SignalType.EXTERNAL_REACHABILITY)
         return [s for s in said if s.source in counted and fresh(s, patience)]
 
     def disks_heard(self, broker: int) -> list[Signal]:
         """Fresh signals of a broker's log directories, of writes and of reads."""
-        patience = self.detection.storage.stale_after_seconds
+        patience = self.detection.storage_latency.stale_after_seconds
         writes = [s for s in self.about(broker, SignalType.STORAGE_LATENCY) if fresh(s, patience)]
         patience = self.detection.read_latency.stale_after_seconds
         return writes + [s for s in self.about(broker, SignalType.READ_LATENCY) if fresh(s, patience)]
@@ -234,7 +234,7 @@ class SignalIndex:
 
     def _vantages(self, type_: str) -> tuple[str, ...]:
         seen = {s.source for _, said in self._of_type(type_) for s in said}
-        return tuple(sorted(self.detection.reachability.vantages or seen))
+        return tuple(sorted(self.detection.external_reachability.vantages or seen))
 
     def _blind(self, type_: str) -> frozenset[str]:
         """Sources from which two live brokers or more fail, and none passes; Unknown is neither."""
@@ -269,12 +269,14 @@ class SignalIndex:
     @cached_property
     def writes(self) -> SecondsByBroker:
         """What writes to the disks cost, by broker."""
-        return self._worst(SignalType.STORAGE_LATENCY, self.detection.storage.stale_after_seconds, _lost_by_disk)
+        return self._worst(
+            SignalType.STORAGE_LATENCY, self.detection.storage_latency.stale_after_seconds, _lost_by_disk
+        )
 
     @cached_property
     def syncs(self) -> SecondsByBroker:
         """What a sync takes, by broker; not harm, as no client waits for one."""
-        patience = self.detection.storage.stale_after_seconds
+        patience = self.detection.storage_latency.stale_after_seconds
         return self._worst(SignalType.STORAGE_LATENCY, patience, lambda signal: signal.value)
 
     @cached_property

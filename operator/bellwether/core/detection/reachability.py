@@ -62,7 +62,7 @@ def reachability(broker: int, index: SignalIndex, fencing_seconds: float, past: 
     Vantages that fail at different listeners do not agree; the worst finding counts, and names its listeners.
     """
     said = index.about(broker, SignalType.EXTERNAL_REACHABILITY)
-    patience = index.detection.reachability.stale_after_seconds
+    patience = index.detection.external_reachability.stale_after_seconds
     facts = vantage_items(said, patience, index.vantages, index.reaches_no_broker)
     views = index.listeners if any(s.failing_listeners for s in said) else {}
     if not views:
@@ -183,7 +183,7 @@ def _too_few(view: _View) -> Finding:
 
 def _why_missing(broker: int, missing: Sequence[str], index: SignalIndex) -> tuple[str, str]:
     """Why vantages have no fresh evidence, and what to do about each kind."""
-    patience = index.detection.reachability.stale_after_seconds
+    patience = index.detection.external_reachability.stale_after_seconds
     said = {s.source: s for s in index.about(broker, SignalType.EXTERNAL_REACHABILITY) if recent(s, patience)}
     unknown = [v for v in missing if v in said and v not in index.blind]
     causes = {said[v].message for v in unknown}
@@ -292,7 +292,7 @@ def _unreachable(view: _View, fencing_seconds: float, weighed: Weighing) -> Find
         said += " and its own socket table shows no external client"
     now = index.snapshot.now
     if _answers_inside(failing):
-        grace = index.detection.reachability.startup_grace_seconds
+        grace = index.detection.external_reachability.startup_grace_seconds
         if past.restarted is not None and now - past.restarted < timedelta(seconds=grace):
             text = f"{said}; it has restarted; the load balancer has {grace} s to detect it"
             change = "a quorum of vantages reaching it, or the end of startupGraceSeconds"
@@ -331,7 +331,7 @@ def _stalled_unfenced(broker: int, index: SignalIndex) -> str:
     Its request threads hang on the directory while heartbeats go on. Empty where Kafka may fence it, and for a broker
     that quarantine may hold: it does not answer because it is stopped.
     """
-    stalled = stalled_without_metadata_log(index.disks_heard(broker)) if index.detection.storage.enabled else ()
+    stalled = stalled_without_metadata_log(index.disks_heard(broker)) if index.detection.storage_latency.enabled else ()
     held = any(s.reading is Reading.FAILING for s in index.about(broker, QUARANTINE_AGENT))
     if not stalled or held or index.snapshot.may_be_held(broker):
         return ""

@@ -49,7 +49,7 @@ class _Requests(NamedTuple):
 
 def storage_latency(broker: int, index: SignalIndex) -> Finding:
     """Judge a broker's log directories by writes; the one that cost clients the most counts."""
-    patience = index.detection.storage.stale_after_seconds
+    patience = index.detection.storage_latency.stale_after_seconds
     said = index.about(broker, SignalType.STORAGE_LATENCY)
     objective = index.detection.objectives.produce_milliseconds
     slow, type_ = "its log directory is slow", SignalType.STORAGE_LATENCY

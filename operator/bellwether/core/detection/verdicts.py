@@ -227,9 +227,9 @@ def examine(
     # The signal that demoted a broker must pass again: missing evidence does not promote (invariant 5).
     by_signals = _demotion_by_signals(broker, snapshot)
     asked = by_signals.reason if by_signals is not None else None
-    if detection.reachability.enabled and (
+    if detection.external_reachability.enabled and (
         index.about(broker, SignalType.EXTERNAL_REACHABILITY)
-        or detection.reachability.vantages
+        or detection.external_reachability.vantages
         or asked in _REACHABILITY
     ):
         findings.append(reachability(broker, index, policy.fencing_seconds, past))
@@ -240,7 +240,9 @@ def examine(
     if detection.self_reachability.enabled and (own := self_reachability(broker, index)) is not None:
         # Where a quorum of vantages reaches the broker, no other clients are evidence, but raise no doubt.
         findings.append(passing(own.facts) if _reached(findings) else own)
-    if detection.storage.enabled and (index.about(broker, SignalType.STORAGE_LATENCY) or asked == Reason.STORAGE_SLOW):
+    if detection.storage_latency.enabled and (
+        index.about(broker, SignalType.STORAGE_LATENCY) or asked == Reason.STORAGE_SLOW
+    ):
         findings.append(storage_latency(broker, index))
     reads = read_latency(broker, index, asked=asked == Reason.READS_SLOW) if detection.read_latency.enabled else None
     if reads is not None:
@@ -336,7 +338,7 @@ def _planned(broker: int, snapshot: Snapshot) -> bool:
 
 def _resumed(snapshot: Snapshot, policy: Policy, previous: Mapping[int, Verdict]) -> dict[int, datetime]:
     """End of maintenance of each broker that is still in its grace period, which is as long as after a restart."""
-    grace = timedelta(seconds=policy.detection.reachability.startup_grace_seconds)
+    grace = timedelta(seconds=policy.detection.external_reachability.startup_grace_seconds)
     found = {}
     for broker, last in previous.items():
         ended = snapshot.now if _over(last, broker, snapshot) else last.resumed
@@ -374,5 +376,5 @@ def _restart_to_keep(
         return None
     if state is HealthState.UNKNOWN and last is not None and last.lasting.state is HealthState.DOWN:
         return None  # still carried as Down until there is evidence again
-    grace = timedelta(seconds=index.detection.reachability.startup_grace_seconds)
+    grace = timedelta(seconds=index.detection.external_reachability.startup_grace_seconds)
     return None if _reached(findings) or index.snapshot.now - restarted >= grace else restarted

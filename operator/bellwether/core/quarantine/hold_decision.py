@@ -312,7 +312,7 @@ class Checks(Context):
         A held one is released once it has been fast for as long as a demoted one must be well, longer each time: a
         device that is too slow for the bytes that clients write is fast as soon as its broker is held.
         """
-        patience = self.policy.detection.storage.stale_after_seconds
+        patience = self.policy.detection.storage_latency.stale_after_seconds
         said = self._disk_signals(broker)
         words = [s for s in said if fresh(s, patience)]
         if any(s.reading is Reading.FAILING for s in words):
@@ -325,7 +325,7 @@ class Checks(Context):
 
     def known_good(self, broker: int) -> KnownGood:
         """How long its disk is known to be good."""
-        said, patience = self._disk_signals(broker), self.policy.detection.storage.stale_after_seconds
+        said, patience = self._disk_signals(broker), self.policy.detection.storage_latency.stale_after_seconds
         known = bool(said) and all(fresh(s, patience) for s in said)
         good = False if any(s.reading is Reading.FAILING for s in said) else known or None
         passing = {(str(s.type), s.source): s.since for s in said if s.reading is Reading.PASSING}

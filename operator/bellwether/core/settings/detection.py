@@ -32,14 +32,13 @@ AGENT_STALE_AFTER_SECONDS = 15
 class SignalKind(NamedTuple):
     """What a built-in type of signals means.
 
-    ``settings`` is the field of ``Detection``. ``reasons`` are those for which its signals demote, each with how
-    unsuitable a leader with it is, from 0 to 5. ``symptom`` is the reason as which all of them count where brokers are
-    compared; None: each for itself. ``by_reading``: the reading alone is judged, because the source has applied the
-    thresholds (``detection.thresholds``); the others measure harm, or have a file of their own in ``detection``.
-    ``on_host``: its source runs on the broker's host, as a sidecar in its pod.
+    Its settings are the field of ``Detection`` with its name in snake case. ``reasons`` are those for which its signals
+    demote, each with how unsuitable a leader with it is, from 0 to 5. ``symptom`` is the reason as which all of them
+    count where brokers are compared; None: each for itself. ``by_reading``: the reading alone is judged, because the
+    source has applied the thresholds (``detection.thresholds``); the others measure harm, or have a file of their own
+    in ``detection``. ``on_host``: its source runs on the broker's host, as a sidecar in its pod.
     """
 
-    settings: str
     reasons: Mapping[Reason, int] = {}
     symptom: Reason | None = None
     by_reading: bool = False
@@ -48,19 +47,16 @@ class SignalKind(NamedTuple):
 
 SIGNALS: Mapping[str, SignalKind] = {
     SignalType.EXTERNAL_REACHABILITY: SignalKind(
-        "reachability",
         {Reason.EXTERNALLY_UNREACHABLE: 4, Reason.FREEZING: 4, Reason.NOT_FENCED_IN_TIME: 5},
         Reason.EXTERNALLY_UNREACHABLE,
     ),
-    SignalType.CANARY: SignalKind("canary", {Reason.CANARY_FAILING: 4}, Reason.CANARY_FAILING),
+    SignalType.CANARY: SignalKind({Reason.CANARY_FAILING: 4}, Reason.CANARY_FAILING),
     SignalType.STORAGE_LATENCY: SignalKind(
-        "storage", {Reason.STORAGE_SLOW: 3, Reason.LOG_DIR_SLOW: 3}, Reason.STORAGE_SLOW, on_host=True
+        {Reason.STORAGE_SLOW: 3, Reason.LOG_DIR_SLOW: 3}, Reason.STORAGE_SLOW, on_host=True
     ),
-    SignalType.READ_LATENCY: SignalKind("read_latency", {Reason.READS_SLOW: 3}, Reason.STORAGE_SLOW, on_host=True),
-    SignalType.SELF_REACHABILITY: SignalKind("self_reachability", on_host=True),
-    SignalType.REPLICATION_LAG: SignalKind(
-        "replication_lag", {Reason.REPLICATION_LAGGING: 2}, Reason.STORAGE_SLOW, by_reading=True
-    ),
+    SignalType.READ_LATENCY: SignalKind({Reason.READS_SLOW: 3}, Reason.STORAGE_SLOW, on_host=True),
+    SignalType.SELF_REACHABILITY: SignalKind(on_host=True),
+    SignalType.REPLICATION_LAG: SignalKind({Reason.REPLICATION_LAGGING: 2}, Reason.STORAGE_SLOW, by_reading=True),
 }
 """All built-in types but Prometheus, whose rules are judged each for itself."""
 
@@ -317,16 +313,45 @@ class Detection:
     away and back.
     """
 
-    objectives: Objectives = field(default_factory=Objectives)
-    tolerance: int = 1
-    reachability: Reachability = field(default_factory=Reachability)
+    objectives: Annotated[
+        Objectives, FieldDoc("Latency objectives: a request that takes longer counts as lost for its clients.")
+    ] = field(default_factory=Objectives)
+    tolerance: Annotated[
+        int,
+        FieldDoc(
+            "A broker is demoted when its probes have lost this multiple of what moving its leaders away and back costs"
+            " its clients.",
+            1,
+            20,
+        ),
+    ] = 1
+    external_reachability: Reachability = field(default_factory=Reachability)
     canary: Canary = field(default_factory=Canary)
-    self_reachability: SelfReachability = field(default_factory=SelfReachability)
-    storage: StorageLatency = field(default_factory=StorageLatency)
-    read_latency: ReadLatency = field(default_factory=ReadLatency)
-    replication_lag: ReplicationLag = field(default_factory=ReplicationLag)
-    prometheus_rules: tuple[PrometheusRule, ...] = ()
-    plugins: tuple[Plugin, ...] = ()
+    self_reachability: Annotated[
+        SelfReachability,
+        FieldDoc(
+            "Whether the broker's socket table shows active external clients. It is used only while most other brokers"
+            " have some."
+        ),
+    ] = field(default_factory=SelfReachability)
+    storage_latency: Annotated[
+        StorageLatency,
+        FieldDoc(
+            "Latency of a small append in the log directory of each broker; syncs are timed apart and move nothing."
+        ),
+    ] = field(default_factory=StorageLatency)
+    read_latency: Annotated[
+        ReadLatency,
+        FieldDoc(
+            "Latency of direct reads from old segments in the log directory of each broker, against the fetch"
+            " objective."
+        ),
+    ] = field(default_factory=ReadLatency)
+    replication_lag: Annotated[
+        ReplicationLag, FieldDoc("How far followers lag behind their leaders, by the log-end offsets of both.")
+    ] = field(default_factory=ReplicationLag)
+    prometheus_rules: Annotated[tuple[PrometheusRule, ...], INTERNAL] = ()
+    plugins: Annotated[tuple[Plugin, ...], INTERNAL] = ()
 
     @cached_property
     def threshold_signals(self) -> tuple[ThresholdSignals, ...]:
@@ -366,7 +391,7 @@ class Detection:
 
     def settings_of(self, type_: str) -> Any:
         """The settings of a type in ``SIGNALS``: each has ``enabled`` and ``stale_after_seconds``."""
-        return getattr(self, SIGNALS[type_].settings)
+        return getattr(self, "".join(f"_{c.lower()}" if c.isupper() else c for c in type_).removeprefix("_"))
 
     @cached_property
     def stale_limits(self) -> tuple[int, ...]:

@@ -91,10 +91,10 @@ def test_a_full_policy_reaches_the_core():
         deletion_policy=core_policy.DeletionPolicy.ABANDON,
         deletion_timeout_seconds=5,
         detection=detection.Detection(
-            reachability=detection.Reachability(
+            external_reachability=detection.Reachability(
                 vantages=("a", "b"), listeners=("OUT",), bootstrap_servers=("lb:9094",)
             ),
-            storage=detection.StorageLatency(enabled=False),
+            storage_latency=detection.StorageLatency(enabled=False),
             objectives=Objectives(produce_milliseconds=80),
             tolerance=3,
         ),

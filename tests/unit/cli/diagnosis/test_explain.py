@@ -27,7 +27,7 @@ from testkit.kubernetes.memory_api import MemoryApi
 from testkit.values.builders import after, cluster, decisions, demoted, partition, record, signal, snapshot
 
 POLICY = Policy(
-    name="main", mode=Mode.ENFORCE, detection=Detection(reachability=Reachability(vantages=("a", "b", "c")))
+    name="main", mode=Mode.ENFORCE, detection=Detection(external_reachability=Reachability(vantages=("a", "b", "c")))
 )
 
 

@@ -183,7 +183,7 @@ def test_the_override_of_a_healthy_broker_is_shown_with_the_command_that_ends_it
 class TestAMissingVantage:
     """Too few vantages report: broker 1 fails from the one that does."""
 
-    POLICY = replace(ENFORCE, detection=Detection(reachability=Reachability(vantages=("zone-1", "zone-2"))))
+    POLICY = replace(ENFORCE, detection=Detection(external_reachability=Reachability(vantages=("zone-1", "zone-2"))))
 
     def shown(self, site: Site, *gone: Signal) -> str:
         seen = snapshot(None, *(signal(b, Reading(r), source="zone-1") for b, r in READINGS.items()), *gone)

@@ -17,7 +17,7 @@ from bellwether.core.signals import Harm, Reading, Signal, SignalType
 from testkit.values.builders import cluster, demoted, partition, record, signal, snapshot
 
 GOOD, BAD, DUNNO = Reading.PASSING, Reading.FAILING, Reading.UNKNOWN
-DETECTION = Detection(canary=Canary(enabled=True), reachability=Reachability(vantages=("a", "b", "c")))
+DETECTION = Detection(canary=Canary(enabled=True), external_reachability=Reachability(vantages=("a", "b", "c")))
 
 
 def lost(broker: int, *seconds: float) -> list[Signal]:

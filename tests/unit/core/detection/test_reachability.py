@@ -124,7 +124,7 @@ class TestAStalledDirectoryBesideTheMetadataLog:
         assert of_one(answers).reason is Reason.EXTERNALLY_UNREACHABLE
 
     def test_a_policy_that_ignores_disks_does_not_use_them(self):
-        off = replace(ANY_POLICY, detection=Detection(storage=StorageLatency(enabled=False)))
+        off = replace(ANY_POLICY, detection=Detection(storage_latency=StorageLatency(enabled=False)))
         assert self.judged(self.STALLED, self.GOES_ON, policy=off).reason is Reason.UNREACHABLE
 
     @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ class TestTooFewVantages:
         assert not found.failing_evidence
 
     def test_of_five_vantages_any_that_make_the_quorum_will_do(self):
-        policy = Policy(name="main", detection=Detection(reachability=Reachability(vantages=tuple("abcde"))))
+        policy = Policy(name="main", detection=Detection(external_reachability=Reachability(vantages=tuple("abcde"))))
         found = of_one(snapshot(None, *words(BAD, GOOD)), policy)
         assert found.message == (
             "cannot be reached from a, but from b; no fresh report from c, d, e; it will not be demoted until"
@@ -188,7 +188,7 @@ class TestFewerThanTheQuorum:
     """A vantage that fails alone demotes nobody; the message says what the other vantages know."""
 
     def test_the_message_names_those_that_reach_the_broker_and_those_that_say_nothing(self):
-        policy = Policy(name="main", detection=Detection(reachability=Reachability(vantages=("a", "b", "c"))))
+        policy = Policy(name="main", detection=Detection(external_reachability=Reachability(vantages=("a", "b", "c"))))
         found = of_one(snapshot(None, *words(BAD, GOOD)), policy)
         assert (found.state, found.reason) == (HealthState.SUSPECT, Reason.VANTAGES_DISAGREE)
         assert found.message == (

@@ -16,7 +16,7 @@ from testkit.values.builders import after, cluster, demoted, partition, record, 
 from testkit.values.vantage_signals import BAD, DUNNO, GOOD
 
 X, Y = "CLIENTS", "PARTNERS"
-POLICY = Policy(name="main", detection=Detection(reachability=Reachability(listeners=(X, Y))))
+POLICY = Policy(name="main", detection=Detection(external_reachability=Reachability(listeners=(X, Y))))
 LITTLE, MUCH = Harm(1.5, 1.0, after(0)), Harm(400.0, 1.0, after(0))
 REFUSED = UnreachableCause.REFUSED
 

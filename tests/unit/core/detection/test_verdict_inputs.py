@@ -84,7 +84,7 @@ def test_the_price_of_syncs_follows_how_much_a_broker_leads():
 
 
 def test_vantage_removed_from_the_policy_is_ignored_for_all_brokers(before: dict[int, Verdict]):
-    policy = Policy(name="main", detection=Detection(reachability=Reachability(vantages=("a",))))
+    policy = Policy(name="main", detection=Detection(external_reachability=Reachability(vantages=("a",))))
     found = judge(said(*WELL), policy, before)
     assert {f.ignored_because for f in found[2].facts} == {"", "the policy does not name this vantage"}
 

@@ -19,7 +19,7 @@ from testkit.values.builders import after, cluster, demoted, override, partition
 from testkit.values.quarantine_inputs import NOW, ordered
 from testkit.values.vantage_signals import BAD, DUNNO, GOOD, POLICY, of_one, words
 
-STALE = POLICY.detection.reachability.stale_after_seconds + 0.1
+STALE = POLICY.detection.external_reachability.stale_after_seconds + 0.1
 
 
 def storage(reading: Reading, age: float | None = 0.0, message: str = "", broker: int = 1) -> Signal:
@@ -76,7 +76,7 @@ def test_vantages_count_by_quorum(readings: list[Reading], state: HealthState, r
     ],
 )
 def test_configured_vantages_are_those_that_count(configured: tuple[str, ...], said: list[Reading], state: HealthState):
-    policy = replace(POLICY, detection=Detection(reachability=Reachability(vantages=configured)))
+    policy = replace(POLICY, detection=Detection(external_reachability=Reachability(vantages=configured)))
     assert of_one(snapshot(None, *words(*said)), policy).state is state
 
 
@@ -84,7 +84,7 @@ def test_configured_vantages_are_those_that_count(configured: tuple[str, ...], s
     ("age", "state"),
     [
         pytest.param(0.0, HealthState.SICK, id="fresh"),
-        pytest.param(POLICY.detection.reachability.stale_after_seconds, HealthState.SICK, id="just fresh"),
+        pytest.param(POLICY.detection.external_reachability.stale_after_seconds, HealthState.SICK, id="just fresh"),
         pytest.param(STALE, HealthState.UNKNOWN, id="stale"),
         pytest.param(None, HealthState.UNKNOWN, id="its prober was never seen alive"),
     ],
@@ -204,12 +204,12 @@ def test_a_storage_prober_that_has_gone_silent_is_not_a_slow_disk():
     ("policy", "state"),
     [
         pytest.param(
-            replace(POLICY, detection=Detection(reachability=Reachability(enabled=False))),
+            replace(POLICY, detection=Detection(external_reachability=Reachability(enabled=False))),
             HealthState.HEALTHY,
             id="no reachability",
         ),
         pytest.param(
-            replace(POLICY, detection=Detection(storage=StorageLatency(enabled=False))),
+            replace(POLICY, detection=Detection(storage_latency=StorageLatency(enabled=False))),
             HealthState.SICK,
             id="no storage",
         ),
@@ -273,7 +273,7 @@ class TestWhatDemotedABrokerMustBeSeenToBeWell:
 
     def test_a_person_who_switches_the_probe_off_is_believed(self):
         undo = record(None, replace(demoted(1), reason=Reason.STORAGE_SLOW))
-        blind = replace(POLICY, detection=Detection(storage=StorageLatency(enabled=False)))
+        blind = replace(POLICY, detection=Detection(storage_latency=StorageLatency(enabled=False)))
         assert (
             of_one(snapshot(cluster(partition()), *words(GOOD, GOOD), undo=undo), blind).state is HealthState.RECOVERING
         )
@@ -310,7 +310,7 @@ class TestExplaining:
     """A verdict says what it was made of, what did not count, and what would change it."""
 
     def test_every_word_is_a_fact_and_says_why_it_did_not_count(self):
-        policy = replace(POLICY, detection=Detection(reachability=Reachability(vantages=("a", "b", "c"))))
+        policy = replace(POLICY, detection=Detection(external_reachability=Reachability(vantages=("a", "b", "c"))))
         blind = [signal(b, BAD, source="c") for b in (1, 2, 3)]
         found = of_one(snapshot(None, *words(BAD, BAD), *blind, signal(1, GOOD, source="zoo")), policy)
         why = {f.source: f.ignored_because for f in found.facts}

@@ -19,7 +19,7 @@ from bellwether.core.signals import Override, Reading, Signal, SignalType
 from testkit.values.builders import START, after, cluster, demoted, drain, partition, record, signal, snapshot
 
 POLICY = Policy(name="main")
-GRACE = POLICY.detection.reachability.startup_grace_seconds
+GRACE = POLICY.detection.external_reachability.startup_grace_seconds
 SEEN = cluster(*(partition(index=i, replicas=[i + 2, 3 - i, 1]) for i in range(2)))
 LEADING = cluster(*SEEN.partitions, partition(index=2, replicas=[1, 2, 3]))
 GOOD, BAD = Reading.PASSING, Reading.FAILING

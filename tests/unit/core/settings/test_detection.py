@@ -15,7 +15,7 @@ from bellwether.core.settings.detection import (
 )
 
 DETECTION = Detection(
-    storage=StorageLatency(enabled=False),
+    storage_latency=StorageLatency(enabled=False),
     prometheus_rules=(PrometheusRule(name="r", query="q", threshold=1, period_seconds=20),),
     plugins=(Plugin(type="MoonPhase", period_seconds=1),),
 )

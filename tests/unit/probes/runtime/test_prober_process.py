@@ -60,7 +60,7 @@ def beside(api: MemoryApi, stop: threading.Event) -> list[object]:
     prober = Prober(api, "default", "main", SignalType.STORAGE_LATENCY, "broker-1", clock, metrics)
     sidecar = Sidecar(stop)
     PolicyProber(prober, metrics, clock, stop, SecretReader(api, "default")).run_sidecar(
-        sidecar, lambda detection: (detection.objectives, detection.storage.enabled)
+        sidecar, lambda detection: (detection.objectives, detection.storage_latency.enabled)
     )
     return sidecar.told
 

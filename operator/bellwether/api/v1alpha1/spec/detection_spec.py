@@ -7,11 +7,11 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Matching, Model, as_map, distinct_by, integer
+from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Matching, Model, as_map, distinct_by
 from bellwether.api.v1alpha1.core_models import SettingsModel
 from bellwether.api.v1alpha1.spec.kafka_spec import HostPort
 from bellwether.api.v1alpha1.spec.strimzi_spec import ResourceName
-from bellwether.core.settings import detection, harm
+from bellwether.core.settings import detection
 
 _REACHABILITY = detection.Reachability()
 LISTENER_LIMIT = 8
@@ -90,28 +90,6 @@ class Canary(SettingsModel[detection.Canary]):
     ] = detection.CANARY_TOPIC
 
 
-class StorageLatency(SettingsModel[detection.StorageLatency]):
-    """Latency of a small append in the log directory of each broker; syncs are timed apart and move nothing."""
-
-
-class ReadLatency(SettingsModel[detection.ReadLatency]):
-    """Latency of direct reads from old segments in the log directory of each broker, against the fetch objective."""
-
-
-class SelfReachability(SettingsModel[detection.SelfReachability]):
-    """Whether the broker's socket table shows active external clients. It is used only while most other brokers have
-    some.
-    """
-
-
-class ReplicationLag(SettingsModel[detection.ReplicationLag]):
-    """How far followers lag behind their leaders, by the log-end offsets of both."""
-
-
-class Objectives(SettingsModel[harm.Objectives]):
-    """Latency objectives: a request that takes longer counts as lost for its clients."""
-
-
 class SignalSourceRef(Model):
     """A SignalSource of the policy's namespace."""
 
@@ -129,20 +107,8 @@ def _moved(spec: str) -> str:
     return f"has become a SignalSource: write {kind % spec} in this namespace, and signalSources: [{{name: NAME}}] here"
 
 
-class Detection(Model):
+class Detection(SettingsModel[detection.Detection]):
     """Signals by which brokers are judged, and the harm to clients at which a broker is demoted."""
-
-    objectives: Objectives = Field(
-        default_factory=Objectives,
-        description="Latency objectives: a request that takes longer counts as lost for its clients.",
-    )
-    tolerance: int = integer(
-        detection.Detection.tolerance,
-        1,
-        20,
-        "A broker is demoted when its probes have lost this multiple of what moving its leaders away and back costs"
-        " its clients.",
-    )
 
     external_reachability: ExternalReachability = Field(
         default_factory=ExternalReachability,
@@ -153,25 +119,6 @@ class Detection(Model):
         default_factory=Canary,
         description="Whether clients at the vantages of externalReachability can produce to each broker and fetch from"
         " it in time.",
-    )
-    self_reachability: SelfReachability = Field(
-        default_factory=SelfReachability,
-        description="Whether the broker's socket table shows active external clients. It is used only while most"
-        " other brokers have some.",
-    )
-    storage_latency: StorageLatency = Field(
-        default_factory=StorageLatency,
-        description="Latency of a small append in the log directory of each broker; syncs are timed apart and move"
-        " nothing.",
-    )
-    read_latency: ReadLatency = Field(
-        default_factory=ReadLatency,
-        description="Latency of direct reads from old segments in the log directory of each broker, against the fetch"
-        " objective.",
-    )
-    replication_lag: ReplicationLag = Field(
-        default_factory=ReplicationLag,
-        description="How far followers lag behind their leaders, by the log-end offsets of both.",
     )
     signal_sources: Annotated[tuple[SignalSourceRef, ...], distinct_by("name")] = Field(
         default=(),
@@ -188,18 +135,8 @@ class Detection(Model):
     }
 
     def to_core(
-        self, rules: tuple[detection.PrometheusRule, ...], plugins: tuple[detection.Plugin, ...]
+        self, rules: tuple[detection.PrometheusRule, ...] = (), plugins: tuple[detection.Plugin, ...] = ()
     ) -> detection.Detection:
         """Convert to the settings of the core, with the rules and plug-ins of the policy's sources."""
-        return detection.Detection(
-            objectives=self.objectives.to_core(),
-            tolerance=self.tolerance,
-            reachability=self.external_reachability.to_core(),
-            canary=self.canary.to_core(),
-            self_reachability=self.self_reachability.to_core(),
-            storage=self.storage_latency.to_core(),
-            read_latency=self.read_latency.to_core(),
-            replication_lag=self.replication_lag.to_core(),
-            prometheus_rules=rules,
-            plugins=plugins,
-        )
+        own = {n: v.to_core() if isinstance(v, SettingsModel) else v for n, v in self if n != "signal_sources"}
+        return detection.Detection(**own, prometheus_rules=rules, plugins=plugins)
