@@ -8,17 +8,11 @@ import sys
 import click
 
 from bellwether.cli.lazy_group import LazyGroup
+from bellwether.probes.prober_kinds import PROBERS
 
-# command -> module:object
-VERBS = {
-    "canary": "bellwether.cli.probe.canary:canary",
-    "plugin": "bellwether.cli.probe.plugin:plugin",
-    "prometheus": "bellwether.cli.probe.prometheus:prometheus",
-    "reachability": "bellwether.cli.probe.reachability:reachability",
-    "replication": "bellwether.cli.probe.replication:replication",
-    "self": "bellwether.cli.probe.selfcheck:selfcheck",
-    "storage": "bellwether.cli.probe.storage:storage",
-}
+# command -> module:object, both called as the command
+VERBS = {name: f"bellwether.cli.probe.{name}:{name}" for name in sorted(PROBERS)}
+VERBS["self"] = "bellwether.cli.probe.selfcheck:selfcheck"
 
 
 @click.group(cls=LazyGroup, groups={"Probers": VERBS})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from bellwether.probes.runtime.watched_policies import Selection
 
 ROSTER_SECONDS = 10.0
+Chosen = tuple[Connection, Plugin]
 
 
 @prober_command(
@@ -76,28 +78,42 @@ def plugin(
     need(policy or bootstrap or not once, "--policy", f"{POLICY_NEEDED} (or --bootstrap)")
     with reported():
         kind = plugin_discovery.load(str(type_))
+
+        def chosen(found: LeadershipPolicy, secrets: SecretReader) -> tuple[UsedSource, Chosen] | None:
+            used = next((one for one in found.sources.used if any(p.type == type_ for p in one.plugins)), None)
+            return None if used is None else (used, (connection(found.spec.kafka, secrets), used.plugins[0]))
+
+        def run(prober: PolicyProber) -> None:
+            def wanted(found: LeadershipPolicy) -> Chosen | None:
+                one = chosen(prober.prober.with_sources(found), prober.secrets)
+                if one is None:
+                    return None
+                prober.prober.report_source(one[0].source, "")
+                return one[1]
+
+            run_kind(prober, kind, wanted)
+
         if bootstrap:
-            wanted = Plugin(type=str(type_), settings=_pairs(settings))
-            sys.exit(_once(kind, Connection(bootstrap), wanted, output))
+            given = Plugin(type=str(type_), settings=_pairs(settings))
+            sys.exit(measure_once(kind, (Connection(bootstrap), given), output))
         if once:
             api, namespace = connect(target)
+            secrets = SecretReader(api, namespace)  # its files last as long as it does
             found = with_sources(api, read_policy(api, namespace, str(policy)))
-            chosen = _chosen(found, str(type_))
-            if chosen is None:
+            one = chosen(found, secrets)
+            if one is None:
                 why = str(found.sources) or "add one to spec.detection.signalSources"
                 raise Terminal(f"policy {namespace}/{policy} has no SignalSource with a plugin of type {type_}: {why}")
-            secrets = SecretReader(api, namespace)  # its files last as long as it does
-            sys.exit(_once(kind, connection(found.spec.kafka, secrets), chosen.plugins[0], output))
+            sys.exit(measure_once(kind, one[1], output))
         need(source, "--source", "a stable name of this location, such as eu-west-1a")
         process = ProberProcess.begin(connect(target), selection, str(type_), str(source), ports)
-        process.run(lambda policy: _run(policy, kind))
+        process.run(run)
 
 
-def _run(policy: PolicyProber, kind: Kind) -> None:
-    """Measure under the policy's settings until it has to end."""
+def run_kind(policy: PolicyProber, kind: Kind, chosen: Callable[[LeadershipPolicy], Chosen | None]) -> None:
+    """Measure with a kind until it has to end, as is ``chosen`` from the policy; None: not now."""
     from bellwether.adapters.kafka.brokers.broker_directory import BrokerDirectory
     from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
-    from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
     from bellwether.probes.plugins.broker_listeners import Listeners
     from bellwether.probes.plugins.plugin_probe import PluginProbe
     from bellwether.telemetry.metrics.probe_metrics import PluginMetrics
@@ -109,16 +125,15 @@ def _run(policy: PolicyProber, kind: Kind) -> None:
 
     def follow(found: LeadershipPolicy | None) -> bool:
         nonlocal used, wanted
-        chosen = None if found is None else _chosen(prober.with_sources(found), kind.type)
-        wanted = chosen is not None
-        if found is None or chosen is None:
+        now = None if found is None else chosen(found)
+        wanted = now is not None
+        if now is None:
             running.rest()
             return False
-        made = connection(found.spec.kafka, policy.secrets)
+        made, settings = now
         if used is None or made != used[0]:
             used = made, Listeners(BrokerDirectory(made).brokers, BrokerProbe(made), clock)
-        running.configure(chosen.plugins[0])
-        prober.report_source(chosen.source, "")
+        running.configure(settings)
         return True
 
     def refresh() -> float:
@@ -133,18 +148,14 @@ def _run(policy: PolicyProber, kind: Kind) -> None:
     policy.run(running, follow, refresh)
 
 
-def _chosen(found: LeadershipPolicy, type_: str) -> UsedSource | None:
-    """The policy's source of the plugin; None if it has none."""
-    return next((one for one in found.sources.used if any(p.type == type_ for p in one.plugins)), None)
-
-
-def _once(kind: Kind, made: Connection, settings: Plugin, output: str) -> int:
+def measure_once(kind: Kind, chosen: Chosen, output: str) -> int:
+    """Measure every broker once, and print a table; returns the exit status."""
     from bellwether.adapters.kafka.brokers.broker_directory import BrokerDirectory
     from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
     from bellwether.cli.probe import measurement_table
     from bellwether.probes.plugins.broker_listeners import Listeners
 
-    clock = SystemClock()
+    clock, (made, settings) = SystemClock(), chosen
     brokers = BrokerDirectory(made).brokers
     brokers()  # raises connection errors, which Listeners.refresh would ignore
     return measurement_table.plugin(
