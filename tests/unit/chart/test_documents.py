@@ -41,10 +41,7 @@ def test_the_readme_has_a_row_for_every_value_with_its_default():
     table = chart_documents.table()
     assert "| `operator.replicas` | `2` | One replica is active for each Kafka cluster" in table
     assert "| `probers` | `[]` | Probers; one Deployment for each. |" in table
-    assert (
-        "| `probers[].kind` | required | Type of the prober: Reachability, Canary, Replication, Prometheus, Plugin. |"
-        in table
-    )
+    assert '| `probers[].plugin` | `""` | Signal type of the plug-in; required for Plugin. |' in table
     assert table.count("\n") == len(chart_documents.paths()) + 1
 
 
