@@ -29,6 +29,7 @@ class Reason(StrEnum):
     VANTAGE_CONFLICT = "VantageConflict"
     HARM_BELOW_COST = "HarmBelowCost"
     REPLICATION_LAGGING = "ReplicationLagging"
+    CERTIFICATE_EXPIRING = "CertificateExpiring"
     SIGNAL_FAILING = "SignalFailing"
     NO_EVIDENCE = "NoEvidence"
     LISTENER_MISSING = "ListenerMissing"
@@ -143,6 +144,7 @@ DESCRIPTIONS: dict[Reason, str] = {
     Reason.VANTAGE_CONFLICT: "A quorum of vantages cannot reach the broker, and another vantage can.",
     Reason.HARM_BELOW_COST: "Clients of the broker lose requests, so far less than moving its leaders would cost them.",
     Reason.REPLICATION_LAGGING: "Replication lags behind the leaders for longer than the threshold.",
+    Reason.CERTIFICATE_EXPIRING: "The certificate of an external listener of the broker expires soon, or has expired.",
     Reason.SIGNAL_FAILING: (
         "A Prometheus query, an alert or a plug-in signal fails for the broker; the message names it."
     ),

@@ -21,6 +21,7 @@ class SignalType(StrEnum):
     STORAGE_LATENCY = "StorageLatency"
     READ_LATENCY = "ReadLatency"
     REPLICATION_LAG = "ReplicationLag"
+    CERTIFICATE_EXPIRY = "CertificateExpiry"
     PROMETHEUS = "Prometheus"
 
 

@@ -29,6 +29,7 @@ PROBERS: Mapping[str, ProberKind] = {
     "reachability": ProberKind((SignalType.EXTERNAL_REACHABILITY,)),
     "canary": ProberKind((SignalType.CANARY,)),
     "replication": ProberKind((SignalType.REPLICATION_LAG,), "source", "replication"),
+    "certificates": ProberKind((SignalType.CERTIFICATE_EXPIRY,), "source"),
     "prometheus": ProberKind((SignalType.PROMETHEUS,), "", "*"),
     "plugin": ProberKind((), "source"),
     "storage": ProberKind((SignalType.STORAGE_LATENCY, SignalType.READ_LATENCY), "source", sidecar=True),

@@ -57,6 +57,7 @@ SIGNALS: Mapping[str, SignalKind] = {
     SignalType.READ_LATENCY: SignalKind({Reason.READS_SLOW: 3}, Reason.STORAGE_SLOW, on_host=True),
     SignalType.SELF_REACHABILITY: SignalKind(on_host=True),
     SignalType.REPLICATION_LAG: SignalKind({Reason.REPLICATION_LAGGING: 2}, Reason.STORAGE_SLOW, by_reading=True),
+    SignalType.CERTIFICATE_EXPIRY: SignalKind({Reason.CERTIFICATE_EXPIRING: 2}, by_reading=True),
 }
 """All built-in types but Prometheus, whose rules are judged each for itself."""
 
@@ -206,6 +207,29 @@ class ReplicationLag:
     stale_after_seconds: ClassVar[int] = 30
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertificateExpiry:
+    """For how many days the certificates of a broker's external listeners (``Reachability.listeners``) are valid.
+
+    Off by default: the certificates of a cluster often expire together, and then every broker is Suspect.
+    """
+
+    enabled: _Enabled = False
+    minimum_days: Annotated[
+        int,
+        FieldDoc(
+            "A broker fails if the certificate of an external listener expires in fewer days than this.",
+            1,
+            365,
+        ),
+    ] = 7
+    on_failing: _OnFailing = OnFailing.SUSPECT
+
+    # One TLS handshake for each listener: a certificate that is exchanged passes within three minutes.
+    period_seconds: ClassVar[int] = 60
+    stale_after_seconds: ClassVar[int] = 360
+
+
 class Comparison(StrEnum):
     """Side of the threshold on which a Prometheus rule fails."""
 
@@ -350,6 +374,9 @@ class Detection:
     replication_lag: Annotated[
         ReplicationLag, FieldDoc("How far followers lag behind their leaders, by the log-end offsets of both.")
     ] = field(default_factory=ReplicationLag)
+    certificate_expiry: Annotated[
+        CertificateExpiry, FieldDoc("For how many days the certificates of a broker's external listeners are valid.")
+    ] = field(default_factory=CertificateExpiry)
     prometheus_rules: Annotated[tuple[PrometheusRule, ...], INTERNAL] = ()
     plugins: Annotated[tuple[Plugin, ...], INTERNAL] = ()
 

@@ -110,6 +110,10 @@ SOURCES: Mapping[str, Sequence[str]] = {
         "adapters/kubernetes/objects/audit_log*",
     ),
     "integration/operator/test_bad_input.py": (*_LOOPS, *_MOVING),
+    "integration/operator/test_certificates.py": (
+        "probes/certificates/*",
+        "adapters/kafka/brokers/broker_certificate*",
+    ),
     "integration/operator/test_command_line.py": (*_MOVING, "cli/planning/*"),
     "integration/operator/test_deletion.py": ("controllers/deletion/*",),
     "integration/operator/test_health.py": (

@@ -1,0 +1,92 @@
+"""``bellwether probe certificates``: read until when the certificates of the brokers' external listeners are valid."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
+from bellwether.cli.kubernetes_target import Target, connect
+from bellwether.cli.probe.plugin import Chosen, measure_once, run_kind
+from bellwether.cli.probe.prober_options import POLICY_NEEDED, bootstrap_option, need, prober_command, reported
+from bellwether.core.settings.detection import CertificateExpiry, Reachability
+from bellwether.core.signals import SignalType
+from bellwether.kafka_connection import Connection
+
+if TYPE_CHECKING:
+    from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+    from bellwether.probes.runtime.prober_process import Ports
+    from bellwether.probes.runtime.watched_policies import Selection
+
+
+@prober_command(
+    click.option("--source", metavar="NAME", help="Stable name of this location, such as eu-west-1a."),
+    bootstrap_option("measure"),
+    click.option(
+        "--listener",
+        "listeners",
+        metavar="NAME",
+        multiple=True,
+        help="With --bootstrap: name of an external listener; repeatable.  [default: EXTERNAL]",
+    ),
+)
+def certificates(
+    policy: str | None,
+    target: Target,
+    source: str | None,
+    once: bool,
+    output: str,
+    bootstrap: tuple[str, ...],
+    listeners: tuple[str, ...],
+    ports: Ports,
+    selection: Selection,
+) -> None:
+    """Read when the brokers' certificates expire.
+
+    Once a minute it makes a TLS handshake with each external listener of each broker, and reports the certificate that
+    expires first. Nothing is verified. The policy must enable detection.certificateExpiry.
+    """
+    from bellwether.adapters.kafka.brokers.broker_certificate import CertificateReader
+    from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import sides
+    from bellwether.probes.certificates.certificate_expiry import BrokerCertificates, measured_by
+    from bellwether.probes.runtime.prober import read_policy
+    from bellwether.probes.runtime.prober_process import PolicyProber, ProberProcess
+
+    def chosen(reader: CertificateReader, found: LeadershipPolicy, secrets: SecretReader) -> Chosen:
+        detection = found.policy().detection
+        outside = detection.external_reachability
+        both = sides(found.spec.kafka, secrets, outside.listeners, outside.bootstrap_servers)
+        reader.security = both.connection.security
+        return both.connection, measured_by(detection.certificate_expiry, both.listeners)
+
+    def run(prober: PolicyProber) -> None:
+        reader = CertificateReader()
+
+        def enabled(found: LeadershipPolicy) -> Chosen | None:
+            on = found.policy().detection.certificate_expiry.enabled
+            return chosen(reader, found, prober.secrets) if on else None
+
+        run_kind(prober, BrokerCertificates(reader.ends, prober.clock), enabled)
+
+    if bootstrap and not once:
+        raise click.UsageError("--bootstrap requires --once: signals can be reported to Kubernetes only.")
+    if listeners and not bootstrap:
+        raise click.UsageError("--listener requires --bootstrap: with --policy the listeners are the policy's.")
+    need(policy or bootstrap or not once, "--policy", f"{POLICY_NEEDED} (or --bootstrap)")
+    with reported():
+        reader = CertificateReader()
+        kind = BrokerCertificates(reader.ends, SystemClock())
+        if bootstrap:
+            settings = measured_by(CertificateExpiry(), listeners or Reachability().listeners)
+            sys.exit(measure_once(kind, (Connection(bootstrap), settings), output))
+        if once:
+            api, namespace = connect(target)
+            secrets = SecretReader(api, namespace)  # its files last as long as it does
+            found = chosen(reader, read_policy(api, namespace, str(policy)), secrets)
+            sys.exit(measure_once(kind, found, output))
+        need(source, "--source", "a stable name of this location, such as eu-west-1a")
+        process = ProberProcess.begin(connect(target), selection, SignalType.CERTIFICATE_EXPIRY, str(source), ports)
+        process.run(run)

@@ -1,0 +1,1 @@
+"""Certificate probe: until when the certificates of a broker's listeners are valid."""
