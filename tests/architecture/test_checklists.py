@@ -17,6 +17,7 @@ import yaml
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli import probe
 from bellwether.cli.main import main
+from bellwether.core.settings.detection import SIGNALS
 from bellwether.core.signals import SignalType
 from bellwether.probes.prober_kinds import PROBERS
 from sourcetree import ROOT, texts
@@ -24,8 +25,10 @@ from sourcetree import ROOT, texts
 EXAMPLE = "examples/policies/full.yaml"
 SOURCES = "examples/policies/signal-sources.yaml"
 GUIDE = "docs/detection.md"
-TABLE = "operator/bellwether/probes/prober_kinds.py"
+RUNBOOK = "docs/runbook.md"
 OPERATOR = "operator/bellwether"
+SETTINGS = f"{OPERATOR}/core/settings/detection.py"
+TABLE = f"{OPERATOR}/probes/prober_kinds.py"
 
 
 @cache
@@ -47,9 +50,18 @@ def mentioned(found: dict[str, str], folders: tuple[str, ...], pattern: str) -> 
 def lacking_for_signal(type_: str, member: str, found: dict[str, str]) -> Iterator[str]:
     """Places that a signal type lacks, each with what belongs there. ``member`` is its name in ``SignalType``."""
     use, field = f"SignalType.{member}", type_[:1].lower() + type_[1:]
-    for stage, what in (("probes", "a probe that reports it"), ("core/detection", "a finding that judges it")):
-        if not named_in(found, f"{OPERATOR}/{stage}/", use, ".py"):
-            yield f"{OPERATOR}/{stage}/: {what} ({use})"
+    kind = SIGNALS.get(type_)
+    if kind is None and type_ != SignalType.PROMETHEUS:
+        yield f"{SETTINGS}: its settings, and a row in SIGNALS"
+    elif not ((kind and kind.by_reading) or named_in(found, f"{OPERATOR}/core/detection/", use, ".py")):
+        yield f"{OPERATOR}/core/detection/: a finding that judges it ({use}), as its reading alone is not judged"
+    for reason in kind.reasons if kind is not None else ():
+        if f"| `{reason}` |" not in found[RUNBOOK]:
+            yield f"{RUNBOOK}: a row for the reason {reason}"
+    if not named_in(found, f"{OPERATOR}/probes/", use, ".py"):
+        yield f"{OPERATOR}/probes/: a probe that reports it ({use})"
+    if not any(type_ in one.types for one in PROBERS.values()):
+        yield f"{TABLE}: its prober, a row in PROBERS"
     example, sources = yaml.safe_load(found[EXAMPLE]), [*yaml.safe_load_all(found[SOURCES])]
     settings = next((one["spec"][field] for one in sources if field in one["spec"]), None)
     settings = example["spec"]["detection"].get(field, settings)
@@ -59,7 +71,7 @@ def lacking_for_signal(type_: str, member: str, found: dict[str, str]) -> Iterat
         if "enabled" in settings:
             settings["enabled"] = True
         if not _judged(LeadershipPolicy.read(example).with_sources(sources), type_):
-            yield f"{OPERATOR}/core/settings/detection.py: how long it is valid (Detection.stale_after)"
+            yield f"{SETTINGS}: how long it is valid (stale_after_seconds)"
     row = re.search(rf"^\| `{type_}` \| `bellwether probe ([a-z]+)`", found[GUIDE], re.MULTILINE)
     if row is None:
         yield f"{GUIDE}: a row in 'Choosing signals' that names its prober and its page"
@@ -67,8 +79,6 @@ def lacking_for_signal(type_: str, member: str, found: dict[str, str]) -> Iterat
         yield f"{OPERATOR}/cli/probe/: the prober `bellwether probe {row[1]}`, which {GUIDE} names"
     elif not mentioned(found, ("tests/integration/",), rf'"probe", "{row[1]}"|probe {row[1]}\b'):
         yield f"tests/integration/: a test that starts `bellwether probe {row[1]}`"
-    if not any(type_ in one.types for one in PROBERS.values()):
-        yield f"{TABLE}: the prober that writes it, else the admission policy denies its entries"
     for place in ("tests/unit/", "tests/integration/"):
         if not mentioned(found, (place,), rf"\b(?:{type_}|{re.escape(use)})\b"):
             yield f"{place}: a test that names it"
@@ -119,14 +129,22 @@ def test_a_command_has_all_of_its_places(verb: str) -> None:
     assert list(lacking_for_verb(verb, COMMANDS[verb], tree(ROOT))) == []
 
 
+@pytest.mark.parametrize(("heading", "most"), [("How to add a signal", 8), ("How to add a command", 2)])
+def test_the_recipe_for_a_signal_and_for_a_command_stays_short(heading: str, most: int) -> None:
+    recipe = tree(ROOT)["CONTRIBUTING.md"].partition(f"## {heading}")[2].partition("\n## ")[0]
+    places = [row.split("|")[1] for row in recipe.splitlines() if row.startswith("| `")]
+    assert 0 < len(places) <= most
+    assert [path for row in places for path in re.findall(r"`([^`]+)`", row) if not (ROOT / path).exists()] == []
+
+
 def test_a_new_signal_type_gets_each_place_that_it_lacks() -> None:
     lacking = [place.partition(":")[0] for place in lacking_for_signal("ClockSkew", "CLOCK_SKEW", tree(ROOT))]
     assert lacking == [
+        SETTINGS,
         "operator/bellwether/probes/",
-        "operator/bellwether/core/detection/",
+        TABLE,
         EXAMPLE,
         GUIDE,
-        TABLE,
         "tests/unit/",
         "tests/integration/",
     ]
