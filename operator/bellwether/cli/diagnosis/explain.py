@@ -68,7 +68,7 @@ def _vantages(policy: Object) -> tuple[str, ...]:
     """Vantages that the policy names; none if it is invalid, which a warning says."""
     from bellwether.api.v1alpha1.base_model import InvalidObject
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-    from bellwether.cli.diagnosis.missing_sources import named_vantages
+    from bellwether.cli.diagnosis.remedies import named_vantages
 
     try:
         return named_vantages(LeadershipPolicy.read(policy))
@@ -93,7 +93,7 @@ def explanation(
     health: BrokerHealth, now: datetime, leases: Mapping[str, Object], vantages: Collection[str] = ()
 ) -> Iterator[str]:
     """Text, line by line. ``leases`` are those of the policy's probers, by name, ``vantages`` those that it names."""
-    from bellwether.cli.diagnosis.missing_sources import missing_sources, start_sources
+    from bellwether.cli.diagnosis.remedies import missing_sources, start_sources
 
     status, verdict = health.status, health.status.verdict
     name = f"Broker {health.spec.broker_id} of policy {health.metadata.namespace}/{health.spec.policy_ref.name}"

@@ -20,8 +20,8 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.status_conditions import condition, true_condition
 from bellwether.cli.diagnosis import policy_view
 from bellwether.cli.diagnosis.client_impact import held, holds_back, why_not_held
-from bellwether.cli.diagnosis.missing_sources import quarantine_check, with_agent
 from bellwether.cli.diagnosis.policy_view import PolicyView
+from bellwether.cli.diagnosis.quarantine_check import quarantine_check, with_agent
 from bellwether.cli.diagnosis.remedies import remedy, typed
 from bellwether.cli.kubernetes_target import Target, connect_policy
 from bellwether.cli.leadership import broker_lookup

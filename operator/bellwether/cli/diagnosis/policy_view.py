@@ -16,9 +16,14 @@ from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.signal_entries import SignalEntry
 from bellwether.api.v1alpha1.status.status_conditions import Condition, condition
-from bellwether.cli.diagnosis.missing_sources import MissingSource, missing_sources, named_vantages, start_sources
-from bellwether.cli.diagnosis.override_remedy import override_remedy
-from bellwether.cli.diagnosis.remedies import remedy
+from bellwether.cli.diagnosis.remedies import (
+    MissingSource,
+    missing_sources,
+    named_vantages,
+    override_remedy,
+    remedy,
+    start_sources,
+)
 from bellwether.cli.leadership import broker_lookup
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.reasons import Reason
