@@ -14,6 +14,7 @@ from bellwether_load.plan.problem import BrokerInput, Problem
 from bellwether_load.verify.plan_documents import UnreadableDocument, plan_of
 from testkit.loads.small_hours import checked, lowest, proof
 from testkit.loads.small_planner import Hourly, planned, problem, slot
+from testkit.messages import assert_wording
 
 HOURS = (0, 14, 167)
 BROKERS = (BrokerInput(1, capacity=50), BrokerInput(2), BrokerInput(3, capacity=200), BrokerInput(4, None, 100, False))
@@ -83,7 +84,7 @@ def test_a_plan_for_the_statistic_that_changes_too_many_leaders_is_refused():
     hourly = Hourly(HOURS, {s.key: ([5, 6, 7], None) for s in asked.partitions})
     true = replace(proof(asked, hourly, {14: {1: 1}}, 3), statistic_plan=StatisticPlan(1e9, 2))
     plan, moves = planned(asked, hourly.at(0), [1, 1, 1, 2], hourly=hourly, proof=true)
-    assert "bound by hour: statisticPlan: 2 leaders change where 1 may" in checked(asked, hourly, plan, moves).faults
+    assert_wording(checked(asked, hourly, plan, moves).faults)
 
 
 def test_leaders_that_cost_less_than_followers_prove_nothing():

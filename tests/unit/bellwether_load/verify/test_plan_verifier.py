@@ -17,6 +17,7 @@ from bellwether_load.verify.plan_documents import plan_of, problem_of
 from bellwether_load.verify.plan_verifier import verify
 from testkit.loads.plan_verification import rechecked
 from testkit.loads.small_planner import Loads, again, loads, planned, problem, slot
+from testkit.messages import assert_wording
 
 BROKERS = (BrokerInput(1, "a"), BrokerInput(2, "b"), BrokerInput(3, "c"), BrokerInput(4, "c", open=False, why="Sick"))
 
@@ -68,18 +69,16 @@ def test_an_empty_problem_has_a_plan() -> None:
 
 
 def test_a_partition_that_the_problem_does_not_have_is_named() -> None:
-    assert "logs-0 with topic id id-of-logs is no partition of the problem" in forge(
-        move_of(slot(0, topic="logs"), 2, 1)
-    )
+    assert_wording(forge(move_of(slot(0, topic="logs"), 2, 1)))
 
 
 def test_a_topic_that_was_made_again_is_another_one() -> None:
     move = move_of(slot(2), 2, 300 * 300)._replace(topic_id="new")
-    assert "orders-2 with topic id new is no partition of the problem" in forge(move)
+    assert_wording(forge(move))
 
 
 def test_a_move_beyond_the_last_partition_is_named() -> None:
-    assert "orders-6 with topic id id-of-orders is no partition" in forge(move_of(slot(6), 2, 1))
+    assert_wording(forge(move_of(slot(6), 2, 1)))
 
 
 def test_a_partition_that_is_moved_twice_is_named() -> None:
@@ -113,24 +112,24 @@ def test_a_move_that_is_not_the_partitions_is_named_by_field(field: str, value: 
 def test_a_leader_that_is_no_replica_is_refused() -> None:
     move = RebalanceMove("orders", "id-of-orders", 0, (1, 2), (3, 1, 2), 1, 3, 10_000)
     said = forge(move, of=posed_with(slot(0, (1, 2))))
-    assert "orders-0 goes to 3, which is no replica of it; 1, 2 may lead it" in said
+    assert_wording(said)
 
 
 def test_a_leader_on_a_closed_broker_is_refused() -> None:
     one = slot(0, (1, 4))
-    assert "orders-0 goes to 4, which is closed; 1 may lead it" in forge(move_of(one, 4, 10_000), of=posed_with(one))
+    assert_wording(forge(move_of(one, 4, 10_000), of=posed_with(one)))
 
 
 def test_a_leader_outside_the_isr_is_refused() -> None:
     one = slot(0, (1, 2, 3), isr=(1, 3))
     said = forge(move_of(one, 2, 20_000), of=posed_with(one))
-    assert "orders-0 goes to 2, which is not in its ISR; 1, 3 may lead it" in said
+    assert_wording(said)
 
 
 def test_a_leader_outside_the_preferred_rack_is_refused() -> None:
     one = slot(0, (1, 2, 3))
     said = forge(move_of(one, 3, 20_000), of=posed_with(one, objective=Objective(preferred_racks=("z", "b"))))
-    assert "orders-0 goes to 3, which is not in the preferred rack; 2 may lead it" in said
+    assert_wording(said)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +143,7 @@ def test_a_leader_outside_the_preferred_rack_is_refused() -> None:
 def test_what_must_stay_is_not_moved(one: PartitionInput, rate: float | None, why: str) -> None:
     posed, _ = posed_with(one)
     known = {} if rate is None else loads(posed, rate)
-    assert f"orders-0 {why} and must stay as it is" in forge(move_of(one, 2, 0), of=(posed, known))
+    assert_wording(forge(move_of(one, 2, 0), of=(posed, known)))
 
 
 def test_a_leader_that_may_not_lead_must_be_moved() -> None:
@@ -167,22 +166,20 @@ def test_a_leader_that_stays_must_come_first() -> None:
     plan, moves = planned(posed, known)
     assert (len(moves), moves[0].moves_leader, plan.moved.reordered) == (1, False, 1)
     assert rechecked(posed, known, plan, moves).passed
-    assert "leaders come first: orders-0 is led by 2, not first in [1, 2]" in refusal(posed, known, again(plan, ()), ())
+    assert_wording(refusal(posed, known, again(plan, ()), ()))
 
 
 def test_a_move_that_moves_nothing_is_refused() -> None:
-    assert "orders-3 moves nothing: 1 leads it and is first already" in forge(move_of(slot(3), 1, 80_000))
+    assert_wording(forge(move_of(slot(3), 1, 80_000)))
 
 
 def test_the_cap_holds_but_for_what_must_move() -> None:
     posed, known = usual(Objective(max_moves=1))
-    assert "cap on moves: 2 leaders change where 1 may" in refusal(
-        posed, known, *planned(posed, known, [1, 1, 1, 1, 2, 3])
-    )
+    assert_wording(refusal(posed, known, *planned(posed, known, [1, 1, 1, 1, 2, 3])))
     assert rechecked(posed, known, *planned(posed, known, [1, 1, 1, 1, 1, 3])).passed
     forced, rates = posed_with(slot(0, (4, 1)), slot(1, (4, 2)), slot(2), objective=Objective(max_moves=1))
     assert rechecked(forced, rates, *planned(forced, rates, [1, 2, 1])).passed
-    assert "3 leaders change where 2 may" in refusal(forced, rates, *planned(forced, rates, [1, 2, 3]))
+    assert_wording(refusal(forced, rates, *planned(forced, rates, [1, 2, 3])))
 
 
 # Digests and identity
@@ -247,7 +244,7 @@ def test_a_broker_that_is_listed_twice_is_named() -> None:
     plan, moves = planned(posed, known)
     terms = replace(posed.header, brokers=(*BROKERS, BROKERS[0]))
     said = refusal(replace(posed, header=terms), known, plan, moves)
-    assert "brokers of the problem: broker 1 is listed twice" in said
+    assert_wording(said)
 
 
 def test_without_an_open_broker_there_is_no_plan() -> None:
@@ -352,14 +349,14 @@ def test_a_claim_that_is_not_so_is_refused_by_its_own_check(path: str, check: st
 def test_a_brokers_load_that_is_not_so_is_refused_by_broker() -> None:
     plan, moves = planned(*usual())
     forged = replace(plan, brokers=(*plan.brokers[:2], replace(plan.brokers[2], after=1.0), *plan.brokers[3:]))
-    assert "load per broker: broker 3 after is 1.0, there is" in refusal(*usual(), forged, moves)
+    assert_wording(refusal(*usual(), forged, moves))
 
 
 @pytest.mark.parametrize("change", [{"id": 9}, {"rack": "z"}, {"capacity": 1}, {"open": False}])
 def test_a_plan_for_other_brokers_is_refused(change: dict[str, object]) -> None:
     plan, moves = planned(*usual())
     forged = replace(plan, brokers=(replace(plan.brokers[0], **change), *plan.brokers[1:]))  # type: ignore[arg-type]
-    assert "the plan's brokers are not those of the problem" in refusal(*usual(), forged, moves)
+    assert_wording(refusal(*usual(), forged, moves))
 
 
 def test_what_brokers_carry_in_any_case_is_part_of_the_bound_whatever_the_weights() -> None:
@@ -372,14 +369,15 @@ def test_what_brokers_carry_in_any_case_is_part_of_the_bound_whatever_the_weight
 def test_a_gap_that_is_none_is_refused() -> None:
     plan, moves = planned(*usual())
     none = replace(plan.certificate, gap=None)
-    assert "gap: the plan says none, the files give 0.0" in refusal(*usual(), replace(plan, certificate=none), moves)
+    assert_wording(refusal(*usual(), replace(plan, certificate=none), moves))
 
 
 def test_many_faults_of_a_kind_are_counted_and_few_listed() -> None:
     posed, known = posed_with(*(slot(i, (4, 1)) for i in range(40)))
     said = refusal(posed, known, again(planned(posed, known)[0], ()), ()).splitlines()
     told = [line for line in said if line.startswith("what must move moves")]
-    assert (len(told), told[-1]) == (6, "what must move moves: and 35 more of this kind")
+    assert len(told) == 6
+    assert_wording(told[-1])
 
 
 def test_progress_is_reported_at_the_end() -> None:

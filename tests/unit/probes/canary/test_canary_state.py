@@ -10,6 +10,7 @@ from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.canary import FETCH, PRODUCE
 from bellwether.probes.canary.canary_state import CanaryState, late
+from testkit.messages import assert_wording
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 OBJECTIVES = Objectives(produce_milliseconds=50, fetch_milliseconds=20)
@@ -40,7 +41,7 @@ WELL = after(*[(PRODUCE, 0.004), (FETCH, 0.002)] * 6)
 def test_good_requests_pass_with_both_latencies() -> None:
     found = signal(WELL)
     assert (found.reading, found.harm) == (Reading.PASSING, None)
-    assert found.message == "produce takes 4.0 ms; fetch takes 2.0 ms"
+    assert_wording(found.message)
 
 
 @pytest.mark.parametrize(
@@ -63,14 +64,12 @@ def test_the_objective_is_that_of_the_kind() -> None:
 
 def test_a_failure_names_what_failed() -> None:
     found = signal(after(*[(PRODUCE, "no answer within 2 s")] * 3, start=WELL))
-    assert found.message == (
-        "probes lost 2.2 s of the last 3 s (produce fails: no answer within 2 s; fetch takes 2.0 ms)"
-    )
+    assert_wording(found.message)
 
 
 def test_an_objective_that_no_request_has_met_is_said() -> None:
     found = signal(after(*[(PRODUCE, 0.08)] * 3, *[(FETCH, 0.002)] * 6))
-    assert "none faster than 80 ms: check spec.detection.objectives.produceMilliseconds" in found.message
+    assert_wording(found.message)
 
 
 def test_the_kind_that_lost_more_decides_the_harm() -> None:
@@ -87,10 +86,8 @@ def test_without_a_partition_nothing_is_known_and_the_reason_is_given() -> None:
 
 def test_requests_that_are_not_authorized_are_unknown_and_do_not_fail() -> None:
     found = signal(WELL.with_requests(WELL.produce.unmeasured("not authorized", START)))
-    assert (found.reading, found.message) == (
-        Reading.UNKNOWN,
-        "produce is not measured: not authorized; fetch takes 2.0 ms",
-    )
+    assert found.reading == Reading.UNKNOWN
+    assert_wording(found.message)
 
 
 def test_a_settled_broker_is_reported_once() -> None:

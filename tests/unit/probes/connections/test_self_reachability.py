@@ -9,6 +9,7 @@ from bellwether.core.signals import Reading, Signal
 from bellwether.probes.connections.connection_activity import ConnectionSample
 from bellwether.probes.connections.self_reachability import SelfReachabilityProbe, measure_once
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
+from testkit.messages import assert_wording
 from waiting import until
 
 
@@ -61,7 +62,7 @@ def test_each_change_is_posted_once_and_looks_between_are_not() -> None:
     until(lambda: bench.readings() == [Reading.PASSING])
     bench.table.shows = ConnectionSample(connections=1)
     until(lambda: bench.readings() == [Reading.PASSING, Reading.FAILING])
-    assert "1 is connected and silent" in bench.posts[-1].message
+    assert_wording(bench.posts[-1].message)
     bench.table.shows = HEARD
     until(lambda: len(bench.posts) == 3)
     time.sleep(0.1)

@@ -23,6 +23,7 @@ from bellwether.probes.prometheus.prometheus_rules import (
     figures,
     judge,
 )
+from testkit.messages import assert_wording
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 BROKERS = (1, 2, 3)
@@ -52,10 +53,7 @@ class TestFigures:
     def test_a_broker_without_a_series_has_no_figure_and_the_others_keep_theirs(self) -> None:
         seen = found(("1", 5.0))
         assert seen.values == {1: 5.0}
-        assert seen.unusable == {
-            2: "the query returns nothing for this broker",
-            3: "the query returns nothing for this broker",
-        }
+        assert_wording(seen.unusable)
 
     def test_answer_without_any_series_is_said_once_for_the_policy(self) -> None:
         seen = found()
@@ -64,19 +62,17 @@ class TestFigures:
 
     def test_two_series_for_one_broker_are_no_figure_even_when_they_agree(self) -> None:
         seen = found(("1", 500.0), ("1", 500.0), ("2", 1.0))
-        assert seen.unusable[1] == "the query returns 2 series for this broker: aggregate it to one"
+        assert_wording(seen.unusable[1])
         assert judge(1, seen, rule()).bad is None
 
     def test_different_pods_that_claim_one_broker_are_named_and_no_figure(self) -> None:
         seen = found(("1", 500.0), ("main-kafka-1", 500.0))
-        assert seen.unusable[1] == (
-            "the query returns series of broker='1' and broker='main-kafka-1' for this broker: limit it to one of them"
-        )
+        assert_wording(seen.unusable[1])
 
     def test_series_of_another_cluster_are_no_brokers(self) -> None:
         seen = found(("main-kafka-1", 5.0), ("other-kafka-1", 500.0))
         assert seen.values == {1: 5.0}
-        assert seen.odd["unmatched"].startswith("broker='other-kafka-1' is not what a broker advertises")
+        assert_wording(seen.odd["unmatched"])
         nothing = (
             "the query returns nothing for this broker, but broker='other-kafka-1' is not what a broker advertises"
         )
@@ -98,9 +94,7 @@ class TestFigures:
         one = [({"pod": "main-kafka-1", "namespace": "kafka"}, 1.0), ({"broker": "1"}, 1.0)]
         assert figures(one, fires, HOSTS).values == {1: 1.0, 2: 0.0, 3: 0.0}
         two = [({"broker": "1", "pod": "a-0"}, 1.0), ({"broker_id": "1", "pod": "b-0"}, 1.0)]
-        assert figures(two, fires, HOSTS).unusable == {
-            1: "the query returns series of broker='1' and broker_id='1' for this broker: limit it to one of them"
-        }
+        assert_wording(figures(two, fires, HOSTS).unusable)
 
     def test_an_unreadable_twin_makes_the_readable_one_doubtful(self) -> None:
         assert 1 in found(("1", 500.0), ("1", None)).unusable
@@ -128,8 +122,7 @@ class TestFigures:
         seen = found((None, 9e9), ("kafka", 9e9), ("10.0.0.1", 9e9), ("77", 9e9), ("88", 9e9), ("1", 5.0))
         assert seen.values == {1: 5.0}
         assert seen.odd.keys() == {"unmatched", "unknown"}
-        assert seen.odd["unmatched"].startswith("no label names a broker: add a label broker with the node id")
-        assert seen.odd["unknown"] == "broker='77' names broker 77, which is not known"
+        assert_wording(seen.odd["unmatched"], seen.odd["unknown"])
 
 
 class TestJudging:
@@ -154,7 +147,8 @@ class TestJudging:
 
     def test_without_a_peer_a_bad_value_is_not_judged_and_a_good_one_is(self) -> None:
         alone = judge(1, found(("1", 500.0)), rule(peer_ratio=3))
-        assert (alone.bad, alone.problem) == (None, "no other broker has a value to compare with")
+        assert alone.bad is None
+        assert_wording(alone.problem)
         assert judge(1, found(("1", 50.0)), rule(peer_ratio=3)).bad is False
 
     def test_peers_without_figures_are_no_peers(self) -> None:
@@ -183,15 +177,13 @@ class TestStandings:
         assert signal is not None
         assert (signal.type, signal.source, signal.reading) == (SignalType.PROMETHEUS, "flush", Reading.FAILING)
         assert (signal.since, signal.value) == (at(2), 500.0)
-        assert signal.message == "500 is above 100 and at least 3 times above the other brokers' median of 11"
+        assert_wording(signal.message)
 
     def test_good_values_in_a_row_pass_again(self) -> None:
         signal = counted(500, 500, 500, 20, 20, 20).signal(1, rule())
         assert signal is not None
-        assert (signal.reading, signal.message) == (
-            Reading.PASSING,
-            "20 is not above 100, compared with the other brokers' median of 11",
-        )
+        assert signal.reading == Reading.PASSING
+        assert_wording(signal.message)
 
     def test_a_single_bad_value_between_good_ones_changes_nothing(self) -> None:
         assert counted(*([5, 5, 5, 900] * 5)).streak.reading is Reading.PASSING
@@ -201,17 +193,15 @@ class TestStandings:
         signal = lost.signal(1, rule())
         assert signal is not None
         assert (signal.reading, signal.value) == (Reading.UNKNOWN, None)
-        assert signal.message == "the query's value for this broker is NaN: there was nothing to divide"
+        assert_wording(signal.message)
         again = lost.after(Judgement(True, 500.0, 11.0), rule(), at(9))
         assert again.streak.reading is Reading.UNKNOWN
-        assert again.message(rule()).startswith("too few values yet: 500 is above 100")
+        assert_wording(again.message(rule()))
 
     def test_a_failing_value_shared_by_peers_explains_why_it_remains(self) -> None:
         state = counted(500, 500, 500, peer_ratio=3)
         shared = state.after(Judgement(False, 500.0, 400.0), rule(peer_ratio=3), at(9))
-        assert shared.message(rule(peer_ratio=3)) == (
-            "500 is above 100 but not 3 times above the other brokers' median of 400"
-        )
+        assert_wording(shared.message(rule(peer_ratio=3)))
 
     def test_only_another_reading_another_problem_or_quite_another_figure_is_news(self) -> None:
         posted = counted(500, 500, 500)

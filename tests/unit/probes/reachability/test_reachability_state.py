@@ -8,6 +8,7 @@ import pytest
 from bellwether.core.signals import Reading, UnreachableCause
 from bellwether.probes.reachability.reachability_state import ProbeRound, ReachabilityState
 from testkit.kafka.request_outcomes import Said
+from testkit.messages import assert_wording
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -42,9 +43,7 @@ def test_an_unreachable_broker_is_named_with_its_harm_and_its_control() -> None:
     assert (signal.reading, signal.control, signal.latency_seconds) == (Reading.FAILING, Reading.PASSING, None)
     assert signal.harm is not None
     assert signal.harm.lost_seconds == 2.2
-    assert signal.message == (
-        "probes lost 2.2 s of the last 3 s (10.0.0.1:9094: connection refused); internal listener answers in 2.0 ms"
-    )
+    assert_wording(signal.message)
 
 
 def cause_after(*rounds: ProbeRound, start: ReachabilityState = WELL) -> UnreachableCause | None:
@@ -165,7 +164,7 @@ def test_trouble_of_our_own_turns_what_was_known_into_unknown() -> None:
     assert lasting is not None
     assert once.reading is Reading.PASSING
     assert lasting.reading is Reading.UNKNOWN
-    assert lasting.message == "this vantage cannot measure: too many open files"
+    assert_wording(lasting.message)
 
 
 def test_a_weaker_answer_says_so() -> None:
@@ -173,7 +172,7 @@ def test_a_weaker_answer_says_so() -> None:
     signal = after(*[seen(weaker)] * 5).signal(1, "here")
     assert signal is not None
     assert signal.reading is Reading.PASSING
-    assert "which one is not known" in signal.message
+    assert_wording(signal.message)
 
 
 def test_a_path_on_which_something_comes_through_keeps_failing_until_five_seconds_are_good() -> None:

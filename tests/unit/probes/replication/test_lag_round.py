@@ -14,6 +14,7 @@ from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.replication.lag_round import MAP_SECONDS, LagRounds, NoAnswer
 from bellwether.simulation.memory_world import ManualClock
 from testkit.kafka.log_ends import Word
+from testkit.messages import assert_wording
 
 SETTINGS = ReplicationLag()
 
@@ -140,7 +141,7 @@ def test_a_silent_broker_is_unmeasured_and_the_others_are_measured_on_what_answe
 ) -> None:
     world.silent = {2}
     found = rounds(lag_rounds, world, 5)
-    assert found[2].problem == "h:2: connected, but no answer in time"
+    assert_wording(found[2].problem)
     assert [(found[b].followed, found[b].lagging, found[b].problem) for b in (1, 3)] == [(1, 0, ""), (1, 0, "")]
 
 
@@ -153,7 +154,7 @@ def test_a_broker_all_of_whose_leaders_are_silent_is_unmeasured(world: World, la
 def test_a_local_error_is_no_evidence_about_any_broker(world: World, lag_rounds: LagRounds) -> None:
     world.broken = {b: Terminal("ca_file x is not a readable PEM file") for b in (1, 2, 3)}
     found = rounds(lag_rounds, world, 3)
-    assert {measurement.problem for measurement in found.values()} == {"ca_file x is not a readable PEM file"}
+    assert_wording({measurement.problem for measurement in found.values()})
 
 
 def test_fenced_and_unregistered_brokers_are_not_asked_and_are_unmeasured(world: World, lag_rounds: LagRounds) -> None:

@@ -9,6 +9,7 @@ from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.settings.detection import ReplicationLag
 from bellwether.core.signals import Reading, Signal
 from bellwether.probes.replication.lag_state import LAG_NEWS_SECONDS, RETURN_SECONDS, LagMeasurement, Lags
+from testkit.messages import assert_wording
 
 SETTINGS = ReplicationLag()
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -57,7 +58,7 @@ class TestCounting:
         assert signal(after(SILENT, SILENT, start=sick)).reading is Reading.FAILING
         lost = signal(after(*[SILENT] * 3, start=sick))
         assert (lost.reading, lost.value) == (Reading.UNKNOWN, None)
-        assert lost.message == "not measured: 10.0.0.3:9092: connected, but no answer in time (Request)"
+        assert_wording(lost.message)
 
     def test_a_single_silence_neither_adds_to_a_streak_nor_ends_it(self) -> None:
         assert signal(after(WELL, WELL, WELL, LATE, SILENT, LATE, SILENT, LATE)).reading is Reading.FAILING
@@ -70,42 +71,32 @@ class TestCounting:
 class TestWords:
     def test_a_lagging_broker_is_posted_with_its_figures(self) -> None:
         said = signal(after(*[LATE] * 3))
-        assert said.message == (
-            "behind by 34 s on 120 partitions (118 in the ISR, delaying acks=all), "
-            "orders-3 worst, then orders-7, leaders 1, 2"
-        )
+        assert_wording(said.message)
         assert (said.type, said.source, said.value) == ("ReplicationLag", "replication", 34.4)
 
     def test_out_of_the_isr_nothing_is_held_back(self) -> None:
         said = signal(after(*[replace(LATE, in_isr=0, lagging=1, worst=LATE.worst[:1], behind=(1,))] * 3))
-        assert said.message == "behind by 34 s on 1 partition (none of them in the ISR), orders-3 worst, leader 1"
+        assert_wording(said.message)
 
     def test_a_slow_leader_is_named_in_the_messages_of_its_followers_and_in_its_own(self) -> None:
         excused = replace(LATE, blamed=False, behind=(1,), slow_leaders=(1,))
-        assert signal(after(*[excused] * 3)).message.endswith(
-            "; not blamed: other brokers lag behind that leader, too (1)"
-        )
+        assert_wording(signal(after(*[excused] * 3)).message)
         leader = signal(after(*[replace(WELL, trailed_by=(2, 3))] * 3))
-        assert leader.message == (
-            "keeps up on 340 partitions; brokers 2, 3 lag on partitions that it leads: it serves them slowly"
-        )
+        assert_wording(leader.message)
 
     def test_a_lag_behind_one_leader_is_posted_without_blame(self) -> None:
         alone = replace(LATE, blamed=False, behind=(1,))
-        assert "not blamed: it keeps up with its other leaders" in signal(after(*[alone] * 3)).message
+        assert_wording(signal(after(*[alone] * 3)).message)
 
     def test_recovery_is_counted_aloud(self) -> None:
         sick = after(*[LATE] * 3)
-        assert signal(after(WELL, WELL, start=sick)).message == "keeps up again 2 times"
+        assert_wording(signal(after(WELL, WELL, start=sick)).message)
         lost = after(*[SILENT] * 3, start=sick)
         assert signal(after(WELL, start=lost)).message == "measured again"
 
     def test_many_brokers_are_not_all_listed(self) -> None:
         many = replace(WELL, trailed_by=tuple(range(10, 900)))
-        assert (
-            "brokers 10, 11, 12, 13, 14 and 885 more lag on partitions that it leads"
-            in signal(after(*[many] * 3)).message
-        )
+        assert_wording(signal(after(*[many] * 3)).message)
 
     def test_a_broker_that_follows_nothing_says_so(self) -> None:
         assert signal(after(*[LagMeasurement()] * 3)).message == "follows no partition"
@@ -122,7 +113,7 @@ class TestLinks:
         apart = after(self.APART, self.APART, start=well)
         said = signal(apart)
         assert (said.reading, said.broken_link_to) == (Reading.PASSING, 2)
-        assert said.message.endswith("broker 2 lags behind this one alone, too: the two do not reach each other")
+        assert_wording(said.message)
         assert signal(after(WELL, start=apart)).broken_link_to == 2
         assert signal(after(WELL, WELL, start=apart)).broken_link_to is None
         assert signal(after(WELL, self.APART, WELL, start=apart)).broken_link_to == 2, "two in a row"
