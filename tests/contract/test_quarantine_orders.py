@@ -19,9 +19,8 @@ from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.quarantine.agent import HoldOrder
 from bellwether.core.reasons import Reason
 from bellwether.ports.kubernetes import QuarantineOrders
-from bellwether.simulation.memory_stores import MemoryOrderStore
 from testkit.kubernetes.memory_api import MemoryApi
-from testkit.simulation.memory_process import MemoryOrderReader
+from testkit.simulation.memory_site import MemoryOrderReader, MemoryOrderStore
 from testkit.values.builders import after
 from testkit.values.quarantine_inputs import ordered
 

@@ -17,8 +17,8 @@ from bellwether.core.doctor.risks import MIN_ISR
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import Reading
 from bellwether.simulation.memory_cluster import MemoryCluster
-from bellwether.simulation.memory_world import RENEW_SECONDS
 from testkit.simulation.fault_injection import Fate
+from testkit.simulation.memory_site import RENEW_SECONDS
 from testkit.simulation.operators import Operator
 from testkit.simulation.scenario_driver import WAVING, Play, Step, befalling, maintaining, perform, scripts
 

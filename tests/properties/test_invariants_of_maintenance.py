@@ -13,7 +13,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Demotion, Promotion, PromotionWaves
 from bellwether.core.signals import OverrideState, Reading, SignalType
 from bellwether.simulation.memory_cluster import MemoryCluster
-from bellwether.simulation.memory_world import MemorySite
+from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.operators import POLICY, Operator
 from testkit.simulation.scenario_driver import Play, Step, befalling, maintaining, perform, scripts, trouble
 from testkit.values.builders import site

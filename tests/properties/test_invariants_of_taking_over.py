@@ -9,8 +9,8 @@ from bellwether.core.execution.arrivals import ARRIVAL_SECONDS
 from bellwether.core.model.cluster import PartitionKey, TopicPartition
 from bellwether.core.signals import Reading
 from bellwether.simulation.memory_cluster import MemoryCluster
-from bellwether.simulation.memory_world import MemorySite
 from testkit.simulation.fault_injection import Fate, Faults
+from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.operators import Operator
 from testkit.simulation.scenario_driver import Play, Step, perform, scripts, trouble
 from testkit.values.builders import site

@@ -8,8 +8,8 @@ import pytest
 
 from bellwether.core.settings.policy import PromotionWaves
 from bellwether.core.signals import Reading
-from bellwether.simulation.memory_world import MemorySite
 from testkit.simulation.fault_injection import Interruptions, Killed
+from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import site
 

@@ -10,9 +10,9 @@ from bellwether.core.model.undo_record import ApplicationEnd
 from bellwether.core.settings.policy import Election
 from bellwether.core.signals import Reading
 from bellwether.core.waves.approved_plan import ApprovedPlan, RebalanceInput
-from bellwether.simulation.memory_world import MemorySite
 from testkit.loads.approved_plans import accepted, loadmove, settings
 from testkit.simulation.fault_injection import Interruptions, Killed
+from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import site
 

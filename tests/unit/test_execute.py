@@ -19,9 +19,9 @@ from bellwether.execute import READ_BACK_PAUSES
 from bellwether.ports.errors import NotSent
 from bellwether.ports.kafka import Outcome
 from bellwether.simulation.memory_cluster import MemoryCluster
-from bellwether.simulation.memory_world import MemorySite
 from testkit.messages import assert_wording
 from testkit.simulation.fault_injection import Fate, FaultyReader, Interruptions, Killed
+from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import name
 

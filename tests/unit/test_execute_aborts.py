@@ -18,9 +18,9 @@ from bellwether.execute import READ_BACK_PAUSES, Execution, execute
 from bellwether.ports.errors import Fenced, Terminal, Transient
 from bellwether.ports.kafka import Outcome, Reorder
 from bellwether.ports.world import World
-from bellwether.simulation.memory_world import MemorySite
 from testkit.messages import assert_wording
 from testkit.simulation.fault_injection import Fate, Faults, Interruptions
+from testkit.simulation.memory_site import MemorySite
 from testkit.values.builders import context, decisions, name, site, verdicts
 
 BATCHES = Policy(name="main", election=Election(batch_size=2))

@@ -22,7 +22,7 @@ from bellwether.gather import Memory
 from bellwether.ports.errors import Terminal, Transient, WrongCluster
 from bellwether.ports.kafka import ClusterReader
 from bellwether.reconcile import reconcile
-from bellwether.simulation.memory_world import MemorySite
+from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import name, site
 

@@ -8,7 +8,7 @@ from bellwether.core.settings.detection import Canary, Detection
 from bellwether.core.settings.policy import Policy
 from bellwether.gather import Memory, gather
 from bellwether.simulation.memory_cluster import MemoryCluster
-from bellwether.simulation.memory_world import MemorySite
+from testkit.simulation.memory_site import MemorySite
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from bellwether.core.reasons import Reason
 from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion
 from bellwether.core.signals import OverrideState, Reading
-from bellwether.simulation.memory_world import MemorySite
 from testkit.messages import assert_wording
+from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import site
 

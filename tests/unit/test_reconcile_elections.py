@@ -10,7 +10,7 @@ from bellwether.core.planning.preferred_election import AUTO_REBALANCE_CONFIG, A
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode
 from bellwether.core.signals import Reading
-from bellwether.simulation.memory_world import MemorySite
+from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import site
 

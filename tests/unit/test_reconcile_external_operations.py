@@ -15,8 +15,8 @@ from bellwether.core.reasons import Reason
 from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.simulation.memory_cluster import MemoryCluster
-from bellwether.simulation.memory_world import MemorySite
 from testkit.messages import assert_wording
+from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.operators import POLICY, Operator
 
 MARK = "leader.replication.throttled.replicas"

@@ -12,7 +12,7 @@ from bellwether.gather import Memory, gather
 from bellwether.ports.errors import Unauthorized
 from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.memory_kafka import MemoryConfigs
-from bellwether.simulation.memory_world import MemorySite
+from testkit.simulation.memory_site import MemorySite
 
 RULES = Detection(prometheus_rules=(PrometheusRule(name="flush", query="q", threshold=1),))
 WATCHING = Policy(name="main", detection=RULES)

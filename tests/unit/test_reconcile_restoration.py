@@ -9,7 +9,7 @@ import pytest
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Mode, Policy, PromotionWaves
 from bellwether.core.signals import OverrideState, Reading
-from bellwether.simulation.memory_world import MemorySite
+from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import site
 

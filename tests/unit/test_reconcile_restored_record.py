@@ -10,8 +10,8 @@ from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.settings.policy import Policy, PromotionWaves
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.simulation.memory_cluster import MemoryCluster
-from bellwether.simulation.memory_world import MemorySite
 from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
+from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import site
 

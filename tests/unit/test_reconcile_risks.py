@@ -17,7 +17,7 @@ from bellwether.ports.world import World
 from bellwether.reconcile import reconcile
 from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.memory_kafka import MemoryConfigs
-from bellwether.simulation.memory_world import MemorySite
+from testkit.simulation.memory_site import MemorySite
 
 POLICY = Policy(name="main", mode=Mode.OBSERVE)
 

@@ -1,6 +1,6 @@
 """Ports to Kafka: read metadata and settings, reorder replicas, elect leaders.
 
-Implemented by ``adapters.kafka`` and, for tests and replays, by ``testing``. Every method answers or raises one
+Implemented by ``adapters.kafka`` and, for simulations, by ``simulation``. Every method answers or raises one
 of ``ports.errors``.
 """
 

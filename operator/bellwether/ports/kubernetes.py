@@ -1,6 +1,6 @@
 """Ports to what Kubernetes keeps for a reconcile: undo record, Lease, signals, quarantine orders, audit trail.
 
-Implemented by ``adapters.kubernetes``, by ``adapters.files`` and, for tests and replays, by ``testing``. Every
+Implemented by ``adapters.kubernetes``, by ``adapters.files`` and, for simulations, by classes here. Every
 method answers or raises one of ``ports.errors``.
 """
 
@@ -93,3 +93,22 @@ class NoAuditTrail:
 
     def conclude(self, entry: AuditEntry) -> None:
         """Nothing."""
+
+
+class UnsavedRecord:
+    """``UndoRecords`` of a process that only reads, or simulates: never written."""
+
+    def take_over(self, cluster_id: str) -> UndoRecord:
+        """Empty: the record in use was read before."""
+        return UndoRecord(cluster_id)
+
+    def save(self, record: UndoRecord) -> None:
+        """Nothing."""
+
+
+class NoLease:
+    """``Leadership`` of a process that needs none: it simulates, or elects preferred leaders, however late."""
+
+    def seconds_left(self) -> float:
+        """Always enough."""
+        return float("inf")

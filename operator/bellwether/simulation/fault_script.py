@@ -15,7 +15,7 @@ from typing import Any
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.signals import Harm, OverrideState, Reading, SignalType, UnreachableCause
-from bellwether.simulation.memory_world import MemorySite
+from bellwether.simulation.memory_world import SimulatedSite
 
 SECONDS_LIMIT = 86400
 EVENT_LIMIT = 10_000
@@ -27,7 +27,7 @@ Act = Callable[["Stage", Any], None]
 class Stage:
     """Where a script happens: the site, and the vantages that report if an event names none."""
 
-    site: MemorySite
+    site: SimulatedSite
     vantages: tuple[str, ...] = ("eu-west-1a", "eu-west-1b")
 
 
@@ -176,7 +176,7 @@ def _known(stage: Stage, broker: int) -> int:
     return broker
 
 
-def _each(act: Callable[[MemorySite, Any], object], *, brokers: bool = False) -> Act:
+def _each(act: Callable[[SimulatedSite, Any], object], *, brokers: bool = False) -> Act:
     def of_all(stage: Stage, several: Any) -> None:
         for one in several:
             act(stage.site, _known(stage, one) if brokers else one)

@@ -21,10 +21,7 @@ from bellwether.core.signals import Override, Signal
 from bellwether.core.waves.approved_plan import RebalanceInput
 from bellwether.gather import Memory
 from bellwether.ports.kafka import ConfigReader, FaultToleranceReader, LogDirReader
-from bellwether.ports.world import World
-from bellwether.simulation.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
-from bellwether.simulation.memory_stores import MemoryRecords, MemoryRecordStore
-from bellwether.simulation.memory_world import ManualClock, MemoryLeadership, MemoryLease
+from bellwether.simulation.memory_world import ManualClock, memory_world
 from bellwether.simulation.replay_timeline import Row
 from bellwether.simulation.replayed_cluster import ReplayedCluster
 from bellwether.simulation.simulated_operator import PartitionChange, SimulatedOperator
@@ -101,26 +98,17 @@ class NoReport(ValueError):
 
 def _operator(situation: Situation, policy: Policy, clock: ManualClock) -> SimulatedOperator:
     cluster, memory = ReplayedCluster(situation.cluster), situation.memory
-    records = MemoryRecords(MemoryRecordStore(memory.record))
-    route = MemoryRoute(cluster)
-    world = World(
-        clusters=MemoryReader(cluster, route),
-        leaders=MemoryMover(cluster, route=route),
-        records=records,
-        leadership=MemoryLeadership(MemoryLease(clock)),
-        signals=_Unchanging(situation),
-        clock=clock,
+    world = memory_world(
+        cluster,
+        _Unchanging(situation),
+        clock,
         strimzi=situation.strimzi,
         configs=situation.configs,
         log_dirs=situation.log_dirs,
         margins=situation.margins,
         pods=None if situation.pods is None else lambda _: situation.pods,
     )
-    memory = replace(
-        memory,
-        record=records.take_over(situation.cluster.cluster_id),
-        verdicts={broker: _noticed(verdict) for broker, verdict in memory.verdicts.items()},
-    )
+    memory = replace(memory, verdicts={broker: _noticed(verdict) for broker, verdict in memory.verdicts.items()})
     return SimulatedOperator(cluster, world, policy, memory, RebalanceInput(loads=situation.loads))
 
 

@@ -1,17 +1,13 @@
-"""World in memory: all ports of a reconcile over one simulated cluster and one manual clock.
-
-``MemorySite`` is what persists (cluster, stores, manual settings); each ``process`` of it is an operator with its own
-connections, so that a new one can take over where a killed one stopped. ``memory_world`` is the short form.
-"""
+"""World in memory: signals, time, and all ports of a reconcile over one simulated cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from bellwether.core.model.strimzi import Pod
-from bellwether.core.reporting.report import Report
 from bellwether.core.signals import (
     Harm,
     ListenerReading,
@@ -24,6 +20,7 @@ from bellwether.core.signals import (
     UnreachableCause,
 )
 from bellwether.ports.clock import Clock
+from bellwether.ports.kubernetes import NoLease, SignalReader, UnsavedRecord
 from bellwether.ports.world import World
 from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.memory_kafka import (
@@ -34,7 +31,6 @@ from bellwether.simulation.memory_kafka import (
     MemoryReader,
     MemoryRoute,
 )
-from bellwether.simulation.memory_stores import MemoryOrderStore, MemoryRecords, MemoryRecordStore
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -68,47 +64,6 @@ class ManualClock:
     def sleep(self, seconds: float) -> None:
         """Waiting advances the clock; nothing blocks."""
         self.advance(seconds)
-
-
-@dataclass
-class MemoryLease:
-    """The Lease for which operators compete (invariant 7); ``renewed_at`` is its last renewal in monotonic seconds."""
-
-    clock: Clock
-    duration_seconds: float = 15.0
-    holder: str | None = None
-    renewed_at: float = 0.0
-
-    def acquire(self, identity: str) -> bool:
-        """Take or renew it for ``identity``; refused while another one's has not run out."""
-        now = self.clock.monotonic()
-        if self.holder not in (None, identity) and now < self.renewed_at + self.duration_seconds:
-            return False
-        self.holder, self.renewed_at = identity, now
-        return True
-
-
-class MemoryLeadership:
-    """``ports.kubernetes.Leadership`` of one process. It renews by itself, as a thread would, until ``frozen``.
-
-    ``seconds`` set to a number overrides everything: the time left is that.
-    """
-
-    def __init__(self, lease: MemoryLease, identity: str = "operator-a") -> None:
-        self.lease = lease
-        self.identity = identity
-        self.frozen = False
-        self.seconds: float | None = None
-
-    def seconds_left(self) -> float:
-        """Time left on the Lease, in seconds; 0 for a process that does not hold it."""
-        if self.seconds is not None:
-            return self.seconds
-        if not self.frozen:
-            self.lease.acquire(self.identity)
-        if self.lease.holder != self.identity:
-            return 0.0
-        return max(0.0, self.lease.renewed_at + self.lease.duration_seconds - self.lease.clock.monotonic())
 
 
 class MemorySignals:
@@ -241,76 +196,40 @@ class MemorySignals:
         return replace(signal, age_seconds=signal.age_seconds + self.clock.monotonic() - since)
 
 
-RENEW_SECONDS = 3.0
-"""How often a prober renews its Lease."""
-
-
-class ColdSignals:
-    """The signals as a new process hears them: their age is unknown until it has seen their source renew its Lease."""
-
-    def __init__(self, signals: MemorySignals) -> None:
-        self._signals = signals
-        self._renewed_at = signals.clock.monotonic() + RENEW_SECONDS
-
-    def signals(self) -> tuple[Signal, ...]:
-        """Every source's last signal, without an age where this process has not seen the source renew its Lease."""
-        return tuple(
-            said if self._signals.spoke_at(said.source) >= self._renewed_at else replace(said, age_seconds=None)
-            for said in self._signals.signals()
-        )
-
-    def overrides(self) -> tuple[Override, ...]:
-        """What people asked for."""
-        return self._signals.overrides()
-
-
 @dataclass
-class MemorySite:
-    """What persists: the cluster, the durable record, Lease and orders, the last report, signals, overrides, time."""
+class SimulatedSite:
+    """A cluster with its signals, overrides, pods and time, on which an operator runs."""
 
     cluster: MemoryCluster = field(default_factory=MemoryCluster)
     clock: ManualClock = field(default_factory=ManualClock)
-    store: MemoryRecordStore = field(default_factory=MemoryRecordStore)
-    orders: MemoryOrderStore = field(default_factory=MemoryOrderStore)
     pods: dict[int, Pod] | None = None
     """The brokers' pods as they are at any moment; None where they are not watched."""
-    reported: Report | None = None
-    """The last report that a process published, as the status of the policy's objects has it."""
     signals: MemorySignals = field(init=False)
-    lease: MemoryLease = field(init=False)
     margins: MemoryFaultTolerance = field(init=False)
 
     def __post_init__(self) -> None:
         self.margins = MemoryFaultTolerance(self.cluster)
         self.signals = MemorySignals(self.clock)
-        self.lease = MemoryLease(self.clock)
 
-    @property
-    def cluster_id(self) -> str:
-        """The Kafka cluster's id."""
-        return self.cluster.cluster_id
-
-    def process(self, identity: str = "operator-a", *, request_timeout_seconds: float = 2.0) -> World:
-        """A new operator process on this site; reader and mover share the choice of the broker to talk through.
-
-        As a real one, it does not know at first how old signals are, but for those that begin with the site.
-        """
+    def process(self) -> World:
+        """An operator process; its ports share the choice of the broker to talk through."""
         route = MemoryRoute(self.cluster)
-        return World(
-            clusters=MemoryReader(self.cluster, route),
-            leaders=MemoryMover(self.cluster, request_timeout_seconds, route=route),
-            records=MemoryRecords(self.store),
-            leadership=MemoryLeadership(self.lease, identity),
-            signals=ColdSignals(self.signals) if self.clock.monotonic() else self.signals,
-            clock=self.clock,
+        return memory_world(
+            self.cluster,
+            self.signals,
+            self.clock,
+            route,
             configs=MemoryConfigs(self.cluster, route),
             log_dirs=MemoryLogDirs(self.cluster),
             pods=None if self.pods is None else lambda _: self.pods,
-            quarantine_orders=self.orders.operator(),
             margins=self.margins,
         )
 
 
-def memory_world(cluster: MemoryCluster | None = None) -> World:
-    """A world with one process, over ``cluster`` or three brokers without topics."""
-    return MemorySite(cluster or MemoryCluster()).process()
+def memory_world(
+    cluster: MemoryCluster, signals: SignalReader, clock: Clock, route: MemoryRoute | None = None, **ports: Any
+) -> World:
+    """The ports of one process that alone works on a cluster; what it stores is in its memory only."""
+    route = route or MemoryRoute(cluster)
+    reader, mover = MemoryReader(cluster, route), MemoryMover(cluster, route=route)
+    return World(reader, mover, UnsavedRecord(), NoLease(), signals, clock, **ports)

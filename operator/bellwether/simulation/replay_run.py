@@ -17,7 +17,6 @@ from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Override, Signal
 from bellwether.gather import Memory
 from bellwether.ports.errors import Transient
-from bellwether.ports.world import World
 from bellwether.recording.recorded_status import flaps_of, verdicts_of
 from bellwether.recording.replay_settings import Setting, limits_loads, policy_of
 from bellwether.recording.traces.cluster_section import cluster_section, read_cluster
@@ -33,9 +32,8 @@ from bellwether.recording.traces.trace_sections import (
     read_signals,
 )
 from bellwether.recording.traces.trace_state import following
-from bellwether.simulation.memory_kafka import MemoryMover, MemoryReader
-from bellwether.simulation.memory_stores import MemoryRecords, MemoryRecordStore
-from bellwether.simulation.memory_world import ManualClock, MemoryLeadership, MemoryLease
+from bellwether.simulation.memory_kafka import MemoryReader
+from bellwether.simulation.memory_world import ManualClock, memory_world
 from bellwether.simulation.replay_timeline import Timeline
 from bellwether.simulation.replayed_cluster import ReplayedCluster
 from bellwether.simulation.simulated_operator import SimulatedOperator
@@ -169,15 +167,10 @@ class Replay:
         self._cluster = ReplayedCluster(now)
         demoted = read_demoted(self._state.get("demoted", _NOTHING))
         returning = read_returning(self._state.get("returning", _NOTHING))
-        records = MemoryRecords(MemoryRecordStore(UndoRecord(now.cluster_id, 0, demoted, returning=returning)))
-        world = World(
-            clusters=PlayedReader(self._cluster, self._signals),
-            leaders=MemoryMover(self._cluster),
-            records=records,
-            leadership=MemoryLeadership(MemoryLease(self._clock)),
-            signals=self._signals,
-            clock=self._clock,
+        record = UndoRecord(now.cluster_id, 0, demoted, returning=returning)
+        world = replace(
+            memory_world(self._cluster, self._signals, self._clock), clusters=PlayedReader(self._cluster, self._signals)
         )
         said = self._state.get("said", _NOTHING)
-        memory = Memory(records.take_over(now.cluster_id), verdicts_of(said), flaps=flaps_of(said))
+        memory = Memory(record, verdicts_of(said), flaps=flaps_of(said))
         self._operator = SimulatedOperator(self._cluster, world, policy, memory, timeline=self.timeline)

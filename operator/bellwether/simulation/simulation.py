@@ -8,13 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
+from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Reading, SignalType
 from bellwether.gather import Memory
 from bellwether.simulation.fault_script import FaultScript, Stage
 from bellwether.simulation.memory_cluster import MemoryCluster
-from bellwether.simulation.memory_world import MemorySite
+from bellwether.simulation.memory_world import SimulatedSite
 from bellwether.simulation.replay_timeline import Row
 from bellwether.simulation.simulated_operator import PartitionChange, SimulatedOperator
 
@@ -45,10 +46,9 @@ class Simulation:
 
 def simulate(cluster: MemoryCluster, policy: Policy, script: FaultScript) -> Simulation:
     """Run the script. All brokers pass at the start. Raises ValueError for an event that does not fit the cluster."""
-    site = MemorySite(cluster, pods={})
+    site = SimulatedSite(cluster, pods={})
     stage = Stage(site, policy.detection.external_reachability.vantages or VANTAGES)
     _all_pass(stage, policy)
-    world = site.process()
     seen: dict[int, list[tuple[int, str, bool, int]]] = {}
 
     def see(report: Report) -> None:
@@ -61,7 +61,7 @@ def simulate(cluster: MemoryCluster, policy: Policy, script: FaultScript) -> Sim
             if not moments or moments[-1][1:] != now:
                 moments.append((second, *now))
 
-    operator = SimulatedOperator(cluster, world, policy, Memory(world.records.take_over(site.cluster_id)), see=see)
+    operator = SimulatedOperator(cluster, site.process(), policy, Memory(UndoRecord(cluster.cluster_id)), see=see)
     for second in sorted({0, script.seconds, *script.events}):
         operator.run(second)
         for event in script.events.get(second, ()):

@@ -20,7 +20,7 @@ from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.memory_world import START, ManualClock
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from testkit.messages import assert_wording
-from testkit.simulation.memory_process import MemoryOrders, MemoryProcess
+from testkit.simulation.memory_site import MemoryOrders, MemoryProcess
 from waiting import until
 
 

@@ -14,8 +14,8 @@ from bellwether.gather import Memory
 from bellwether.simulation.forecast import Situation, forecast
 from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.memory_kafka import MemoryConfigs
-from bellwether.simulation.memory_world import MemorySite
 from bellwether.simulation.simulated_operator import PartitionChange, SimulatedOperator
+from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.operators import Operator, carried_verdicts
 
 SECONDS = 200

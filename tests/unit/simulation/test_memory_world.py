@@ -6,21 +6,9 @@ import pytest
 
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.ports.errors import Fenced, Terminal, Transient
-from bellwether.simulation.memory_stores import MemoryRecords, MemoryRecordStore
-from bellwether.simulation.memory_world import (
-    START,
-    ManualClock,
-    MemoryLeadership,
-    MemoryLease,
-    MemorySignals,
-    memory_world,
-)
+from bellwether.simulation.memory_world import START, ManualClock, MemorySignals
+from testkit.simulation.memory_site import MemoryLeadership, MemoryLease, MemoryRecords, MemoryRecordStore
 from testkit.values.builders import demoted, record, signal, site
-
-
-def test_a_new_world_is_three_brokers_without_topics():
-    seen = memory_world().clusters.read()
-    assert (set(seen.brokers), seen.partitions) == ({1, 2, 3}, ())
 
 
 def test_a_record_outlives_the_process_that_wrote_it():

@@ -16,11 +16,12 @@ from bellwether.recording.replay_settings import Setting, setting
 from bellwether.recording.traces.anonymization import Anonymity
 from bellwether.recording.traces.trace_lines import Header, Instant, UnreadableTrace
 from bellwether.simulation.memory_cluster import MemoryCluster
-from bellwether.simulation.memory_world import START, MemorySite
+from bellwether.simulation.memory_world import START
 from bellwether.simulation.replay_comparison import differences
 from bellwether.simulation.replay_run import Replay
 from bellwether.simulation.replay_timeline import Timeline
 from testkit.kubernetes import api_objects
+from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.recordings import Watched
 from testkit.values.builders import demoted, site
 

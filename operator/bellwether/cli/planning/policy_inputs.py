@@ -37,7 +37,7 @@ from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.settings.policy import Policy
 from bellwether.gather import Memory
 from bellwether.ports.clock import Clock
-from bellwether.ports.kubernetes import SignalReader
+from bellwether.ports.kubernetes import NoLease, SignalReader, UnsavedRecord
 from bellwether.ports.world import World
 
 
@@ -63,25 +63,6 @@ class PolicyInputs:
         """Read the cluster and plan. Raises what reading raises, and WrongCluster."""
         memory = self.memory(self.world.clusters.read().cluster_id)
         return preview(self.world, self.policy, memory, self.notes)
-
-
-class UnsavedRecord:
-    """Undo record of a command that only reads: never written."""
-
-    def take_over(self, cluster_id: str) -> UndoRecord:
-        """Empty: the record in use was read before."""
-        return UndoRecord(cluster_id)
-
-    def save(self, record: UndoRecord) -> None:
-        """Nothing."""
-
-
-class NoLease:
-    """Lease of commands that only elect preferred leaders: an election needs none, however late it arrives."""
-
-    def seconds_left(self) -> float:
-        """Always enough."""
-        return float("inf")
 
 
 @contextmanager

@@ -21,8 +21,8 @@ from bellwether.core.reporting.report import Report
 from bellwether.kafka_connection import Connection
 from bellwether.ports.kafka import LeaderMover, Outcome, Reorder
 from bellwether.ports.world import World
-from bellwether.simulation.memory_stores import MemoryRecords, MemoryRecordStore
-from bellwether.simulation.memory_world import MemoryLeadership, MemoryLease, MemorySignals
+from bellwether.simulation.memory_world import MemorySignals
+from testkit.simulation.memory_site import MemoryLeadership, MemoryLease, MemoryRecords, MemoryRecordStore
 from waiting import limit, until
 
 PATIENT = Limits(

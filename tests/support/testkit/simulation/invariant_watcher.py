@@ -9,7 +9,7 @@ from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
 from bellwether.core.model.undo_record import SentOrder, UndoEntry
 from bellwether.ports.kafka import ClusterReader, LeaderMover, Outcome, Reorder
 from bellwether.ports.world import World
-from bellwether.simulation.memory_stores import MemoryRecordStore
+from testkit.simulation.memory_site import MemoryRecordStore
 
 
 class Watcher:

@@ -8,7 +8,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.reporting.broker_report import BrokerReport
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Reading, SignalType
-from bellwether.simulation.memory_world import MemorySite
+from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import site
 

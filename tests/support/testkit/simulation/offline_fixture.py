@@ -8,7 +8,7 @@ import pytest
 
 from bellwether.cli.offline import early_reader, offline_leadership
 from bellwether.simulation.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
-from bellwether.simulation.memory_world import MemorySite
+from testkit.simulation.memory_site import MemorySite
 
 
 class Route(MemoryRoute):

@@ -28,10 +28,10 @@ from bellwether.core.signals import Reading
 from bellwether.ports.errors import BellwetherError
 from bellwether.ports.kafka import FaultToleranceReader
 from bellwether.ports.world import World
-from bellwether.simulation.memory_world import MemorySite
 from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
+from testkit.simulation.memory_site import MemorySite
 from testkit.values.builders import site
 
 LEASE_SECONDS = 1_000_000

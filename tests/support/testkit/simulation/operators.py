@@ -19,8 +19,8 @@ from bellwether.gather import Memory
 from bellwether.ports.errors import Fenced, Transient
 from bellwether.ports.world import World
 from bellwether.reconcile import reconcile
-from bellwether.simulation.memory_stores import MemoryRecordStore
 from testkit.simulation.fault_injection import Faults, Interruptions
+from testkit.simulation.memory_site import MemoryRecordStore
 
 POLICY = Policy(
     name="main",

@@ -17,8 +17,7 @@ from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.quarantine.agent_loop import TICK_SECONDS, QuarantineAgent
 from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.memory_kafka import MemoryFaultTolerance
-from bellwether.simulation.memory_world import MemorySite
-from testkit.simulation.memory_process import MemoryOrderReader, MemoryProcess
+from testkit.simulation.memory_site import MemoryOrderReader, MemoryProcess, MemorySite
 from testkit.simulation.operators import Operator
 
 SESSION_SECONDS = 9.0

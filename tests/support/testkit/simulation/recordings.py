@@ -23,11 +23,11 @@ from bellwether.recording.recorder import Metadata, Recorder, Scope
 from bellwether.recording.traces.trace_lines import Header, Instant, read_instant
 from bellwether.simulation.fault_script import VERBS, Stage
 from bellwether.simulation.memory_kafka import MemoryReader
-from bellwether.simulation.memory_world import MemorySite
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.broker_pods import pod
 from testkit.kubernetes.memory_api import MemoryApi
 from testkit.simulation import scenarios
+from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.operators import Operator
 
 Body = dict[str, Any]

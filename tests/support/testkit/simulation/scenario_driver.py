@@ -17,9 +17,9 @@ from bellwether.core.model.strimzi import Pod
 from bellwether.core.settings.policy import Demotion, Election, PromotionWaves
 from bellwether.core.signals import Reading
 from bellwether.simulation.memory_cluster import MemoryCluster
-from bellwether.simulation.memory_world import MemorySite
 from testkit.simulation.fault_injection import Faults, Interruptions, Killed
 from testkit.simulation.invariant_watcher import Watcher
+from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.strategies import Act, deeds, fates
 

@@ -18,9 +18,9 @@ from bellwether.core.reporting.report import Report
 from bellwether.core.waves.approved_plan import ApprovedPlan, RebalanceInput
 from bellwether.simulation.cluster_description import description_of
 from bellwether.simulation.fault_script import VERBS, Stage
-from bellwether.simulation.memory_world import MemorySite
 from testkit.kubernetes import api_objects
 from testkit.loads.approved_plans import accepted, loadmove
+from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.operators import Operator
 
 GOLDEN = "golden:\n"

@@ -22,7 +22,8 @@ from bellwether.core.reporting.report import Report, report
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal, SignalType
 from bellwether.simulation.memory_cluster import MemoryCluster
-from bellwether.simulation.memory_world import START, MemorySite
+from bellwether.simulation.memory_world import START
+from testkit.simulation.memory_site import MemorySite
 
 CLUSTER_ID = "memory-cluster"
 

@@ -15,13 +15,13 @@ from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.cli.main import main
 from bellwether.core.signals import Reading
 from bellwether.simulation.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
-from bellwether.simulation.memory_world import MemorySite
 from bellwether_load.cli import offline_rebalance, plan_request
 from bellwether_load.cli.plan_figures import rate
 from bellwether_load.store.filesystems import Store
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
 from testkit.messages import assert_wording
+from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.operator_fixture import MemoryOperator
 from testkit.simulation.rebalance_fixture import Planner, desk_of
 from testkit.values.builders import site

@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 
 from bellwether.cli.main import main
 from bellwether.cli.offline import early_reader
-from bellwether.simulation.memory_world import MemorySite
 from testkit.messages import assert_wording
+from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.offline_fixture import Route, lead_to
 from testkit.values.builders import name, site
 

@@ -12,8 +12,8 @@ from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
 from bellwether.cli.main import main
 from bellwether.core.signals import Reading
 from bellwether.simulation.memory_cluster import MemoryCluster
-from bellwether.simulation.memory_world import MemorySite
 from testkit.messages import assert_wording
+from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.offline_fixture import lead_to
 from testkit.simulation.operator_fixture import MemoryOperator
 

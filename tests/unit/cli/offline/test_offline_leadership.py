@@ -14,7 +14,7 @@ from bellwether.cli.offline.offline_leadership import MAX_ABORTS
 from bellwether.core.settings.placement import Placement, Preference
 from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.memory_kafka import MemoryMover, MemoryReader
-from bellwether.simulation.memory_world import MemorySite
+from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.offline_fixture import lead_to
 from testkit.simulation.operators import POLICY, Operator
 

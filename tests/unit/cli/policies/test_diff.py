@@ -20,9 +20,9 @@ from bellwether.cli.planning.policy_inputs import PolicyInputs
 from bellwether.core.model.loads import Loads
 from bellwether.core.signals import Reading
 from bellwether.simulation.memory_cluster import MemoryCluster
-from bellwether.simulation.memory_world import MemorySite
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
+from testkit.simulation.memory_site import MemorySite
 
 
 class Live:

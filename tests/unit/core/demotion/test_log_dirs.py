@@ -24,9 +24,9 @@ from bellwether.core.reporting.broker_report import BrokerReport
 from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, PromotionMode
 from bellwether.core.signals import OverrideState, Reading, SignalType
 from bellwether.core.waves.rebalance_waves import WaveResult
-from bellwether.simulation.memory_world import MemorySite
 from testkit.kubernetes import api_objects
 from testkit.messages import assert_wording
+from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import signal, site
 

@@ -16,7 +16,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
 from bellwether.core.reporting.requeue import Requeue
 from bellwether.core.signals import Reading
-from bellwether.simulation.memory_world import MemorySite
+from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import START, decisions, entry, partition, record, returning, said, site
 
