@@ -7,10 +7,12 @@ recording leaves a readable file. Out: the same; a truncated end is tolerated an
 
 from __future__ import annotations
 
+import gzip
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any
 
 from bellwether.ports.errors import Terminal
 from bellwether.recording.traces.trace_lines import Header, Instant, UnreadableTrace, read_header, read_instant
@@ -20,7 +22,6 @@ LONGEST_LINE = 128 * 1024 * 1024
 
 MOST_INSTANTS = 2_000_000
 
-_GZIP = 31  # zlib's window bits for a gzip stream
 _GZIP_MAGIC = b"\x1f\x8b"
 _CHUNK = 256 * 1024
 
@@ -35,16 +36,22 @@ class TraceWriter:
     def __init__(self, path: Path, header: Header, limit_bytes: int) -> None:
         self._path = path
         self._limit = limit_bytes
-        self._pack = zlib.compressobj(6, zlib.DEFLATED, _GZIP) if path.name.endswith(".gz") else None
-        self.written = 0
         self.instants = 0
+        self._closed = False
         try:
-            self._stream: BinaryIO | None = path.open("xb", buffering=0)
+            self._file = path.open("xb")
         except FileExistsError:
             raise Terminal(f"{path} exists already: name another file with --output, or remove it") from None
         except OSError as error:
             raise Terminal(f"{path}: cannot be written: {error.strerror}: choose another --output") from error
+        packed = path.name.endswith(".gz")
+        self._stream: Any = gzip.GzipFile(fileobj=self._file, mode="wb", compresslevel=6) if packed else self._file
         self._put(header.line())
+
+    @property
+    def written(self) -> int:
+        """Bytes of the file."""
+        return self._path.stat().st_size
 
     def write(self, instant: Instant) -> None:
         """Add an instant. Raises Full when the disk, or the limit, has no room for it."""
@@ -53,36 +60,23 @@ class TraceWriter:
 
     def close(self) -> None:
         """End the file. Safe to call twice, and after Full."""
-        stream, self._stream = self._stream, None
-        if stream is None:
-            return
-        try:
-            if self._pack is not None:
-                stream.write(self._pack.flush(zlib.Z_FINISH))
-        except OSError:
-            pass  # the disk is full: the end is missing, as after a kill, and readers know how to do without
-        finally:
-            stream.close()
+        self._closed = True
+        for stream in (self._stream, self._file):
+            with suppress(OSError):  # the disk is full: the end is missing, as after a kill, and readers do without it
+                stream.close()
 
     def _put(self, line: str) -> None:
-        if self._stream is None:
+        if self._closed:
             raise Full(f"{self._path} is closed")
         if self.written >= self._limit:
             self.close()
             raise Full(f"{self._path}: the limit of {self._limit // 1_000_000} MB is reached: raise it with --max-size")
-        data = line.encode() + b"\n"
-        if self._pack is not None:
-            # Flushed line by line: what was written can be read though the process is killed.
-            data = self._pack.compress(data) + self._pack.flush(zlib.Z_SYNC_FLUSH)
         try:
-            sent = 0
-            while sent < len(data):
-                sent += self._stream.write(data[sent:]) or 0
+            self._stream.write(line.encode() + b"\n")
+            self._stream.flush()  # line by line: what was written can be read though the process is killed
         except OSError as error:
-            stream, self._stream = self._stream, None
-            stream.close()
+            self.close()
             raise Full(f"{self._path}: {error.strerror}; what was written until now can be replayed") from error
-        self.written += len(data)
 
 
 class TraceReader:
@@ -138,27 +132,16 @@ class TraceReader:
 
     def _blocks(self) -> Iterator[bytes]:
         """The file's bytes, decompressed, in bounded blocks for any content."""
+        packed = self._path.name.endswith(".gz")
         try:
-            with self._path.open("rb") as stream:
-                if not self._path.name.endswith(".gz"):
-                    while block := stream.read(_CHUNK):
-                        if stream.tell() == len(block) and block.startswith(_GZIP_MAGIC):
-                            raise Terminal(f"{self._path} is compressed: let its name end in .gz, as in trace.jsonl.gz")
-                        yield block
-                    return
-                yield from self._unpacked(stream)
+            with gzip.open(self._path) if packed else self._path.open("rb") as stream:
+                while block := stream.read1(_CHUNK):
+                    if not packed and block.startswith(_GZIP_MAGIC) and stream.tell() == len(block):
+                        raise Terminal(f"{self._path} is compressed: let its name end in .gz, as in trace.jsonl.gz")
+                    yield block
+        except EOFError:
+            self.truncated = True
+        except (gzip.BadGzipFile, zlib.error) as error:
+            raise Terminal(f"{self._path}: not a gzip file, or a damaged one ({error})") from None
         except OSError as error:
             raise Terminal(f"{self._path}: cannot be read: {error.strerror}") from error
-
-    def _unpacked(self, stream: BinaryIO) -> Iterator[bytes]:
-        unpack = zlib.decompressobj(_GZIP)
-        while packed := stream.read(_CHUNK):
-            while packed:
-                try:
-                    yield unpack.decompress(packed, _CHUNK)
-                except zlib.error as error:
-                    raise Terminal(f"{self._path}: not a gzip file, or a damaged one ({error})") from None
-                packed = unpack.unconsumed_tail
-            if unpack.eof:
-                return
-        self.truncated = not unpack.eof
