@@ -22,13 +22,13 @@ DAILY = replace(
 
 
 class Watched(Operator):
-    """An operator whose turns are told as metrics."""
+    """An operator whose reconciles are exported as metrics."""
 
     def __init__(self, made: MemorySite, policy: Policy = POLICY) -> None:
         super().__init__(made, policy)
         self.metrics = OperatorMetrics()
 
-    def told(self, name: str, **labels: str) -> float | None:
+    def metric(self, name: str, **labels: str) -> float | None:
         """A series after the last turn."""
         self.metrics.turn_ended("default", "main", 0.1, self.reports[-1], 0)
         all_labels = {"namespace": "default", "policy": "main", **labels}
@@ -37,7 +37,7 @@ class Watched(Operator):
     @property
     def away(self) -> tuple[float | None, float | None]:
         """How many orders are displaced, and how many of them for the racks' sake."""
-        return self.told("partitions_displaced"), self.told("partitions_displaced_for_racks")
+        return self.metric("partitions_displaced"), self.metric("partitions_displaced_for_racks")
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_a_drained_broker_that_is_stopped_for_hours_is_demoted_all_the_while():
         operator.reconciles(1, seconds=300)
         displaced, _ = operator.away
         assert displaced
-        assert operator.told("broker_demoted", broker="2") == 1
+        assert operator.metric("broker_demoted", broker="2") == 1
 
 
 def test_a_broker_that_comes_back_over_days_waits_for_time_alone_as_metrics_say():
@@ -108,9 +108,9 @@ def test_a_broker_that_comes_back_over_days_waits_for_time_alone_as_metrics_say(
         operator.reconciles(1, seconds=300)
         displaced, _ = operator.away
         assert displaced
-        assert operator.told("broker_demoted", broker="1") == 0
-        assert operator.told("broker_restoration_ratio", broker="1") == 0.1
-        assert operator.told("broker_restoration_blocked", broker="1", reason="RestoringInWaves") == 1
+        assert operator.metric("broker_demoted", broker="1") == 0
+        assert operator.metric("broker_restoration_ratio", broker="1") == 0.1
+        assert operator.metric("broker_restoration_blocked", broker="1", reason="RestoringInWaves") == 1
 
 
 def test_a_broker_that_does_not_come_on_tells_what_it_waits_for():
@@ -121,12 +121,12 @@ def test_a_broker_that_does_not_come_on_tells_what_it_waits_for():
     operator.reconciles(3)
     made.signals.say(1, Reading.PASSING)
     operator.reconciles(30)
-    assert operator.told("broker_restoration_blocked", broker="1", reason="RestoringInWaves") == 1
+    assert operator.metric("broker_restoration_blocked", broker="1", reason="RestoringInWaves") == 1
     made.signals.say(1, Reading.UNKNOWN)
     operator.reconciles(60)
-    assert operator.told("broker_restoration_blocked", broker="1", reason="RestoringInWaves") is None
+    assert operator.metric("broker_restoration_blocked", broker="1", reason="RestoringInWaves") is None
     reasons = {
         d.wait.reason for b in operator.reports[-1].brokers if (d := b.restoration) is not None and d.wait is not None
     }
     assert reasons
-    assert [operator.told("broker_restoration_blocked", broker="1", reason=str(reason)) for reason in reasons] == [1]
+    assert [operator.metric("broker_restoration_blocked", broker="1", reason=str(reason)) for reason in reasons] == [1]

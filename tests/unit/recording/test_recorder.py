@@ -62,7 +62,7 @@ def test_what_does_not_change_is_not_written():
     before = len(made.kept.instants)
     for _ in range(5):
         made.site.clock.advance(1)
-        made.recorder.look()  # nobody renews, nobody says anything
+        made.recorder.look()  # no Lease is renewed, and no signal changes
     assert len(made.kept.instants) == before
 
 
@@ -80,7 +80,7 @@ def test_an_api_that_is_away_is_written_down_and_the_recording_goes_on():
     made.recorder.look()
     assert "not reachable" in made.kept.instants[-1].news["away"]["the Kubernetes API"]
     assert "the Kubernetes API" in made.recorder.trouble
-    assert "signals" not in made.kept.instants[-1].news, "what was last seen stands, and ages"
+    assert "signals" not in made.kept.instants[-1].news, "the last signals are kept, and age"
     made.api.away = False
     run(made, 6)
     assert made.recorder.trouble == {}
@@ -138,12 +138,12 @@ def test_restorations_are_recorded_while_they_last():
         say_demoted(made, message)
         made.site.clock.advance(1)
         made.recorder.look()
-    told = [i.news["returning"] for i in made.kept.instants if "returning" in i.news]
-    assert [told[0]["2"]["share"], told[1], told[2]] == [10, {"2": {"share": 50}}, None]
+    recorded = [i.news["returning"] for i in made.kept.instants if "returning" in i.news]
+    assert [recorded[0]["2"]["share"], recorded[1], recorded[2]] == [10, {"2": {"share": 50}}, None]
 
 
 def say_demoted(made: Watched, message: str) -> None:
-    """The operator says anew how broker 2 stands."""
+    """The operator writes the state of broker 2 again."""
     health = made.api.get(BROKER_HEALTHS, "default", "main-2")
     conditions = [c for c in health["status"]["conditions"] if c["type"] != "Demoted"]
     said = {"type": "Demoted", "status": "False", "reason": "RestoringInWaves", "message": message}
@@ -166,7 +166,7 @@ def test_broken_objects_are_skipped():
 
 
 class Reader:
-    """A reader of metadata that is told what to answer."""
+    """A reader of metadata with set answers."""
 
     def __init__(self, *answers: Cluster | Exception) -> None:
         self.answers = list(answers)

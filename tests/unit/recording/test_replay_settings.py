@@ -66,7 +66,7 @@ class TestALimitByLoad:
     def test_it_limits_nothing_when_it_is_played(self):
         assert policy_of(self.limited(), "main", "default").policy().demotion.capacity == UNBOUNDED
 
-    def test_the_limit_by_number_beside_it_does(self):
+    def test_the_limit_by_number_still_limits(self):
         kept = self.limited(maxLeaders=9)
         before = json.dumps(kept)
         assert policy_of(kept, "main", "default").policy().demotion.capacity == Capacity(max_leaders=9)

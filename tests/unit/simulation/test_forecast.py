@@ -113,16 +113,16 @@ def made(site: MemorySite, operator: Operator) -> list[PartitionChange]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_forecast_foretells_exactly_the_moves_that_the_operator_then_makes(seed: int):
+def test_a_forecast_has_exactly_the_later_moves_of_the_operator(seed: int):
     rng = random.Random(seed)
     site, operator = running(rng)
     changed = random_policy(rng)
-    told = forecast(situation(site, operator), changed, SECONDS - 1)
+    outcome = forecast(situation(site, operator), changed, SECONDS - 1)
     operator.policy = changed
-    assert moves(told.changes) == moves(made(site, operator))
-    assert told.cluster.leaders() == site.cluster.snapshot().leaders()
+    assert moves(outcome.changes) == moves(made(site, operator))
+    assert outcome.cluster.leaders() == site.cluster.snapshot().leaders()
     assert operator.memory is not None
-    assert told.demoted == frozenset(operator.memory.record.demoted)
+    assert outcome.demoted == frozenset(operator.memory.record.demoted)
 
 
 def test_a_forecast_reaches_a_periodic_election():

@@ -47,7 +47,7 @@ def test_a_dead_leader_is_followed_by_the_next_in_the_order_that_is_in_sync(kafk
     assert (p.leader, p.isr, p.leader_epoch) == (3, (3,), 1)
 
 
-def test_without_a_replica_in_sync_nobody_leads_until_the_eligible_one_is_back(kafka):
+def test_without_a_replica_in_sync_no_broker_leads_until_the_eligible_one_is_back(kafka):
     for broker in (2, 3, 1):
         kafka.kill(broker)
     p = kafka.partition("orders")
@@ -87,7 +87,7 @@ def test_the_controllers_balancing_moves_each_leader_back_to_the_first_of_its_or
     assert kafka.auto_balance() == 0
 
 
-def test_balancing_passes_over_a_first_replica_that_is_not_in_sync(kafka):
+def test_balancing_skips_a_first_replica_that_is_not_in_sync(kafka):
     kafka.foreign_reorder(name(), (2, 1, 3))
     kafka.shrink_isr(name(), 2)
     assert kafka.auto_balance() == 0
@@ -160,7 +160,7 @@ def test_no_leader_comes_from_outside_the_replicas_that_were_in_sync_or_eligible
                 assert p.leader in (*old.isr, *old.elr, *old.adding)
 
 
-def test_who_led_last_is_remembered_while_nobody_may_lead():
+def test_the_last_leader_is_remembered_while_no_broker_may_lead():
     kept = MemoryCluster(3)
     kept.create_topic("orders", assignment=[(1, 2)], min_isr=2)
     kept.kill(1)

@@ -138,7 +138,7 @@ def test_an_election_moves_only_to_the_first_of_the_order_and_says_so(
                 assert p == before[p.name]
 
 
-def test_a_broker_that_is_dead_or_frozen_tells_nothing_of_itself(kafka):
+def test_a_broker_that_is_dead_or_frozen_reports_no_settings(kafka):
     kafka.kill(1)
     kafka.freeze(2)
     assert set(MemoryConfigs(kafka).broker_configs([1, 2, 3], [MIN_ISR])) == {3}
@@ -146,8 +146,8 @@ def test_a_broker_that_is_dead_or_frozen_tells_nothing_of_itself(kafka):
 
 def test_settings_of_a_broker_can_be_given(kafka):
     kafka.configure_broker(2, "auto.leader.rebalance.enable", "false")
-    told = MemoryConfigs(kafka).broker_configs([1, 2], ["auto.leader.rebalance.enable"])
-    assert {b: s["auto.leader.rebalance.enable"] for b, s in told.items()} == {1: "true", 2: "false"}
+    settings = MemoryConfigs(kafka).broker_configs([1, 2], ["auto.leader.rebalance.enable"])
+    assert {b: s["auto.leader.rebalance.enable"] for b, s in settings.items()} == {1: "true", 2: "false"}
 
 
 def test_a_frozen_broker_lets_one_read_of_topics_time_out(kafka):
@@ -162,8 +162,8 @@ def test_a_frozen_broker_lets_one_read_of_topics_time_out(kafka):
 def test_what_a_deleted_topic_was_given_is_not_the_next_ones(kafka):
     kafka.configure_topic("orders", "unclean.leader.election.enable", "true")
     kafka.recreate_topic("orders")
-    told = MemoryConfigs(kafka).topic_configs(["orders"], ["unclean.leader.election.enable", MIN_ISR])
-    assert told == {"orders": {"unclean.leader.election.enable": "false", MIN_ISR: "2"}}
+    settings = MemoryConfigs(kafka).topic_configs(["orders"], ["unclean.leader.election.enable", MIN_ISR])
+    assert settings == {"orders": {"unclean.leader.election.enable": "false", MIN_ISR: "2"}}
 
 
 def test_a_topic_that_there_is_not_cannot_be_configured(kafka):

@@ -1,4 +1,4 @@
-"""Whatever befalls a cluster: what a recorder writes beside the operator is judged the same when it is replayed."""
+"""A recorded scenario: what a recorder writes while an operator runs is judged the same when it is replayed."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.recordings import Watched
 from testkit.values.builders import demoted, site
 
-CUT, MENDED, END = 5, 20, 60
+CUT, RECOVERED, END = 5, 20, 60
 
 
 def incident(watched: Watched | None = None) -> Watched:
@@ -33,7 +33,7 @@ def incident(watched: Watched | None = None) -> Watched:
     watched = watched or Watched(site(3, {"orders": 6}))
     for second in range(END + 1):
         for broker in (1, 2, 3):
-            cut = broker == 1 and CUT <= second < MENDED
+            cut = broker == 1 and CUT <= second < RECOVERED
             watched.site.signals.say(broker, Reading.FAILING if cut else Reading.PASSING)
         watched.second()
     return watched
@@ -50,18 +50,18 @@ def play(watched: Watched, *changes: str) -> Timeline:
 
 def test_a_cut_is_listed_with_its_times_and_reasons():
     timeline = play(incident())
-    told = [str(row) for row in timeline.rows]
+    texts = [str(row) for row in timeline.rows]
     # Until each prober's Lease was seen to advance there is no evidence.
-    assert "00:00:05 broker 1 Healthy -> Sick ExternallyUnreachable" in "\n".join(told)
+    assert "00:00:05 broker 1 Healthy -> Sick ExternallyUnreachable" in "\n".join(texts)
     assert seconds_of(timeline, "demoted", 1) == [CUT + 1], "spec.demotion.dwellSeconds"
     assert seconds_of(timeline, "promoted", 1) == []
-    assert any("leaders moved" in line for line in told)
+    assert any("leaders moved" in line for line in texts)
 
 
 def test_another_stabilization_promotes_at_another_time():
     watched = incident()
     first, second = (seconds_of(play(watched, f"promotion.stabilizationSeconds={n}"), "promoted", 1) for n in (10, 25))
-    assert (first, second) == ([MENDED + 10], [MENDED + 25])
+    assert (first, second) == ([RECOVERED + 10], [RECOVERED + 25])
 
 
 def test_a_longer_dwell_would_have_left_the_broker_alone():
@@ -232,10 +232,10 @@ def test_overrides_and_changes_of_the_policy_are_listed():
         if second == 8:
             watched.site.signals.lift(2)
         watched.second()
-    told = [row.text for row in play(watched).rows if row.broker == 2]
-    assert "gets the override Demoted: new disk" in told
-    assert "its override is removed" in told
-    assert "is demoted, Override OverrideDemoted" in told
+    texts = [row.text for row in play(watched).rows if row.broker == 2]
+    assert "gets the override Demoted: new disk" in texts
+    assert "its override is removed" in texts
+    assert "is demoted, Override OverrideDemoted" in texts
 
 
 def test_nothing_is_judged_before_the_cluster_is_known():
@@ -256,7 +256,7 @@ def test_while_no_broker_answered_nothing_was_judged():
         else:
             instants.append(instant)
     timeline = Replay(watched.header).play(instants)
-    assert seconds_of(timeline, "verdict", 1)[-2:] == [CUT + 6, MENDED]
+    assert seconds_of(timeline, "verdict", 1)[-2:] == [CUT + 6, RECOVERED]
     assert seconds_of(timeline, "demoted", 1) == [CUT + 7]
 
 

@@ -44,9 +44,9 @@ def test_brokers_above_the_cap_are_listed_once_as_held():
             bad = broker in (1, 2) and second > 4
             watched.site.signals.say(broker, Reading.FAILING if bad else Reading.PASSING)
         watched.second()
-    told = [r for r in play(watched).rows if r.what in ("held", "demoted")]
-    assert sorted((r.what, r.broker) for r in told) == [("demoted", 1), ("held", 2)]
-    assert next(r for r in told if r.what == "held").text.startswith("is held, CapReached: ")
+    rows = [r for r in play(watched).rows if r.what in ("held", "demoted")]
+    assert sorted((r.what, r.broker) for r in rows) == [("demoted", 1), ("held", 2)]
+    assert next(r for r in rows if r.what == "held").text.startswith("is held, CapReached: ")
 
 
 def test_a_follower_that_delays_acks_all_is_listed_once():
@@ -64,6 +64,6 @@ def test_a_follower_that_delays_acks_all_is_listed_once():
                 latency_seconds=0.2 if slow else 0.001,
             )
         watched.second()
-    told = [r for r in play(watched).rows if r.what == "holds back"]
-    assert [r.broker for r in told] == [3]
-    assert told[0].text.startswith("delays acks=all: ")
+    rows = [r for r in play(watched).rows if r.what == "holds back"]
+    assert [r.broker for r in rows] == [3]
+    assert rows[0].text.startswith("delays acks=all: ")

@@ -48,7 +48,7 @@ def test_trace_of_another_format_is_refused_with_the_remedy(version: int, remedy
         (HEADER.line().replace("2026-", "9999-"), "started is .*less than or equal to 9000"),
     ],
 )
-def test_a_file_that_is_no_trace_is_told_so(text: str, why: str):
+def test_a_file_that_is_no_trace_is_refused(text: str, why: str):
     with pytest.raises(UnreadableTrace, match=why):
         read_header(text)
 
