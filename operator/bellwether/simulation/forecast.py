@@ -82,7 +82,7 @@ def forecast(situation: Situation, policy: Policy, seconds: float) -> Forecast:
     if operator.due:
         operator.reconcile()
     if operator.report is None:
-        raise NoReport("no broker of the cluster is alive: nothing can be foretold")
+        raise NoReport("no broker of the cluster is alive: no forecast can be made")
     return Forecast(
         tuple(operator.timeline.rows),
         tuple(operator.changes),

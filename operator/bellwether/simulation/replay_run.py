@@ -43,7 +43,7 @@ _NOTHING: Document = {}
 
 
 @dataclass
-class Played:
+class RecordedSignals:
     """``ports.kubernetes.SignalReader``: what was known of signals and overrides at the moment of the clock."""
 
     clock: ManualClock
@@ -64,7 +64,7 @@ class Played:
 
 
 @dataclass(frozen=True, slots=True)
-class PlayedFollowers:
+class RecordedFollowers:
     """``ports.kafka.FaultToleranceReader``: which slow brokers were seen to trail, and nothing else."""
 
     rows: Document
@@ -82,16 +82,16 @@ class PlayedFollowers:
         return FaultTolerance(trailing=trailing, keeping_up=keeping_up, problem="a trace does not have it")
 
 
-class PlayedReader(MemoryReader):
-    """Reads the retold cluster, but not while the recorder could not read the real one: nor could the operator then."""
+class RecordedReader(MemoryReader):
+    """Reads the replayed cluster, but not while the recorder could not read the real one."""
 
-    def __init__(self, cluster: ReplayedCluster, played: Played) -> None:
+    def __init__(self, cluster: ReplayedCluster, recorded: RecordedSignals) -> None:
         super().__init__(cluster)
-        self._played = played
+        self._recorded = recorded
 
     def read(self) -> Cluster:
         """The current cluster. Raises Transient while no broker answered in the recording."""
-        trouble = self._played.state.get("away", _NOTHING).get(KAFKA)
+        trouble = self._recorded.state.get("away", _NOTHING).get(KAFKA)
         if trouble is not None:
             raise Transient(str(trouble))
         return super().read()
@@ -119,7 +119,7 @@ class Replay:
         self._settings = settings
         self._changes = tuple(changes)
         self._clock = ManualClock(header.started)
-        self._signals = Played(self._clock)
+        self._signals = RecordedSignals(self._clock)
         self._state: dict[str, Json] = {}
         self._policy: Policy | None = None
         self._cluster: ReplayedCluster | None = None
@@ -153,7 +153,7 @@ class Replay:
         self.timeline.recorded(self._clock.now(), instant.news, self._state)
         if self._operator is not None:
             pods = read_pods(self._state["pods"]) if "pods" in self._state else None
-            margins = PlayedFollowers(self._state["followers"]) if "followers" in self._state else None
+            margins = RecordedFollowers(self._state["followers"]) if "followers" in self._state else None
             self._operator.world = replace(self._operator.world, pods=lambda _: pods, margins=margins)
             self._operator.policy = self._policy
 
@@ -168,9 +168,8 @@ class Replay:
         demoted = read_demoted(self._state.get("demoted", _NOTHING))
         returning = read_returning(self._state.get("returning", _NOTHING))
         record = UndoRecord(now.cluster_id, 0, demoted, returning=returning)
-        world = replace(
-            memory_world(self._cluster, self._signals, self._clock), clusters=PlayedReader(self._cluster, self._signals)
-        )
+        world = memory_world(self._cluster, self._signals, self._clock)
+        world = replace(world, clusters=RecordedReader(self._cluster, self._signals))
         said = self._state.get("said", _NOTHING)
         memory = Memory(record, verdicts_of(said), flaps=flaps_of(said))
         self._operator = SimulatedOperator(self._cluster, world, policy, memory, timeline=self.timeline)

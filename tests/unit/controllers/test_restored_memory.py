@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
-from bellwether.api.v1alpha1.broker_health import BrokerHealth
-from bellwether.api.v1alpha1.status.policy_status import LeadershipPolicyStatus
-from bellwether.controllers.reporting.status import broker_status, policy_status
-from bellwether.controllers.restored_memory import restored_memory
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.broker_identity import KnownHosts
 from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.model.harm_history import HarmCause, HarmHistory
 from bellwether.gather import Memory
-from testkit.kubernetes import api_objects
+from testkit.simulation.operators import restored
 from testkit.values.builders import START, record, said, snapshot, verdict
 
 STORED = Memory(
@@ -39,19 +35,15 @@ FORGOTTEN = {"refused", "overwritten"}
 """What is learned again by asking Kafka again."""
 
 
-def restored() -> Memory:
+def read_back() -> Memory:
     """The memory from a status that an operator with the memory ``STORED`` wrote."""
     seen = replace(snapshot(), flaps=STORED.flaps, harm_history=STORED.harm_history, hosts=STORED.hosts.hosts)
-    report = said(seen, judged=STORED.verdicts, elections=STORED.elections)
-    status = LeadershipPolicyStatus.model_validate(policy_status(report, 1, {}, None))
-    statuses = {one.broker: broker_status(one, 1, {}, START) for one in report.brokers}
-    healths = [BrokerHealth.read({**api_objects.health(b), "status": status}) for b, status in statuses.items()]
-    return restored_memory(STORED.record, status, healths)
+    return restored(STORED.record, said(seen, judged=STORED.verdicts, elections=STORED.elections))
 
 
-def test_every_stored_field_of_memory_is_restored() -> None:
+def test_every_stored_field_of_memory_is_read_back() -> None:
     names = {one.name for one in fields(Memory)} - ELSEWHERE.keys() - READ_AGAIN - FORGOTTEN
-    assert {name: getattr(restored(), name) for name in names} == {name: getattr(STORED, name) for name in names}
+    assert {name: getattr(read_back(), name) for name in names} == {name: getattr(STORED, name) for name in names}
 
 
 def test_no_stored_field_of_memory_has_its_default_in_the_test() -> None:

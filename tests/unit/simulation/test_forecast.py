@@ -10,13 +10,12 @@ import pytest
 from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.settings.policy import Demotion, Election, Mode, Policy, Promotion, PromotionWaves
 from bellwether.core.signals import OverrideState, Reading, SignalType
-from bellwether.gather import Memory
 from bellwether.simulation.forecast import Situation, forecast
 from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.memory_kafka import MemoryConfigs
 from bellwether.simulation.simulated_operator import PartitionChange, SimulatedOperator
 from testkit.simulation.memory_site import MemorySite
-from testkit.simulation.operators import Operator, carried_verdicts
+from testkit.simulation.operators import Operator, restored
 
 SECONDS = 200
 RACKS = ("eu-a", "eu-b", "eu-c")
@@ -71,13 +70,7 @@ def situation(site: MemorySite, operator: Operator) -> Situation:
     return Situation(
         site.clock.now(),
         site.cluster.snapshot(),
-        Memory(
-            site.store.record,
-            carried_verdicts(site.reported),
-            flaps=operator.memory.flaps,
-            elections=operator.memory.elections,
-            harm_history=operator.memory.harm_history,
-        ),
+        restored(site.store.record, site.reported),
         site.signals.signals(),
         site.signals.overrides(),
         configs=MemoryConfigs(site.cluster),

@@ -6,12 +6,15 @@ published status say.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Protocol
 
-from bellwether.api.v1alpha1.broker_health import BrokerHealthStatus
-from bellwether.controllers.reporting.status import broker_status
+from bellwether.api.v1alpha1.broker_health import BrokerHealth
+from bellwether.api.v1alpha1.status.policy_status import LeadershipPolicyStatus
+from bellwether.controllers.reporting.status import broker_status, policy_status
+from bellwether.controllers.restored_memory import restored_memory
 from bellwether.core.demotion.decisions import DecisionFunction, decide
-from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, PromotionWaves
 from bellwether.core.waves.approved_plan import RebalanceInput
@@ -19,6 +22,7 @@ from bellwether.gather import Memory
 from bellwether.ports.errors import Fenced, Transient
 from bellwether.ports.world import World
 from bellwether.reconcile import reconcile
+from testkit.kubernetes import api_objects
 from testkit.simulation.fault_injection import Faults, Interruptions
 from testkit.simulation.memory_site import MemoryRecordStore
 
@@ -49,18 +53,14 @@ class Site(Protocol):
         """A new process on this site."""
 
 
-def carried_verdicts(said: Report | None) -> dict[int, Verdict]:
-    """The verdicts with which a new process continues: through the status of each broker, as in a take-over."""
-    if said is None:
-        return {}
-    found = {}
-    for broker in said.brokers:
-        status = broker_status(broker, None, {}, said.now)
-        verdict = BrokerHealthStatus.model_validate(status).verdict
-        carried = verdict.verdict(broker.broker) if verdict is not None else None
-        if carried is not None:
-            found[broker.broker] = carried
-    return found
+def restored(record: UndoRecord, reported: Report | None) -> Memory:
+    """The memory with which a new process continues: through the status that the last one wrote, as in a take-over."""
+    if reported is None:
+        return Memory(record)
+    status = LeadershipPolicyStatus.model_validate(policy_status(reported, 1, {}, None))
+    statuses = {one.broker: broker_status(one, None, {}, reported.now) for one in reported.brokers}
+    healths = [BrokerHealth.read({**api_objects.health(broker), "status": one}) for broker, one in statuses.items()]
+    return restored_memory(record, status, healths)
 
 
 class Operator:
@@ -98,11 +98,9 @@ class Operator:
             if self.memory is None:
                 if not self.world.leadership.seconds_left():
                     return None
-                taken = self.world.records.take_over(self.site.cluster_id)
-                self.memory = Memory(
-                    taken,
-                    carried_verdicts(self.site.reported),
-                    self.grace_seconds,
+                self.memory = replace(
+                    restored(self.world.records.take_over(self.site.cluster_id), self.site.reported),
+                    grace_seconds=self.grace_seconds,
                     arrival_seconds=self.arrival_seconds,
                     quarantine_orders=self.world.quarantine_orders.take_over(),
                 )

@@ -24,7 +24,7 @@ from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.ports.rebalance import RunState
-from testkit.simulation.operators import carried_verdicts
+from testkit.simulation.operators import restored
 from testkit.values.builders import (
     CLUSTER_ID,
     after,
@@ -222,7 +222,7 @@ class TestTakenOver:
     def carried(self, **more: object) -> Verdict:
         seen = cluster(partition())
         judged = {**verdicts(seen), 1: replace(verdict(1, HealthState.UNKNOWN), **more)}
-        return carried_verdicts(said(policy=ENFORCE, judged=judged))[1]
+        return restored(record(), said(policy=ENFORCE, judged=judged)).verdicts[1]
 
     @pytest.mark.parametrize(("seconds", "known"), [(0.0, 0), (5.9, 0), (6.0, 6), (47.9, 42), (60.0, 60)])
     def test_seconds_known_to_be_good_are_carried_in_tenths_and_never_rounded_up(self, seconds: float, known: int):
