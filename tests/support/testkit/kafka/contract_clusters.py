@@ -22,7 +22,7 @@ from bellwether.ports.kafka import ClusterReader, ConfigReader, LeaderMover, Unc
 from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.memory_kafka import MemoryConfigs, MemoryMover, MemoryReader, MemoryRoute
 from testkit.kafka.kafka_site import PATIENT
-from testkit.simulation.memory_unclean_elections import MemoryUnclean
+from testkit.simulation.memory_site import MemoryUnclean
 from waiting import limit, until
 
 

@@ -2,7 +2,7 @@
 
 ``MemorySite`` is what persists: cluster, undo record, Lease, quarantine orders, signals. Each ``process`` of it is an
 operator with connections of its own. Records and orders are fenced as the real stores are. ``MemoryProcess`` is the
-process of one of its brokers, for the quarantine agent.
+process of one of its brokers, for the quarantine agent; ``MemoryUnclean`` elects uncleanly.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.quarantine.agent import HoldOrder, OrderRead, ProcessState
@@ -17,9 +18,10 @@ from bellwether.core.reporting.report import Report
 from bellwether.core.signals import Override, Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Fenced, Terminal, Transient
+from bellwether.ports.kafka import Outcome
 from bellwether.ports.world import World
 from bellwether.simulation.memory_cluster import MemoryCluster
-from bellwether.simulation.memory_kafka import MemoryMover
+from bellwether.simulation.memory_kafka import MemoryMover, MemoryRoute
 from bellwether.simulation.memory_world import MemorySignals, SimulatedSite
 
 
@@ -304,3 +306,30 @@ class MemoryOrderReader:
             return OrderRead()
         limit = max(0.0, (order.until - order.since).total_seconds())
         return OrderRead(HoldOrder(order.epoch, order.number, order.renewed_at, limit), self._others())
+
+
+class MemoryUnclean:
+    """As Kafka's controller: a partition that has a leader is left alone, one without living replicas stays without."""
+
+    def __init__(self, cluster: MemoryCluster, route: MemoryRoute | None = None) -> None:
+        self.cluster = cluster
+        self.route = route or MemoryRoute(cluster)
+        self.asked: list[TopicPartition] = []
+
+    def elect(self, name: TopicPartition) -> Outcome:
+        """An unclean election. Raises Transient when the broker that was asked does not answer."""
+        self.route.through()
+        self.asked.append(name)
+        p = self.cluster.find(name)
+        if p is None:
+            return Outcome("UNKNOWN_TOPIC_OR_PARTITION", f"There is no partition {name}.")
+        if p.leader is not None:
+            return Outcome("ELECTION_NOT_NEEDED", "It has a leader.")
+        active = (self.cluster.brokers[b] for b in p.replicas if b in self.cluster.brokers)
+        taken = next((broker.id for broker in active if broker.active), None)
+        if taken is None:
+            return Outcome("ELIGIBLE_LEADERS_NOT_AVAILABLE", f"No replica of {name} lives.")
+        led = replace(p, leader=taken, leader_epoch=p.leader_epoch + 1, isr=(taken,), elr=(), last_known_elr=())
+        self.cluster._partitions[name] = led
+        self.cluster.mutations += 1
+        return Outcome()

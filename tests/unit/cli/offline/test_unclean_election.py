@@ -17,7 +17,7 @@ from bellwether.ports.kafka import Outcome
 from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.memory_world import ManualClock
 from testkit.messages import assert_wording
-from testkit.simulation.memory_unclean_elections import MemoryUnclean
+from testkit.simulation.memory_site import MemoryUnclean
 from testkit.simulation.risk_fixture import MemoryWard
 from testkit.values.builders import START, name
 from testkit.values.strategies import Act, deeds, memory_clusters
