@@ -21,7 +21,7 @@ from bellwether.recording.recorded_status import flaps_of, verdicts_of
 from bellwether.recording.replay_settings import Setting, limits_loads, policy_of
 from bellwether.recording.traces.cluster_section import cluster_section, read_cluster
 from bellwether.recording.traces.merge_patch import Document, Json
-from bellwether.recording.traces.trace_lines import Header, Instant
+from bellwether.recording.traces.trace_lines import Header, Instant, following
 from bellwether.recording.traces.trace_sections import (
     KAFKA,
     aged,
@@ -31,7 +31,6 @@ from bellwether.recording.traces.trace_sections import (
     read_returning,
     read_signals,
 )
-from bellwether.recording.traces.trace_state import following
 from bellwether.simulation.memory_kafka import MemoryReader
 from bellwether.simulation.memory_world import ManualClock, memory_world
 from bellwether.simulation.replay_timeline import Timeline

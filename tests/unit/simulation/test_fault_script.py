@@ -8,8 +8,7 @@ import pytest
 
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.simulation.cluster_description import description_of
-from bellwether.simulation.fault_script import script_of
-from bellwether.simulation.simulation import simulate
+from bellwether.simulation.fault_script import script_of, simulate
 
 CLUSTER = {"brokers": {1: "a", 2: "b", 3: "c"}, "topics": {"orders": 6}}
 POLICY = Policy(name="main", mode=Mode.ENFORCE)

@@ -24,7 +24,7 @@ from bellwether.simulation.replayed_cluster import ReplayedCluster
 
 if TYPE_CHECKING:
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-    from bellwether.simulation.simulation import Simulation
+    from bellwether.simulation.fault_script import Simulation
 
 T = TypeVar("T")
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -44,7 +44,7 @@ def simulate(script: Path, cluster: Path | None, trace: Path | None, policy_file
     At the start every prober reports that all brokers are reachable and all disks are fast.
     """
     from bellwether.cli.policies.yaml_documents import YamlProblem
-    from bellwether.simulation.simulation import simulate as run_script
+    from bellwether.simulation.fault_script import simulate as run_script
 
     try:
         site, policy = _subject(cluster, trace, policy_file)

@@ -1,25 +1,30 @@
 """Trace format: one header line, then one line for every moment in which anything changed.
 
-In: text, one JSON object a line. Out: ``Header`` and ``Instant`` values, and back. What cannot be read is refused with
-the line's number; another format version is refused by name. Called by ``recording/trace_files``.
+In: text, one JSON object a line. Out: ``Header`` and ``Instant`` values, and back; and the state after an instant,
+whose members have the shapes that their readers count on. What cannot be read is refused with the line's number;
+another format version is refused by name. Called by ``recording/trace_files`` and by replays.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from bellwether.adapters.documents import JsonCodec
 from bellwether.core.strict_json import InvalidDocument
-from bellwether.recording.traces.merge_patch import Json
+from bellwether.recording.traces.merge_patch import Document, Json, patched
 
 FORMAT = "bellwether.dev/trace"
 FORMAT_VERSION = 2
 MOST_SECONDS = 366 * 86400.0
 FIRST_YEAR, LAST_YEAR = 1970, 9000
+_BY_BROKER = frozenset({"signals", "overrides", "pods", "demoted", "returning", "said", "followers"})
+_BROKER = re.compile("[0-9]{1,10}")
 
 
 class UnreadableTrace(ValueError):
@@ -130,3 +135,27 @@ def _refuse(word: str) -> float:
 
 def _dump(value: dict[str, Json]) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def following(state: Document, news: Document) -> dict[str, Json]:
+    """The state after an instant. Unknown members are kept and ignored: a later version may use them."""
+    try:
+        after = patched(state, news)
+    except RecursionError:
+        raise UnreadableTrace("an instant of the trace is nested too deeply") from None
+    for name in news:
+        if name in after:
+            _check(name, after[name])
+    return after
+
+
+def _check(name: str, member: Any) -> None:
+    if not isinstance(member, Mapping):
+        raise UnreadableTrace(f"member {name!r} of the trace's state is not an object")
+    if name not in _BY_BROKER:
+        return
+    for broker, row in member.items():
+        if _BROKER.fullmatch(broker) is None or not isinstance(row, Mapping):
+            raise UnreadableTrace(f"member {name!r} of the trace's state must be an object with broker ids as keys")
+        if name == "said" and not all(isinstance(row.get(k, {}), Mapping) for k in ("verdict", "demoted", "flapping")):
+            raise UnreadableTrace(f"the status of broker {broker} in the trace is damaged")
