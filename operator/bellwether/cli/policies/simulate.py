@@ -39,7 +39,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 def simulate(script: Path, cluster: Path | None, trace: Path | None, policy_file: Path | None, output: str) -> None:
     """Simulate the faults of SCRIPT on a cluster in memory.
 
-    Shows second by second what the operator would do with the policy: verdicts, demotions, moves of leaders and their
+    Shows what the operator would do with the policy, and when: verdicts, demotions, moves of leaders and their
     return. It is the operator's own reconcile with a virtual clock; it contacts no cluster and takes seconds for hours.
     At the start every prober reports that all brokers are reachable and all disks are fast.
     """
