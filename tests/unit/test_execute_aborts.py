@@ -27,7 +27,7 @@ BATCHES = Policy(name="main", election=Election(batch_size=2))
 
 
 class Run:
-    """Broker 1 of three is to be demoted; ``execute`` is called once, in a world that misbehaves as told."""
+    """Broker 1 of three is to be demoted; ``execute`` is called once, in a world that fails as scripted."""
 
     def __init__(self, made: MemorySite | None = None) -> None:
         self.site = made or site()
@@ -39,9 +39,8 @@ class Run:
         self.plan = self.devise()
 
     def devise(self) -> Plan:
-        seen = self.site.cluster.snapshot()
-        found = Snapshot(self.site.clock.now(), seen, self.record)
-        return build_plan(context(found, verdicts(seen, sick=[1])), decisions(1))
+        found = Snapshot(self.site.clock.now(), self.site.cluster.snapshot(), self.record)
+        return build_plan(context(found, verdicts(found.cluster, sick=[1])), decisions(1))
 
     def carry_out(self) -> Execution:
         return execute(self.plan, self.record, BATCHES, self.world)
