@@ -7,7 +7,6 @@ field, the value and the remedy.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from bellwether.simulation.memory_cluster import MemoryCluster
@@ -17,49 +16,27 @@ PARTITION_LIMIT = 100_000
 _FIELDS = ("brokers", "topics", "replicationFactor", "minInsyncReplicas")
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterDescription:
-    """Brokers by id with their racks; topics by name with the number of partitions or the replicas of each."""
-
-    brokers: Mapping[int, str | None]
-    topics: Mapping[str, int | tuple[tuple[int, ...], ...]] = field(default_factory=dict)
-    replication_factor: int = 3
-    min_isr: int = 1
-
-    def build(self) -> MemoryCluster:
-        """The cluster in memory."""
-        cluster = MemoryCluster(dict(self.brokers))
-        for topic, partitions in self.topics.items():
-            number, replicas = (partitions, None) if isinstance(partitions, int) else (len(partitions), partitions)
-            cluster.create_topic(
-                topic,
-                number,
-                min(self.replication_factor, len(self.brokers)),
-                assignment=replicas,
-                internal=topic.startswith("__"),
-                min_isr=self.min_isr,
-            )
-        return cluster
-
-
-def description_of(values: Any) -> ClusterDescription:
-    """The description in these values. Raises ValueError."""
+def cluster_of(values: Any) -> MemoryCluster:
+    """The cluster that these values describe. Raises ValueError."""
     if not isinstance(values, Mapping):
         raise ValueError("a cluster description is an object with brokers and topics")
     for name in values:
         if name not in _FIELDS:
             raise ValueError(f"{name}: no such field: a cluster description has {', '.join(_FIELDS)}")
-    brokers = _brokers(values.get("brokers"))
-    topics = values.get("topics") or {}
+    brokers, topics = _brokers(values.get("brokers")), values.get("topics") or {}
     if not isinstance(topics, Mapping):
         raise ValueError("topics: must be an object, such as {orders: 12}")
     found = {str(name): _partitions(str(name), given, brokers) for name, given in topics.items()}
     if sum(given if isinstance(given, int) else len(given) for given in found.values()) > PARTITION_LIMIT:
         raise ValueError(f"topics: more than {PARTITION_LIMIT} partitions, the limit: describe fewer")
-    factor = _whole("replicationFactor", values.get("replicationFactor", 3), 32)
-    return ClusterDescription(
-        brokers, found, factor, _whole("minInsyncReplicas", values.get("minInsyncReplicas", 1), 32)
-    )
+    factor = min(_whole("replicationFactor", values.get("replicationFactor", 3), 32), len(brokers))
+    min_isr = _whole("minInsyncReplicas", values.get("minInsyncReplicas", 1), 32)
+    cluster = MemoryCluster(brokers)
+    for topic, given in found.items():
+        number, orders = (given, None) if isinstance(given, int) else (len(given), given)
+        internal = topic.startswith("__")
+        cluster.create_topic(topic, number, factor, assignment=orders, internal=internal, min_isr=min_isr)
+    return cluster
 
 
 def _brokers(given: Any) -> dict[int, str | None]:

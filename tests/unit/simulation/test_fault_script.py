@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bellwether.core.settings.policy import Mode, Policy
-from bellwether.simulation.cluster_description import description_of
+from bellwether.simulation.cluster_description import cluster_of
 from bellwether.simulation.fault_script import script_of, simulate
 
 CLUSTER = {"brokers": {1: "a", 2: "b", 3: "c"}, "topics": {"orders": 6}}
@@ -46,7 +46,7 @@ def test_a_script_that_cannot_be_read_is_refused(values: Any, message: str):
 def test_an_event_that_does_not_fit_the_cluster_is_named(event: Any, message: str):
     script = script_of({"seconds": 2, "events": {1: [event]}})
     with pytest.raises(ValueError, match=r".") as refused:
-        simulate(description_of(CLUSTER).build(), POLICY, script)
+        simulate(cluster_of(CLUSTER), POLICY, script)
     assert message in str(refused.value)
 
 
@@ -67,7 +67,7 @@ def test_an_event_that_does_not_fit_the_cluster_is_named(event: Any, message: st
 )
 def test_a_cluster_that_cannot_be_read_is_refused(values: Any, message: str):
     with pytest.raises(ValueError, match=r".") as refused:
-        description_of(values)
+        cluster_of(values)
     assert message in str(refused.value)
 
 
@@ -76,7 +76,7 @@ def test_a_simulation_shows_when_a_broker_loses_its_leaders_and_gets_them_back()
         5: [{"say": {"brokers": [1], "reading": "Failing"}}],
         20: [{"say": {"brokers": [1], "reading": "Passing"}}],
     }
-    done = simulate(description_of(CLUSTER).build(), POLICY, script_of({"seconds": 120, "events": events}))
+    done = simulate(cluster_of(CLUSTER), POLICY, script_of({"seconds": 120, "events": events}))
     spans = done.brokers[1]
     assert [(s.state, s.demoted, s.leaders) for s in spans] == [
         ("Healthy", False, 2),
@@ -97,5 +97,5 @@ def test_a_simulation_shows_when_a_broker_loses_its_leaders_and_gets_them_back()
 
 def test_leaders_return_by_the_controllers_balancing_when_the_script_says_so():
     events = {1: [{"kill": [3]}], 5: [{"revive": [3]}], 9: [{"balance": True}]}
-    done = simulate(description_of(CLUSTER).build(), POLICY, script_of({"seconds": 12, "events": events}))
+    done = simulate(cluster_of(CLUSTER), POLICY, script_of({"seconds": 12, "events": events}))
     assert [s.leaders for s in done.brokers[3]] == [2, 0, 0, 2]

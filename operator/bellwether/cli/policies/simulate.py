@@ -17,7 +17,7 @@ from bellwether.recording.trace_files import TraceReader
 from bellwether.recording.traces.cluster_section import read_cluster
 from bellwether.recording.traces.merge_patch import patched
 from bellwether.recording.traces.trace_lines import UnreadableTrace
-from bellwether.simulation.cluster_description import description_of
+from bellwether.simulation.cluster_description import cluster_of
 from bellwether.simulation.fault_script import script_of
 from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.replayed_cluster import ReplayedCluster
@@ -76,7 +76,7 @@ def _subject(cluster: Path | None, trace: Path | None, policy_file: Path | None)
         raise click.UsageError("set either --cluster FILE or --trace FILE")
     if policy_file is None:
         raise click.UsageError("set --policy FILE: only a trace has settings of its own")
-    return _value(cluster, description_of).build(), _policy(policy_file)
+    return _value(cluster, cluster_of), _policy(policy_file)
 
 
 def _value(path: Path, read: Callable[[Any], T]) -> T:

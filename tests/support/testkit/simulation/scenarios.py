@@ -16,7 +16,7 @@ import yaml
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.reporting.report import Report
 from bellwether.core.waves.approved_plan import ApprovedPlan, RebalanceInput
-from bellwether.simulation.cluster_description import description_of
+from bellwether.simulation.cluster_description import cluster_of
 from bellwether.simulation.fault_script import VERBS, Stage
 from testkit.kubernetes import api_objects
 from testkit.loads.approved_plans import accepted, loadmove
@@ -82,7 +82,7 @@ def sources_of(scenario: Mapping[str, Any]) -> list[api_objects.Body]:
 
 def site_of(said: Mapping[str, Any]) -> MemorySite:
     """The site that a scenario begins with."""
-    return MemorySite(description_of(said).build(), pods={})
+    return MemorySite(cluster_of(said), pods={})
 
 
 def _changed(before: Any, now: Any) -> Any:
