@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bellwether.api.v1alpha1.status import rebalance_status as reported
-from bellwether.api.v1alpha1.status.rebalance_status import MESSAGE_LIMIT, PlanFigures
+from bellwether.api.v1alpha1.status.rebalance_status import PlanFigures
+from bellwether.api.v1alpha1.status.status_conditions import MESSAGE_LIMIT
 from bellwether_load.plan.forecast import BrokerHour
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 

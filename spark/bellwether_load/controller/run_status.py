@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bellwether.api.v1alpha1.status import rebalance_status as reported
-from bellwether.api.v1alpha1.status.rebalance_status import MESSAGE_LIMIT, REQUEST_LIMIT, RebalanceStatus
+from bellwether.api.v1alpha1.status.rebalance_status import REQUEST_LIMIT, RebalanceStatus
+from bellwether.api.v1alpha1.status.status_conditions import MESSAGE_LIMIT
 from bellwether.core.model.undo_record import SkippedPartition
 from bellwether.core.reasons import reason_named
 from bellwether_load.controller.lifecycle import RebalanceRun

@@ -14,9 +14,8 @@ from pydantic import AwareDatetime, Field
 
 from bellwether.api.v1alpha1.base_model import Model, Object, Rule, as_map
 from bellwether.api.v1alpha1.core_models import Of, StatusModel
-from bellwether.api.v1alpha1.status.policy_status import BrokerId, Count, Message, ReasonName
 from bellwether.api.v1alpha1.status.signal_entries import LOG_DIR_LIMIT, SIGNAL_LIMIT, Signals
-from bellwether.api.v1alpha1.status.status_conditions import Conditions
+from bellwether.api.v1alpha1.status.status_conditions import BrokerId, Conditions, Count, Message, ReasonName
 from bellwether.core import signals
 from bellwether.core.demotion.restoration import RestorationProgress
 from bellwether.core.detection import findings
@@ -34,14 +33,14 @@ LINKS_SHOWN = 16
 
 
 class PolicyRef(Model):
-    """Reference to the LeadershipPolicy of the broker's cluster, in the same namespace."""
+    """The policy that this object belongs to."""
 
     name: str = Field(min_length=1, max_length=63, description="Name of the LeadershipPolicy, in the same namespace.")
 
 
 class Override(Model):
     """A manual decision on the broker. It takes precedence over signals and maxBrokers, but not over suspend or
-    Observe.
+    Observe. If unset, signals decide.
     """
 
     state: signals.OverrideState = Field(
@@ -96,11 +95,9 @@ class Override(Model):
 class BrokerHealthSpec(Model):
     """The broker, and an optional override."""
 
-    policy_ref: PolicyRef = Field(description="The policy that this object belongs to.")
+    policy_ref: PolicyRef
     broker_id: BrokerId = Field(strict=True, description="Node id of the broker in its Kafka cluster.")
-    override: Override | None = Field(
-        default=None, description="Manual decision on the broker. If unset, signals decide."
-    )
+    override: Override | None = None
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -132,7 +129,7 @@ class EvidenceItem(StatusModel[findings.EvidenceItem]):
 
 
 class Flapping(StatusModel[FlapCounter]):
-    """Repeated demotion of the broker by signals."""
+    """Repeated demotions by signals. Unset if none is in the last hour."""
 
     demotions: Count = Field(description="Number of demotions, each within an hour of the previous promotion.")
     last: Annotated[AwareDatetime, Of("at")] = Field(
@@ -144,7 +141,7 @@ class Flapping(StatusModel[FlapCounter]):
 
 
 class Restoration(StatusModel[RestorationProgress]):
-    """Progress of restoring the broker's leaders in waves."""
+    """Progress of restoring the broker's leaders in waves. Unset if none is in progress (promotion.waves)."""
 
     wave: Annotated[Count, Of("number")] = Field(description="Current step of promotion.waves; 0 before the first one.")
     waves: Count = Field(description="Number of steps.")
@@ -243,7 +240,7 @@ class BrokerHealthStatus(StatusModel[BrokerReport]):
         default=(),
         description="Last signal of each source. Each prober owns its own entries by server-side apply.",
     )
-    verdict: BrokerVerdict | None = Field(default=None, description="Judgement of the broker from its signals.")
+    verdict: BrokerVerdict | None = None
     leaders: Count | None = Field(default=None, description="Number of partitions that the broker leads.")
     preferred_leaders: Count | None = Field(
         default=None, description="Number of partitions whose preferred leader is the broker."
@@ -262,15 +259,8 @@ class BrokerHealthStatus(StatusModel[BrokerReport]):
         description="Host names and addresses that the broker advertises, as far as they can be read. Series, alerts"
         " and pods are matched to the broker by them.",
     )
-    flapping: Flapping | None = Field(
-        default=None,
-        description="Repeated demotions by signals. Unset if none is in the last hour.",
-    )
-    restoration: Restoration | None = Field(
-        default=None,
-        description="Progress of restoring the broker's leaders in waves. Unset if none is in progress"
-        " (promotion.waves).",
-    )
+    flapping: Flapping | None = None
+    restoration: Restoration | None = None
     demoted_log_dirs: tuple[DemotedLogDir, ...] = Field(
         default=(),
         max_length=LOG_DIRS_SHOWN,

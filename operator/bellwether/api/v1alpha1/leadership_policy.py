@@ -46,12 +46,7 @@ class Demotion(SettingsModel[core_policy.Demotion]):
         " and one broker whose clients lose far more.",
         json_schema_extra={"maxLength": 3},
     )
-    capacity: Capacity | None = Field(
-        default=None,
-        description="Limits on the leaders and load of one broker after a demotion. If unset, there are none. If"
-        " the other brokers have no capacity left, a demoted broker keeps its remaining leaders (reason"
-        " CapacityReached); the most severe broker is demoted first.",
-    )
+    capacity: Capacity | None = None
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -100,7 +95,7 @@ class Waves(SettingsModel[core_policy.PromotionWaves]):
 class Promotion(SettingsModel[core_policy.Promotion]):
     """When and in which steps a demoted broker gets its leaders back."""
 
-    waves: Waves = Field(default_factory=Waves, description="Steps in which a promoted broker gets its leaders back.")
+    waves: Waves = Field(default_factory=Waves)
 
 
 class Election(SettingsModel[core_policy.Election]):
@@ -123,7 +118,7 @@ class Quarantine(SettingsModel[core_policy.Quarantine]):
 class LeadershipPolicySpec(Model):
     """Desired configuration of leader placement for one Kafka cluster."""
 
-    kafka: Kafka = Field(description="Connection to the Kafka cluster.")
+    kafka: Kafka
     mode: core_policy.Mode = Field(
         description="Observe only reports what would be done; Enforce moves leaders. Required, so that it is a"
         " deliberate choice."
@@ -145,38 +140,15 @@ class LeadershipPolicySpec(Model):
         "Maximum seconds that the deletion may take to restore baselines. After that the undo record is"
         " exported and the policy is removed.",
     )
-    detection: Detection = Field(
-        default_factory=Detection, description="Signals by which brokers are judged, and their thresholds."
-    )
-    demotion: Demotion = Field(
-        default_factory=Demotion,
-        description="When a sick broker is demoted, and how many brokers signals may demote at once.",
-    )
-    promotion: Promotion = Field(
-        default_factory=Promotion, description="When and in which steps a demoted broker gets its leaders back."
-    )
-    election: Election = Field(
-        default_factory=Election,
-        description="Batch sizes of reassignments and elections, and the interval of the periodic preferred leader"
-        " election.",
-    )
-    quarantine: Quarantine = Field(
-        default_factory=Quarantine,
-        description="Quarantine: whether a broker whose slow disk delays acks=all may be held in controlled shutdown.",
-    )
-    rebalance: Rebalance | None = Field(
-        default=None, description="Rebalancing of leaders by measured load. If unset, load is not rebalanced."
-    )
-    scope: Scope | None = Field(
-        default=None,
-        description="Topics whose leaders the policy may move. If unset, it may move all of them.",
-    )
-    placement: Placement | None = Field(
-        default=None, description="Preferred racks for leaders. If unset, replica orders decide."
-    )
-    maintenance: Maintenance | None = Field(
-        default=None, description="Detect unannounced pod restarts. If unset, a restart looks like any other failure."
-    )
+    detection: Detection = Field(default_factory=Detection)
+    demotion: Demotion = Field(default_factory=Demotion)
+    promotion: Promotion = Field(default_factory=Promotion)
+    election: Election = Field(default_factory=Election)
+    quarantine: Quarantine = Field(default_factory=Quarantine)
+    rebalance: Rebalance | None = None
+    scope: Scope | None = None
+    placement: Placement | None = None
+    maintenance: Maintenance | None = None
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(

@@ -24,12 +24,17 @@ from bellwether.api.v1alpha1.base_model import (
     integer,
 )
 from bellwether.api.v1alpha1.core_models import SettingsModel
-from bellwether.api.v1alpha1.spec.credentials_spec import Header, HttpProxy, IdentityName, workload_identity
+from bellwether.api.v1alpha1.spec.credentials_spec import (
+    Header,
+    HttpProxy,
+    IdentityName,
+    ResourceName,
+    workload_identity,
+)
 from bellwether.api.v1alpha1.spec.detection_spec import Selector, SignalSourceRef
 from bellwether.api.v1alpha1.spec.kafka_spec import authorities_of
 from bellwether.api.v1alpha1.spec.promql import Scope
 from bellwether.api.v1alpha1.spec.query_presets import ALERTS_NAMED, BY_NAME, PRESETS, alerts_of
-from bellwether.api.v1alpha1.spec.strimzi_spec import ResourceName
 from bellwether.api.v1alpha1.status.status_conditions import Conditions
 from bellwether.api.v1alpha1.validation_errors import nearest
 from bellwether.core.settings import detection
@@ -293,8 +298,8 @@ class Plugin(SettingsModel[detection.Plugin]):
 class SignalSourceSpec(Model):
     """A Prometheus server with its rules, or a plug-in with its settings."""
 
-    prometheus: Prometheus | None = Field(default=None, description="Queries to a Prometheus server.")
-    plugin: Plugin | None = Field(default=None, description="A signal type that a plug-in measures.")
+    prometheus: Prometheus | None = None
+    plugin: Plugin | None = None
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(

@@ -21,7 +21,7 @@ from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.reporting.broker_report import BrokerReport
 from bellwether.core.reporting.report import Report
 
-MESSAGE_LIMIT = policystatus.MESSAGE_LIMIT
+MESSAGE_LIMIT = status_conditions.MESSAGE_LIMIT
 
 
 def policy_status(

@@ -10,7 +10,6 @@ from bellwether.api.v1alpha1.base_model import InvalidObject
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from testkit.kubernetes import api_objects
 
-REFERENCE = {"name": "a", "key": "b"}
 PROMETHEUS = {"url": "https://p", "rules": [{"name": "r", "query": "up", "threshold": "1"}]}
 
 

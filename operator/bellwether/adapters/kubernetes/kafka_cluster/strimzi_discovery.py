@@ -20,7 +20,7 @@ from bellwether.adapters.kubernetes.kafka_cluster.kafka_user_secrets import (
     user_credentials,
 )
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
-from bellwether.api.v1alpha1.spec.strimzi_spec import Strimzi as Wanted
+from bellwether.api.v1alpha1.spec.kafka_spec import Strimzi as Wanted
 from bellwether.core.model.strimzi import (
     NO_AUTHENTICATION,
     Blocker,

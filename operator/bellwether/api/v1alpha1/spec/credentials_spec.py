@@ -1,4 +1,4 @@
-"""Fields of credentials that several parts of a policy have: AWS keys, names of identities, HTTP proxies, headers."""
+"""Fields that several parts of a policy have: names of objects, AWS keys, identities, HTTP proxies and headers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,15 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from bellwether.api.v1alpha1.base_model import Matching, Model, Rule
-from bellwether.api.v1alpha1.spec.strimzi_spec import ResourceName
 
+ResourceName = Annotated[
+    str,
+    Matching(
+        "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$",
+        "must be the name of an object: lower case letters, digits, '-' and '.'",
+        253,
+    ),
+]
 REGION = ("^[a-z]{2,4}(-[a-z]{2,12}){1,3}-[0-9]{1,2}$", "must be an AWS region, such as eu-central-1", 32)
 AwsRegion = Annotated[str, Matching(*REGION)]
 IdentityName = Annotated[
@@ -57,7 +64,9 @@ def workload_identity(whose: str) -> Any:
 
 
 class AwsMskIam(Model):
-    """Amazon MSK with IAM, by an access key. For IRSA or EKS Pod Identity use workloadIdentity."""
+    """Amazon MSK with IAM, by an access key; its mechanism is OAUTHBEARER, too. For IRSA or EKS Pod Identity use
+    workloadIdentity.
+    """
 
     region: Annotated[AwsRegion, Field(description="AWS region of the Kafka cluster.")]
     access_key_secret_name: ResourceName = Field(

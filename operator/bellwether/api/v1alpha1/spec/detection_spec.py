@@ -9,8 +9,8 @@ from pydantic import Field
 
 from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Matching, Model, as_map, distinct_by
 from bellwether.api.v1alpha1.core_models import SettingsModel
+from bellwether.api.v1alpha1.spec.credentials_spec import ResourceName
 from bellwether.api.v1alpha1.spec.kafka_spec import HostPort
-from bellwether.api.v1alpha1.spec.strimzi_spec import ResourceName
 from bellwether.core.settings import detection
 
 _REACHABILITY = detection.Reachability()
@@ -110,16 +110,8 @@ def _moved(spec: str) -> str:
 class Detection(SettingsModel[detection.Detection]):
     """Signals by which brokers are judged, and the harm to clients at which a broker is demoted."""
 
-    external_reachability: ExternalReachability = Field(
-        default_factory=ExternalReachability,
-        description="Whether external clients can reach each broker at the addresses that its external listeners"
-        " advertise.",
-    )
-    canary: Canary = Field(
-        default_factory=Canary,
-        description="Whether clients at the vantages of externalReachability can produce to each broker and fetch from"
-        " it in time.",
-    )
+    external_reachability: ExternalReachability = Field(default_factory=ExternalReachability)
+    canary: Canary = Field(default_factory=Canary)
     signal_sources: Annotated[tuple[SignalSourceRef, ...], distinct_by("name")] = Field(
         default=(),
         max_length=16,

@@ -7,8 +7,13 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Matching, Model, Rule
-from bellwether.api.v1alpha1.spec.credentials_spec import AwsMskIam, HttpProxy, IdentityName, workload_identity
-from bellwether.api.v1alpha1.spec.strimzi_spec import ResourceName, Strimzi
+from bellwether.api.v1alpha1.spec.credentials_spec import (
+    AwsMskIam,
+    HttpProxy,
+    IdentityName,
+    ResourceName,
+    workload_identity,
+)
 from bellwether.kafka_connection import Mechanism
 
 _PORT = "([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
@@ -35,6 +40,17 @@ HttpsUrl = Annotated[
 ]
 
 
+Namespace = Annotated[
+    str,
+    Matching(
+        "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", "must be the name of a namespace: lower case letters, digits and '-'", 63
+    ),
+]
+ListenerName = Annotated[
+    str, Matching("^[a-z0-9]{1,11}$", "must be the name of a listener: up to 11 lower case letters and digits", 11)
+]
+
+
 class SecretKeyRef(Model):
     """One key of a Secret in the policy's namespace."""
 
@@ -53,7 +69,7 @@ def authorities_of(whose: str) -> Any:
 
 
 class Tls(Model):
-    """TLS settings and trusted CAs."""
+    """TLS for connections of the operator and the probers. If unset, connections are not encrypted."""
 
     ca_secret_name: ResourceName | None = authorities_of("the brokers' certificates")
     certificate_secret_name: ResourceName | None = Field(
@@ -67,7 +83,9 @@ class Tls(Model):
 
 
 class OAuth(Model):
-    """Tokens for OAUTHBEARER by the client credentials grant (RFC 6749, 4.4)."""
+    """Token endpoint and client, for the client credentials grant (RFC 6749, 4.4). OAUTHBEARER requires one of oauth,
+    awsMskIam and workloadIdentity.
+    """
 
     token_endpoint: Annotated[HttpsUrl, Field(description="URL of the token endpoint, with https.")]
     client_id: str = Field(min_length=1, max_length=256, description="Client id for the token endpoint.")
@@ -80,7 +98,7 @@ class OAuth(Model):
 
 
 class Sasl(Model):
-    """Authentication by user name and password, or by token."""
+    """SASL for connections of the operator and the probers. If unset, SASL is not used."""
 
     mechanism: Mechanism = Field(description="SASL mechanism of the listener.")
     username: str | None = Field(
@@ -94,13 +112,8 @@ class Sasl(Model):
         description="Secret in the policy's namespace with the password, under the key password. Required for all"
         " mechanisms except OAUTHBEARER.",
     )
-    oauth: OAuth | None = Field(
-        default=None,
-        description="Token endpoint and client. OAUTHBEARER requires one of oauth, awsMskIam and workloadIdentity.",
-    )
-    aws_msk_iam: AwsMskIam | None = Field(
-        default=None, description="Amazon MSK with IAM, by an access key. Its mechanism is OAUTHBEARER, too."
-    )
+    oauth: OAuth | None = None
+    aws_msk_iam: AwsMskIam | None = None
     workload_identity: IdentityName | None = workload_identity("Tokens for OAUTHBEARER")
     allow_plaintext: bool = Field(
         default=False, strict=True, description="Allow sending credentials over connections without TLS."
@@ -148,6 +161,30 @@ class Sasl(Model):
     )
 
 
+class Strimzi(Model):
+    """A Strimzi cluster by name, instead of bootstrapServers: addresses, certificates and user are discovered, and
+    changes of them followed. Values in tls and sasl take precedence.
+    """
+
+    cluster_name: Annotated[ResourceName, Field(description="Name of the Kafka resource.")]
+    namespace: Namespace | None = Field(
+        default=None,
+        description="Namespace of the Kafka and KafkaUser resources. If unset, that of the policy. A Kafka resource"
+        " in another namespace must permit it: its annotation bellwether.dev/policies-from lists the"
+        " namespaces whose policies may use it, separated by commas.",
+    )
+    listener: ListenerName | None = Field(
+        default=None,
+        description="Name of the listener to connect to. If unset, the first internal listener that supports the"
+        " user's authentication, preferably one with TLS.",
+    )
+    user_name: ResourceName | None = Field(
+        default=None,
+        description="Name of the KafkaUser to connect as, with authentication tls or scram-sha-512. If unset, the"
+        " KafkaUser named bellwether if it exists; otherwise connections are not authenticated.",
+    )
+
+
 class Kafka(Model):
     """Connection to the Kafka cluster."""
 
@@ -162,18 +199,9 @@ class Kafka(Model):
         ),
         DISTINCT,
     ] = ()
-    strimzi: Strimzi | None = Field(
-        default=None,
-        description="A Strimzi cluster by name, instead of bootstrapServers: addresses, certificates and user are"
-        " discovered. Values in tls and sasl take precedence.",
-    )
-    tls: Tls | None = Field(
-        default=None,
-        description="TLS for connections of the operator and the probers. If unset, connections are not encrypted.",
-    )
-    sasl: Sasl | None = Field(
-        default=None, description="SASL for connections of the operator and the probers. If unset, SASL is not used."
-    )
+    strimzi: Strimzi | None = None
+    tls: Tls | None = None
+    sasl: Sasl | None = None
     user_secret_name: ResourceName | None = Field(
         default=None,
         description="Secret of a Strimzi KafkaUser, or one with the same keys: user.crt and user.key for mutual"

@@ -23,8 +23,9 @@ Selector = Annotated[
 
 
 class BrokerPods(Model):
-    """How to find the broker pods. A broker is drained while its pod terminates or its container there is not ready,
-    and its leaders are restored afterwards.
+    """Detect restarts by the state of the broker pods, for example of a StatefulSet or StrimziPodSet: a broker is
+    drained while its pod terminates or its container there is not ready, and its leaders are restored afterwards. If
+    unset, a broker is drained only by 'bellwether drain' or an override with purpose Maintenance.
     """
 
     selector: Selector | None = Field(
@@ -49,11 +50,6 @@ class BrokerPods(Model):
 
 
 class Maintenance(Model):
-    """Detection of planned restarts without an announcement."""
+    """Detect unannounced pod restarts. If unset, a restart looks like any other failure."""
 
-    pods: BrokerPods | None = Field(
-        default=None,
-        description="Detect restarts by the state of the broker pods, for example of a StatefulSet or"
-        " StrimziPodSet. If unset, a broker is drained only by 'bellwether drain' or an override with"
-        " purpose Maintenance.",
-    )
+    pods: BrokerPods | None = None

@@ -25,7 +25,9 @@ Patterns = Annotated[tuple[TopicPattern, ...], Field(max_length=PATTERN_LIMIT, j
 
 
 class Scope(Model):
-    """Topics whose leaders the policy may move, by demotion, placement, elections and load plans."""
+    """Topics whose leaders the policy may move, by demotion, placement, elections and load plans. If unset, it may move
+    all of them.
+    """
 
     included_topics: Patterns = Field(
         default=(),
@@ -132,7 +134,7 @@ class TopicPlacement(Model):
 
 class Placement(Model):
     """Preferred racks for leaders. The first rule in topics that matches a topic applies to it; all other topics use
-    racks or weights.
+    racks or weights. If unset, replica orders decide.
     """
 
     racks: Racks = Field(default=(), description=f"{_RACKS} Used for topics that no rule in topics matches.")
@@ -174,7 +176,10 @@ class Placement(Model):
 
 
 class Capacity(Model):
-    """Limits per broker on what it may lead after a demotion."""
+    """Limits on the leaders and load of one broker after a demotion. If unset, there are none. If the other brokers
+    have no capacity left, a demoted broker keeps its remaining leaders (reason CapacityReached); the most severe broker
+    is demoted first.
+    """
 
     max_leaders: int | None = Field(
         default=None,

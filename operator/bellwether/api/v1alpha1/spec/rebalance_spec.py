@@ -139,7 +139,9 @@ class Waves(SettingsModel[core_rebalance.RebalanceWaves]):
 
 
 class Rebalance(Model):
-    """Rebalancing of leaders by measured load: plans are computed, verified, approved and applied in waves."""
+    """Rebalancing of leaders by measured load: plans are computed, verified, approved and applied in waves. If unset,
+    load is not rebalanced.
+    """
 
     store: Annotated[
         ConfigName,
@@ -168,7 +170,7 @@ class Rebalance(Model):
         description="Manual applies a plan once the annotation bellwether.dev/approve-plan contains its digest;"
         " Automatic applies every proposed plan.",
     )
-    objective: LoadObjective = Field(default_factory=LoadObjective, description="Objective and limits of a load plan.")
+    objective: LoadObjective = Field(default_factory=LoadObjective)
     minimum_improvement_percent: int = integer(
         _DEFAULTS.minimum_improvement_percent,
         0,
@@ -181,10 +183,7 @@ class Rebalance(Model):
         2592000,
         "Maximum age of a plan in seconds; an older one is not started and is aborted if running.",
     )
-    waves: Waves = Field(
-        default_factory=Waves,
-        description="How an approved plan is applied: number of partitions per wave, and pause between waves.",
-    )
+    waves: Waves = Field(default_factory=Waves)
 
     def model_post_init(self, _context: Any) -> None:
         """Reject a schedule that is not valid cron; the API server only checks that it has five fields."""

@@ -14,7 +14,14 @@ from pydantic import AwareDatetime, Field
 from bellwether.api.v1alpha1.base_model import Reported, as_map
 from bellwether.api.v1alpha1.core_models import Of, StatusModel
 from bellwether.api.v1alpha1.status.rebalance_status import RebalanceStatus
-from bellwether.api.v1alpha1.status.status_conditions import Conditions
+from bellwether.api.v1alpha1.status.status_conditions import (
+    REASON_LIMIT,
+    BrokerId,
+    Conditions,
+    Count,
+    Message,
+    ReasonName,
+)
 from bellwether.core.doctor.risks import Diagnosis
 from bellwether.core.model.harm_history import EPISODES_KEPT, HarmCause, HarmHistory
 from bellwether.core.model.move_cost import MOVES_KEPT, MoveCost
@@ -28,13 +35,6 @@ from bellwether.core.settings.harm import LARGEST_LOST_SECONDS
 SAMPLE_LIMIT = 20
 BROKER_LIMIT = 100
 TOPIC_LIMIT = 50
-REASON_LIMIT = 64
-MESSAGE_LIMIT = 1024
-
-Message = Annotated[str, Field(max_length=MESSAGE_LIMIT)]
-ReasonName = Annotated[str, Field(min_length=1, max_length=128, pattern="^[A-Za-z][A-Za-z0-9]*$")]
-BrokerId = Annotated[int, Field(ge=0, le=2147483647)]
-Count = Annotated[int, Field(ge=0)]
 
 
 class BrokerCounts(Reported):
@@ -53,7 +53,7 @@ class BrokerCounts(Reported):
 
 
 class PeriodicElection(StatusModel[PreferredElectionStatus]):
-    """Last run of the periodic preferred leader election."""
+    """Last run of the periodic preferred leader election. Unset unless spec.election.intervalSeconds is set."""
 
     auto_rebalance: Annotated[AutoRebalance, Of("auto")] = Field(
         description="Value of auto.leader.rebalance.enable in the broker configuration; in a KRaft cluster that of"
@@ -133,7 +133,7 @@ class RiskyPartition(StatusModel[Diagnosis]):
 
 
 class PartitionsAtRisk(Reported):
-    """Partitions with replicas out of sync, or without a leader."""
+    """Partitions with replicas out of sync, or without a leader. 'bellwether doctor' shows what to do."""
 
     total: Count = Field(description="Number of partitions at risk.")
     classes: tuple[RiskCount, ...] = Field(
@@ -168,7 +168,7 @@ class AffectedTopic(StatusModel[TopicImpact]):
 
 
 class AffectedTopics(Reported):
-    """Topics with a partition that clients miss, or would miss with the next lost broker."""
+    """Topics that clients have trouble with, or soon may have. Unset if there are none."""
 
     total: Count = Field(description="Number of these topics.")
     worst: tuple[AffectedTopic, ...] = Field(
@@ -195,7 +195,7 @@ class LastElection(Reported):
 
 
 class MoveCostStatus(Reported):
-    """What moving a broker's leaders away and back costs its clients, by past moves."""
+    """What moving a broker's leaders away and back costs its clients. Unset until a move was measured."""
 
     milliseconds: Count = Field(description="Cost in milliseconds of lost service; more for internal topics.")
     election_milliseconds: tuple[Annotated[int, Field(ge=0, le=3_600_000)], ...] = Field(
@@ -253,7 +253,7 @@ class WouldDemote(Reported):
 
 
 class StrimziStatus(StatusModel[Strimzi]):
-    """The Strimzi cluster that was found, and operations that run on it."""
+    """Connection and operations of the Strimzi cluster. Unset unless spec.kafka.strimzi is set."""
 
     namespace: str = Field(max_length=63, description="Namespace of the Kafka resource.")
     listener: str = Field(max_length=64, description="Name of the listener that is used.")
@@ -299,10 +299,7 @@ class LeadershipPolicyStatus(StatusModel[Report]):
         description="Name of the Kafka resource of Strimzi, with its namespace if that is not the policy's;"
         " otherwise the cluster id.",
     )
-    strimzi: StrimziStatus | None = Field(
-        default=None,
-        description="Connection and operations of the Strimzi cluster. Unset unless spec.kafka.strimzi is set.",
-    )
+    strimzi: StrimziStatus | None = None
     mode: Mode | None = Field(
         default=None, description="What the policy does now: Observe, Enforce, or Suspended (spec.suspend)."
     )
@@ -312,7 +309,7 @@ class LeadershipPolicyStatus(StatusModel[Report]):
         description="Operator that holds the Lease of the Kafka cluster: the namespace of the Lease, and the pod.",
     )
     epoch: Count | None = Field(default=None, description="Epoch of the undo record that the operator writes.")
-    brokers: BrokerCounts | None = Field(default=None, description="Number of brokers by health state.")
+    brokers: BrokerCounts | None = None
     displaced_partitions: Annotated[Count | None, Of("displaced")] = Field(
         default=None, description="Number of partitions whose replica order differs from the baseline."
     )
@@ -321,33 +318,19 @@ class LeadershipPolicyStatus(StatusModel[Report]):
         description="Number of partitions led by another broker than the first of their baseline, such as those that"
         " left a demoted broker; with spec.placement: by another broker than the racks want now.",
     )
-    periodic_election: Annotated[PeriodicElection | None, Of("election")] = Field(
-        default=None,
-        description="Last run of the periodic preferred leader election. Unset unless spec.election.intervalSeconds"
-        " is set.",
-    )
-    plan: PlanSummary | None = Field(default=None, description="Current plan as counts and a digest.")
-    blocked_partitions: BlockedPartitions | None = Field(
-        default=None, description="Partitions whose leader or order should change and may not."
-    )
-    partitions_at_risk: PartitionsAtRisk | None = Field(
-        default=None,
-        description="Partitions with replicas out of sync, or without a leader. 'bellwether doctor' shows what to do.",
-    )
-    affected_topics: AffectedTopics | None = Field(
-        default=None, description="Topics that clients have trouble with, or soon may have. Unset if there are none."
-    )
+    periodic_election: Annotated[PeriodicElection | None, Of("election")] = None
+    plan: PlanSummary | None = None
+    blocked_partitions: BlockedPartitions | None = None
+    partitions_at_risk: PartitionsAtRisk | None = None
+    affected_topics: AffectedTopics | None = None
     blocked_by_reason: tuple[BlockedReason, ...] = Field(
         default=(),
         max_length=REASON_LIMIT,
         description="Blocked moves by reason.",
         json_schema_extra=as_map("reason"),
     )
-    last_election: LastElection | None = Field(default=None, description="Last time that leaders were moved.")
-    move_cost: MoveCostStatus | None = Field(
-        default=None,
-        description="What moving a broker's leaders away and back costs its clients. Unset until a move was measured.",
-    )
+    last_election: LastElection | None = None
+    move_cost: MoveCostStatus | None = None
     harm_episodes: tuple[HarmEpisodes, ...] = Field(
         default=(),
         max_length=len(HarmCause),
@@ -361,7 +344,5 @@ class LeadershipPolicyStatus(StatusModel[Report]):
         description="Brokers that would be demoted if mode were Enforce.",
         json_schema_extra=as_map("brokerId"),
     )
-    rebalance: RebalanceStatus | None = Field(
-        default=None, description="State of the load rebalance. Unset unless spec.rebalance is set."
-    )
+    rebalance: RebalanceStatus | None = None
     message: Message = Field(default="", description="Summary of the policy's state in one sentence.")

@@ -11,17 +11,14 @@ from typing import Annotated
 from pydantic import AwareDatetime, Field
 
 from bellwether.api.v1alpha1.base_model import Reported, as_map
+from bellwether.api.v1alpha1.status.status_conditions import MESSAGE_LIMIT, REASON_LIMIT, Count, ReasonName
 from bellwether.core.condition import Condition
 from bellwether.core.reasons import reason_named
 from bellwether.core.waves.rebalance_waves import SAMPLE_SIZE
 from bellwether.ports.rebalance import RunState
 
-MESSAGE_LIMIT = 1024
-REASON_LIMIT = 64
 REQUEST_LIMIT = 256
 
-Count = Annotated[int, Field(ge=0)]
-ReasonName = Annotated[str, Field(min_length=1, max_length=128, pattern="^[A-Za-z][A-Za-z0-9]*$")]
 Percent = Annotated[str, Field(max_length=32, pattern=r"^-?[0-9]+(\.[0-9]+)?$")]
 
 
@@ -41,7 +38,7 @@ class SkippedPartition(Reported):
 
 
 class PlanWithoutCap(Reported):
-    """A plan that was found without maxMoves, for comparison. Loads are those of the busiest broker."""
+    """What is possible without maxMoves. Unset if the cap does not make the plan worse."""
 
     load_after: Count = Field(description="Highest relative load after such a plan, which the planner has found.")
     bound: Count = Field(description="Lower bound of the highest relative load of all plans without maxMoves.")
@@ -61,14 +58,16 @@ class BrokerHour(Reported):
 
 
 class StatisticPlan(Reported):
-    """The plan that balances the statistic alone, for comparison."""
+    """The plan that balances the statistic alone. Unset unless other leaders were chosen for the hours."""
 
     load: Count = Field(description="Its busiest broker-hour, in bytes/s per 100 of capacity.")
     moves: Count = Field(description="Number of leaders that it moves.")
 
 
 class Forecast(Reported):
-    """The busiest broker-hours of the week, from the loads by hour."""
+    """The busiest broker in its busiest hour, before and after the plan. Unset if the history has no hour with enough
+    samples.
+    """
 
     hours: Annotated[int, Field(ge=1, le=168)] = Field(
         description="Number of hours of the week of which the history has samples. Nothing is known about the others."
@@ -84,10 +83,7 @@ class Forecast(Reported):
         default=None,
         description="Percentage by which the load after the plan exceeds the bound. Unset if the bound is 0.",
     )
-    statistic_plan: StatisticPlan | None = Field(
-        default=None,
-        description="The plan that balances the statistic alone. Unset unless other leaders were chosen for the hours.",
-    )
+    statistic_plan: StatisticPlan | None = None
 
 
 class PlanFigures(Reported):
@@ -124,14 +120,8 @@ class PlanFigures(Reported):
         description="Why no plan can bring the highest load below the bound: the brokers that prove it, and their"
         " heaviest partitions.",
     )
-    without_cap: PlanWithoutCap | None = Field(
-        default=None, description="What is possible without maxMoves. Unset if the cap does not make the plan worse."
-    )
-    forecast: Forecast | None = Field(
-        default=None,
-        description="The busiest broker in its busiest hour, before and after the plan. Unset if the history has no"
-        " hour with enough samples.",
-    )
+    without_cap: PlanWithoutCap | None = None
+    forecast: Forecast | None = None
 
 
 class RebalanceStatus(Reported):
@@ -166,7 +156,7 @@ class RebalanceStatus(Reported):
     made_at: AwareDatetime | None = Field(
         default=None, description="Time of the cluster state for which the plan was computed."
     )
-    plan: PlanFigures | None = Field(default=None, description="Figures of the plan.")
+    plan: PlanFigures | None = None
     applied: Count = Field(default=0, description="Number of partitions that have the order of the plan.")
     skipped: Count = Field(default=0, description="Number of partitions of the plan that were skipped.")
     skipped_by_reason: tuple[SkippedReason, ...] = Field(

@@ -1,4 +1,4 @@
-"""Status conditions in Kubernetes' form. Filled from ``core.reporting``."""
+"""Status conditions in Kubernetes' form, filled from ``core.reporting``, and types of fields that every status has."""
 
 from __future__ import annotations
 
@@ -8,6 +8,14 @@ from typing import Annotated
 from pydantic import AfterValidator, AwareDatetime, Field
 
 from bellwether.api.v1alpha1.base_model import Reported, as_map
+
+REASON_LIMIT = 64
+MESSAGE_LIMIT = 1024
+
+Message = Annotated[str, Field(max_length=MESSAGE_LIMIT)]
+ReasonName = Annotated[str, Field(min_length=1, max_length=128, pattern="^[A-Za-z][A-Za-z0-9]*$")]
+BrokerId = Annotated[int, Field(ge=0, le=2147483647)]
+Count = Annotated[int, Field(ge=0)]
 
 
 class ConditionStatus(StrEnum):

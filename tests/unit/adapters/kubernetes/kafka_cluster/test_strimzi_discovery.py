@@ -10,7 +10,7 @@ import pytest
 from bellwether.adapters.kubernetes.api_client import PODS, SECRETS, NotFound, Resource
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.kubernetes.kafka_cluster.strimzi_discovery import StrimziClusters, StrimziUnavailable
-from bellwether.api.v1alpha1.spec.strimzi_spec import Strimzi as Wanted
+from bellwether.api.v1alpha1.spec.kafka_spec import Strimzi as Wanted
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.reasons import Reason
 from bellwether.ports.errors import Terminal, Transient, Unauthenticated
