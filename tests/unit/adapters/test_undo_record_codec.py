@@ -36,81 +36,42 @@ from bellwether.core.model.undo_record import (
 from bellwether.ports.errors import Terminal
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-ORDERS = st.lists(st.integers(0, 2**31 - 1), max_size=6).map(tuple)
+IDS = st.integers(0, 2**31 - 1)
+TEXT = st.text(max_size=20)
+ORDERS = st.lists(IDS, max_size=6).map(tuple)
 TIMES = st.timedeltas(timedelta(0), timedelta(days=36500)).map(
     lambda passed: datetime(2000, 1, 1, tzinfo=timezone(timedelta(hours=passed.days % 3))) + passed
 )
+COUNTS = st.integers(0, 10**7)
+SENT = st.lists(st.builds(SentOrder, ORDERS, st.none() | IDS), max_size=4).map(tuple)
+STATES = st.sampled_from(EntryState)
 ENTRIES = st.builds(
-    UndoEntry,
-    topic=st.text(max_size=20),
-    baseline=ORDERS,
-    written=ORDERS,
-    replaced=st.none() | ORDERS,
-    outstanding=st.lists(st.builds(SentOrder, ORDERS, st.none() | st.integers(0, 2**31 - 1)), max_size=4).map(tuple),
-    state=st.sampled_from(EntryState),
-    finished_at=st.none() | TIMES,
-    contests=st.integers(0, 100),
-    contested_at=st.none() | TIMES,
+    UndoEntry, TEXT, ORDERS, ORDERS, st.none() | ORDERS, SENT, STATES, st.none() | TIMES, COUNTS, st.none() | TIMES
 )
-KEYS = st.builds(PartitionKey, st.text(max_size=22), st.integers(0, 10_000))
-DEMOTED = st.builds(
-    DemotedBroker,
-    broker=st.integers(0, 2**31 - 1),
-    cause=st.sampled_from(Cause),
-    reason=st.text(max_size=10),
-    message=st.text(max_size=40),
-    since=TIMES,
-    signal=st.sampled_from(["", "Prometheus", "MoonPhase"]),
-    drained_since=st.none() | TIMES,
-)
+KEYS = st.builds(PartitionKey, TEXT, IDS)
+DEMOTED = st.builds(DemotedBroker, IDS, st.sampled_from(Cause), TEXT, TEXT, TIMES, TEXT, st.none() | TIMES)
+SKIPPED = st.lists(st.builds(SkippedPartition, TEXT, IDS, TEXT), max_size=3).map(tuple)
+LEFT = st.dictionaries(TEXT, COUNTS, max_size=4)
+ENDS = st.none() | st.sampled_from(ApplicationEnd)
 APPLICATIONS = st.builds(
-    PlanApplication,
-    digest=st.text(alphabet="0123456789abcdef", min_size=16, max_size=16),
-    moves=st.integers(0, 10**7),
-    since=TIMES,
-    waved_at=TIMES,
-    taken_up=st.integers(0, 10**7),
-    left=st.dictionaries(st.text(max_size=20), st.integers(0, 10**7), max_size=4),
-    left_load=st.integers(0, 2**63),
-    sample=st.lists(
-        st.builds(SkippedPartition, st.text(max_size=20), st.integers(0, 99), st.text(max_size=20)), max_size=3
-    ).map(tuple),
-    ended=st.none() | st.sampled_from(ApplicationEnd),
-    message=st.text(max_size=40),
+    PlanApplication, TEXT, COUNTS, TIMES, TIMES, COUNTS, LEFT, st.integers(0, 2**63), SKIPPED, ENDS, TEXT
 )
-RETURNING = st.builds(
-    ReturningBroker,
-    broker=st.integers(0, 2**31 - 1),
-    share=st.integers(0, 100),
-    since=TIMES,
-    waved_at=TIMES,
-    trigger=st.sampled_from(RestorationTrigger),
-)
-LOG_DIRS = st.builds(
-    DemotedLogDir,
-    st.integers(0, 2**31 - 1),
-    st.text(max_size=20),
-    st.text(max_size=20),
-    st.text(max_size=40),
-    TIMES,
-    st.text(max_size=20),
-)
+SHARES, CUTOFFS = st.integers(0, 100), st.none() | st.floats(0, 100)
+RETURNING = st.builds(ReturningBroker, IDS, SHARES, TIMES, TIMES, st.sampled_from(RestorationTrigger), CUTOFFS)
+LOG_DIRS = st.builds(DemotedLogDir, IDS, TEXT, TEXT, TEXT, TIMES, TEXT)
 LINKS = st.builds(
-    BrokenLink,
-    st.builds(Link, st.integers(0, 9), st.integers(10, 2**31 - 1)),
-    TIMES,
-    st.integers(1, 10**6),
+    BrokenLink, st.builds(Link, st.integers(0, 9), st.integers(10, 99)), TIMES, COUNTS, st.none() | RETURNING
 )
 RECORDS = st.builds(
     UndoRecord,
-    cluster_id=st.text(max_size=22),
-    epoch=st.integers(0, 10**9),
-    demoted=st.lists(DEMOTED, max_size=4).map(lambda found: {d.broker: d for d in found}),
-    entries=st.dictionaries(KEYS, ENTRIES, max_size=8),
-    application=st.none() | APPLICATIONS,
-    returning=st.lists(RETURNING, max_size=3).map(lambda found: {r.broker: r for r in found}),
-    log_dirs=st.lists(LOG_DIRS, max_size=3).map(lambda found: {one.log_dir: one for one in found}),
-    links=st.lists(LINKS, max_size=3).map(lambda found: {one.link: one for one in found}),
+    TEXT,
+    COUNTS,
+    st.lists(DEMOTED, max_size=4).map(lambda found: {one.broker: one for one in found}),
+    st.dictionaries(KEYS, ENTRIES, max_size=8),
+    st.none() | APPLICATIONS,
+    st.lists(RETURNING, max_size=3).map(lambda found: {one.broker: one for one in found}),
+    st.lists(LOG_DIRS, max_size=3).map(lambda found: {one.log_dir: one for one in found}),
+    st.lists(LINKS, max_size=3).map(lambda found: {one.link: one for one in found}),
 )
 
 

@@ -64,10 +64,10 @@ def _codec(of: Any) -> JsonCodec[Any]:
 
 
 _SIGNALS = _codec(tuple[Signal, ...])
-_OVERRIDES = _codec(tuple[Override, ...])
+_OVERRIDES = _codec(dict[int, Override])
 _PODS = _codec(dict[int, Pod])
-_DEMOTED = _codec(tuple[DemotedBroker, ...])
-_RETURNING = _codec(tuple[ReturningBroker, ...])
+_DEMOTED = _codec(dict[int, DemotedBroker])
+_RETURNING = _codec(dict[int, ReturningBroker])
 
 
 def signals_section(signals: Iterable[Signal]) -> dict[str, dict[str, Json]]:
@@ -118,43 +118,42 @@ def aged(signals: Iterable[Signal], last_seen: Document, now: float) -> tuple[Si
 
 def overrides_section(overrides: Iterable[Override]) -> dict[str, Json]:
     """By broker: what a person asked for; not who."""
-    return _by_broker(_OVERRIDES.to_json(tuple(replace(override, by="") for override in overrides)))
+    return _section({override.broker: replace(override, by="") for override in overrides}, _OVERRIDES)
 
 
 def read_overrides(section: Document) -> tuple[Override, ...]:
     """The overrides, in order of broker."""
-    return tuple(sorted(_read("an override", section, _OVERRIDES), key=lambda override: override.broker))
+    return tuple(override for _, override in sorted(_read("an override", section, _OVERRIDES).items()))
 
 
 def pods_section(pods: Mapping[int, Pod]) -> dict[str, Json]:
     """By broker: its pod, whether it is ready, and whether it is being deleted."""
-    return {str(broker): row for broker, row in _PODS.to_json(dict(pods)).items()}
+    return _section(pods, _PODS)
 
 
 def read_pods(section: Document) -> dict[int, Pod]:
     """The pods, by broker."""
-    found: dict[int, Pod] = reading("a pod", lambda: _PODS.from_json(section))
-    return found
+    return _read("a pod", section, _PODS)
 
 
 def demoted_section(demoted: Mapping[int, DemotedBroker]) -> dict[str, Json]:
     """By broker: who is kept from leading, the cause and the reason."""
-    return _by_broker(_DEMOTED.to_json(tuple(demoted.values())))
+    return _section(demoted, _DEMOTED)
 
 
 def read_demoted(section: Document) -> dict[int, DemotedBroker]:
     """The demoted brokers."""
-    return {one.broker: one for one in _read("a demotion", section, _DEMOTED)}
+    return _read("a demotion", section, _DEMOTED, message="")
 
 
 def returning_section(returning: Mapping[int, ReturningBroker]) -> dict[str, Json]:
     """By broker: who gets its leaders back in waves, how far it has come, since when, and from where it comes."""
-    return _by_broker(_RETURNING.to_json(tuple(returning.values())))
+    return _section(returning, _RETURNING)
 
 
 def read_returning(section: Document) -> dict[int, ReturningBroker]:
     """The brokers on their way back."""
-    return {one.broker: one for one in _read("a way back", section, _RETURNING)}
+    return _read("a way back", section, _RETURNING)
 
 
 def reading(what: str, read: Callable[[], Any]) -> Any:
@@ -169,12 +168,17 @@ def _source(signal: Signal) -> str:
     return f"{signal.type}/{signal.source}"
 
 
-def _by_broker(rows: Iterable[dict[str, Json]]) -> dict[str, Json]:
-    return {str(row.pop("broker")): row for row in rows}
+def _section(values: Mapping[int, Any], codec: JsonCodec[Any]) -> dict[str, Json]:
+    rows = codec.to_json(dict(values))
+    return {str(b): {name: part for name, part in row.items() if name != "broker"} for b, row in rows.items()}
 
 
-def _read(what: str, section: Document, codec: JsonCodec[Any]) -> Any:
-    return reading(what, lambda: codec.from_json([{**row, "broker": int(b)} for b, row in section.items()]))
+def _read(what: str, section: Document, codec: JsonCodec[Any], **missing: Json) -> dict[int, Any]:
+    """Values by broker; what ``missing`` names may be left out of a row."""
+    found: dict[int, Any] = reading(
+        what, lambda: codec.from_json({b: {**missing, **row, "broker": int(b)} for b, row in section.items()})
+    )
+    return found
 
 
 def _aged(signal: Signal, moment: Any, now: float) -> Signal:

@@ -60,13 +60,6 @@ def test_the_smallest_policy_is_the_cores_default():
     assert LeadershipPolicy.read(api_objects.policy()).policy() == core_policy.Policy(name="main")
 
 
-def test_the_former_field_listener_is_refused_with_the_remedy():
-    with pytest.raises(
-        InvalidObject, match=r"externalReachability\.listener: .*has become listeners: set it to a list"
-    ):
-        LeadershipPolicy.read(api_objects.reachability(listener="EXTERNAL"))
-
-
 def test_a_full_policy_reaches_the_core():
     body = api_objects.policy(
         mode="Enforce",
