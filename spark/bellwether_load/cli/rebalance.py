@@ -11,7 +11,7 @@ import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.cli import exit_status
-from bellwether.cli.kafka_target import connection_from, kafka_options
+from bellwether.cli.kafka_target import kafka_options
 from bellwether.cli.kubernetes_target import connect_policy, policy_options
 from bellwether.cli.lazy_group import LazyGroup
 from bellwether.core.model.undo_record import ApplicationEnd
@@ -20,12 +20,6 @@ from bellwether.core.settings.rebalance import Rebalance, RebalanceWaves
 from bellwether.ports.errors import BellwetherError, Terminal
 from bellwether.ports.rebalance import RunState
 from bellwether_load.cli.approve import finish
-
-_KAFKA = (
-    "bootstrap", "tls", "tls_ca", "tls_cert", "tls_key", "sasl_mechanism", "sasl_username", "sasl_password_file",
-    "oauth_token_endpoint", "oauth_client_id", "oauth_client_secret_file", "oauth_scope", "oauth_ca",
-    "oauth_proxy", "oauth_token_file", "aws_msk_region",
-)  # fmt: skip
 
 _OFFLINE_OPTIONS = (
     "store", "record", "approve", "statistic", "preferred_rack", "max_moves", "exclude", "capacity", "days",
@@ -107,12 +101,12 @@ def rebalance(**options: Any) -> None:
     """
     if click.get_current_context().invoked_subcommand is not None:
         return
-    if options["bootstrap"] and options["target"].policy:
+    if options["kafka"].servers and options["target"].policy:
         raise click.UsageError(
             "set either --policy NAME (through the operator) or --bootstrap HOST:PORT (without the operator)"
         )
     try:
-        if options["bootstrap"]:
+        if options["kafka"].servers:
             _offline(options)
         else:
             _through_operator(options)
@@ -167,7 +161,7 @@ def _offline(options: dict[str, Any]) -> None:
     if digest is not None and options["dry_run"]:
         raise click.UsageError("--approve and --dry-run exclude each other")
     settings = _settings(options)
-    connection = connection_from(**{name: options[name] for name in _KAFKA})
+    connection = options["kafka"].connection()
     inputs = offline_rebalance.OfflineRun(connection, options["store"], options["days"])
     console = Console(soft_wrap=True)
     if digest is None:

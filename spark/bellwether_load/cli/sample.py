@@ -12,7 +12,7 @@ import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.cli import exit_status
-from bellwether.cli.kafka_target import connection_from, kafka_options
+from bellwether.cli.kafka_target import KafkaTarget, kafka_options
 from bellwether.cli.kubernetes_target import Target, connect
 from bellwether.cli.output import OUTPUT, print_rows
 from bellwether.cli.probe.prober_options import need, reported
@@ -120,7 +120,7 @@ def sample(
     health_port: int | None,
     log_format: Any,
     log_level: str,
-    **kafka: Any,
+    kafka: KafkaTarget,
 ) -> None:
     """Record the load of every partition once per minute.
 
@@ -140,10 +140,10 @@ def sample(
     from bellwether_load.sampling.topic_consumption import DEFAULT_QUERY
 
     configure(log_format, "warning" if once and log_level == "info" else log_level)
-    by_hand = bool(kafka["bootstrap"])
+    by_hand = bool(kafka.servers)
     if by_hand and (policy or selection.namespaces or selection.everywhere):
         raise click.UsageError("Set either --policy, or --bootstrap with the TLS and SASL options.")
-    if not by_hand and any(value for name, value in kafka.items() if name != "bootstrap"):
+    if not by_hand and kafka.secured_by:
         raise click.UsageError(
             "TLS and SASL options require --bootstrap: with --policy the connection is the policy's."
         )
@@ -180,14 +180,13 @@ def sample(
             compaction and not once,
             read_limits(period, metadata_mebibytes),
         )
-        options = partial(connection_from, **kafka)
         if once:
-            cluster = Cluster(options) if by_hand else Cluster.of_policy(str(policy), *connect(target))
+            cluster = Cluster(kafka.connection) if by_hand else Cluster.of_policy(str(policy), *connect(target))
             sampler = ClusterSampler(settings, lambda: cluster, SamplingMetrics(), threading.Event())
             sys.exit(sampler.work(partial(_print_one, output)))
         health = Health()
         if by_hand:
-            cluster, metrics = Cluster(options), SamplingMetrics()
+            cluster, metrics = Cluster(kafka.connection), SamplingMetrics()
             serve(health, metrics.registry, Ports(metrics_port, health_port))
             alone = ClusterSampler(settings, lambda: cluster, metrics, stop_on_signals())
             health.watch(lambda: alone.problems(STUCK_SECONDS))

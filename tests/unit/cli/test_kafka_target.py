@@ -9,22 +9,11 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from bellwether.cli.kafka_target import connection_from
+from bellwether.cli.kafka_target import KafkaTarget
 from bellwether.cli.leadership.demote import demote
 from bellwether.kafka_connection import AwsMskIam, Connection, HttpProxy, Mechanism, OAuth, Protocol, TokenFile
 from bellwether.ports.errors import Unauthenticated
 from realparts.tls import Authority
-
-NOTHING: dict[str, Any] = {
-    "bootstrap": "a:1",
-    "tls": False,
-    "tls_ca": None,
-    "tls_cert": None,
-    "tls_key": None,
-    "sasl_mechanism": None,
-    "sasl_username": None,
-    "sasl_password_file": None,
-}
 
 
 @pytest.fixture
@@ -43,7 +32,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
 
 
 def made(**options: Any) -> Connection:
-    return connection_from(**{**NOTHING, **options})
+    return KafkaTarget(**{"bootstrap": "a:1", **options}).connection()
 
 
 def test_bootstrap_servers_are_separated_by_commas_and_blanks_forgiven():

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,7 +20,7 @@ from bellwether.cli import exit_status
 from bellwether.cli.diagnosis import doctor_output
 from bellwether.cli.diagnosis.cluster_examination import Examination, Examiner, Samples, no_samples
 from bellwether.cli.diagnosis.doctor_output import SHOWN
-from bellwether.cli.kafka_target import connection_from, kafka_options
+from bellwether.cli.kafka_target import KafkaTarget, kafka_options
 from bellwether.cli.kubernetes_target import Target, policy_options
 from bellwether.cli.offline.unclean_election import NoLeaderElected, Refused, elect_uncleanly
 from bellwether.cli.output import OUTPUT, print_document
@@ -68,7 +68,7 @@ def doctor(
     output: str,
     lossy: str | None,
     accept_loss: bool,
-    **kafka: Any,
+    kafka: KafkaTarget,
 ) -> None:
     """Report partitions at risk and the remedies.
 
@@ -98,9 +98,7 @@ def doctor(
     chosen = _partition(lossy) if lossy else None
     try:
         with ExitStack() as opened:
-            cluster = (
-                _by_options(kafka) if kafka["bootstrap"] and not target.policy else _of_policy(opened, target, kafka)
-            )
+            cluster = _by_options(kafka) if kafka.servers and not target.policy else _of_policy(opened, target, kafka)
             store = load_side().samples(uri) if uri else None
             tools = replace(cluster.tools, store=_again(uri, store.printable) if uri and store else "")
             examine = _examination(cluster, store.last_samples if store is not None else no_samples)
@@ -140,27 +138,27 @@ class _Cluster:
     listeners: tuple[str, ...] = ()
 
 
-def _by_options(kafka: Mapping[str, Any]) -> _Cluster:
+def _by_options(kafka: KafkaTarget) -> _Cluster:
     from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
 
-    connection = connection_from(**kafka)
+    connection = kafka.connection()
     return _Cluster(connection, BrokerPool(connection, MANUAL_LIMITS), _tools(connection, kafka))
 
 
-def _of_policy(opened: ExitStack, target: Target, kafka: Mapping[str, Any]) -> _Cluster:
+def _of_policy(opened: ExitStack, target: Target, kafka: KafkaTarget) -> _Cluster:
     from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
     from bellwether.cli.diagnosis.policy_cluster import policy_cluster
 
-    if given := [name for name, value in kafka.items() if value and name != "bootstrap"]:
-        option = given[0].replace("_", "-")
+    if kafka.secured_by:
+        option = next(iter(kafka.secured_by)).replace("_", "-")
         raise click.UsageError(
             f"--{option} requires --bootstrap without --policy: TLS and SASL settings of a policy are its own"
         )
-    addresses = tuple(part.strip() for part in (kafka["bootstrap"] or "").split(",") if part.strip())
+    addresses = tuple(part.strip() for part in (kafka.bootstrap or "").split(",") if part.strip())
     found = opened.enter_context(policy_cluster(target, addresses))
     options = f" --bootstrap {shlex.quote(','.join(addresses))}" if addresses else ""
     tools = replace(
-        _tools(found.connection, {}),
+        _tools(found.connection, KafkaTarget()),
         policy=f" --policy {shlex.quote(found.policy)} --namespace {found.namespace}",
         options=options,
     )
@@ -269,12 +267,12 @@ def _again(uri: str, printable: str) -> str:
     return f" --store {shlex.quote(uri) if printable == uri else 'URI'}"
 
 
-def _tools(connection: Connection, kafka: Mapping[str, Any]) -> CommandOptions:
+def _tools(connection: Connection, kafka: KafkaTarget) -> CommandOptions:
     """Connection options for the printed commands, from the options of this command."""
     given = [
         f" --{name.replace('_', '-')}" + ("" if value is True else f" {shlex.quote(str(value))}")
-        for name, value in kafka.items()
-        if value and name != "bootstrap"
+        for name, value in kafka.secured_by.items()
     ]
     secured = connection.security.protocol.tls or connection.security.protocol.sasl
-    return CommandOptions(",".join(connection.bootstrap), "client.properties" if secured else "", "".join(given))
+    file = kafka.command_config or ("client.properties" if secured else "")
+    return CommandOptions(",".join(connection.bootstrap), shlex.quote(str(file)) if file else "", "".join(given))

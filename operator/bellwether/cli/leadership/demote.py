@@ -17,7 +17,7 @@ import click
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.cli import completion, durations, exit_status
-from bellwether.cli.kafka_target import kafka_options
+from bellwether.cli.kafka_target import KafkaTarget, kafka_options
 from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
 from bellwether.cli.leadership import broker_lookup, overrides, wait
 from bellwether.core.signals import Override, OverrideState
@@ -186,10 +186,9 @@ def _run(
     wait_seconds: int,
     reason: str,
     dry_run: bool,
-    bootstrap: str | None,
-    **_kafka: Any,
+    kafka: KafkaTarget,
 ) -> None:
-    if bootstrap:
+    if kafka.bootstrap:
         raise click.UsageError("--bootstrap requires --record; without it the cluster is the policy's")
     demoting = state is OverrideState.DEMOTED
     why, by = reason or f"bellwether {'demote' if demoting else 'promote'}", overrides.whoami()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bellwether.cli import exit_status
-from bellwether.cli.kafka_target import connection_from
+from bellwether.cli.kafka_target import KafkaTarget
 from bellwether.cli.offline.early_reader import EarlyReader
 from bellwether.ports.errors import BellwetherError
 
@@ -39,13 +39,13 @@ def _run(record: Path, options: dict[str, Any], *, demoting: bool) -> None:
 
 
 def _move(record: Path, options: dict[str, Any], *, demoting: bool) -> None:
-    if not options["bootstrap"]:
+    kafka: KafkaTarget = options["kafka"]
+    if not kafka.servers:
         raise click.UsageError("--record requires --bootstrap HOST:PORT")
     if options["duration"]:
         raise click.UsageError("--for excludes --record: only the operator can end an override")
     dry_run, reason = options["dry_run"], options["reason"]
-    unused = ("brokers", "racks", "target", "duration", "wait_seconds", "reason", "dry_run")
-    connection = connection_from(**{k: v for k, v in options.items() if k not in unused})
+    connection = kafka.connection()
     if not demoting and not record.exists():
         raise click.UsageError(f"--record {record} does not exist: use the file that `bellwether demote` wrote")
 

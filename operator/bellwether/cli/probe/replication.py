@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
-from bellwether.cli.kafka_target import connection_from, kafka_options
+from bellwether.cli.kafka_target import KafkaTarget, kafka_options
 from bellwether.cli.kubernetes_target import Target, connect
 from bellwether.cli.probe.prober_options import POLICY_NEEDED, need, prober_command, reported
 from bellwether.cli.process_options import METADATA_LIMIT
@@ -45,7 +45,7 @@ def replication(
     ports: Ports,
     metadata_mebibytes: int,
     selection: Selection,
-    **kafka: Any,
+    kafka: KafkaTarget,
 ) -> None:
     """Measure replication lag and report slow followers.
 
@@ -58,15 +58,15 @@ def replication(
     from bellwether.probes.runtime.prober import read_policy
     from bellwether.probes.runtime.prober_process import ProberProcess
 
-    named, limits = any(kafka.values()), Limits(metadata_bytes=metadata_mebibytes << 20)
-    if named and not (once and kafka["bootstrap"]):
+    named, limits = kafka.servers or kafka.secured_by, Limits(metadata_bytes=metadata_mebibytes << 20)
+    if named and not (once and kafka.servers):
         raise click.UsageError(
             "--bootstrap and the TLS and SASL options require --once: with --policy the connection is the policy's."
         )
     need(policy or named or not once, "--policy", f"{POLICY_NEEDED} (or --bootstrap)")
     with reported():
         if named:
-            sys.exit(_once(connection_from(**kafka), limits, ReplicationLag(), output))
+            sys.exit(_once(kafka.connection(), limits, ReplicationLag(), output))
         if once:
             api, namespace = connect(target)
             secrets = SecretReader(api, namespace)

@@ -19,14 +19,14 @@ from bellwether.cli.durations import duration
 from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
 from bellwether.cli.leadership.broker_lookup import find_policy
 from bellwether.ports.errors import BellwetherError, Terminal
-from bellwether.recording.trace_files import Full, TraceWriter
 from bellwether.recording.traces.anonymization import Anonymity
-from bellwether.recording.traces.trace_lines import Header
 
 if TYPE_CHECKING:
     from bellwether.adapters.kafka.reconnecting_reader import RenewedReader
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
     from bellwether.recording.recorder import Metadata, Recorder, Scope
+    from bellwether.recording.trace_files import TraceWriter
+    from bellwether.recording.traces.trace_lines import Header
 
 SAY_SECONDS = 30.0
 MEGABYTE = 1_000_000
@@ -65,6 +65,7 @@ def record(
     """
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
     from bellwether.recording.recorder import Metadata, Recorder
+    from bellwether.recording.trace_files import Full, TraceWriter
 
     seconds = duration(limit, "--duration").total_seconds() if limit is not None else float("inf")
     stop = threading.Event()
@@ -109,6 +110,7 @@ def opening(
 ) -> tuple[Header, Scope]:
     """Header and scope of the trace. Terminal if names must be anonymized and the cluster id is unknown."""
     from bellwether.recording.recorder import Scope
+    from bellwether.recording.traces.trace_lines import Header
 
     cluster = metadata.cluster.cluster_id if metadata.cluster is not None else policy.status.cluster_id
     name, namespace = policy.metadata.name, policy.metadata.namespace

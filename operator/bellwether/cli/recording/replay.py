@@ -9,10 +9,9 @@ import click
 
 from bellwether.cli.output import OUTPUT, print_document
 from bellwether.ports.errors import BellwetherError, Terminal
-from bellwether.recording.trace_files import TraceReader
-from bellwether.recording.traces.trace_lines import UnreadableTrace, text_of
 
 if TYPE_CHECKING:
+    from bellwether.recording.trace_files import TraceReader
     from bellwether.simulation.replay_comparison import Difference
     from bellwether.simulation.replay_run import Replay
 
@@ -38,6 +37,8 @@ def replay(trace: Path, changes: tuple[str, ...], policy_file: Path | None, no_p
     no cluster.
     """
     from bellwether.recording.replay_settings import NO_LOADS, setting, settings_of_file, without_effect
+    from bellwether.recording.trace_files import TraceReader
+    from bellwether.recording.traces.trace_lines import UnreadableTrace, text_of
     from bellwether.simulation.replay_comparison import differences
     from bellwether.simulation.replay_run import Replay
 
@@ -85,6 +86,8 @@ def _plain(said: object) -> str:
 
 
 def _document(reader: TraceReader, played: Replay, found: list[Difference]) -> dict[str, Any]:
+    from bellwether.recording.traces.trace_lines import text_of
+
     header = reader.header
     return {
         "policy": header.policy,

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from bellwether.cli.kafka_target import connection_from
+from bellwether.cli.kafka_target import KafkaTarget
 from bellwether.ports.errors import Terminal, Unauthenticated
 from bellwether_load.cli.prometheus_options import PrometheusAccess
 from bellwether_load.sampling.cluster_sampler import Cluster, Consumers
@@ -14,9 +13,8 @@ from bellwether_load.sampling.topic_consumption import DEFAULT_QUERY
 
 def reading(password: Path) -> Cluster:
     """A cluster that is named by options, one of them a file with the password."""
-    files = {"tls_ca": None, "tls_cert": None, "tls_key": None, "sasl_password_file": password}
-    options = partial(connection_from, bootstrap="h:1", tls=True, sasl_mechanism="PLAIN", sasl_username="u", **files)
-    return Cluster(options)
+    options = {"sasl_mechanism": "PLAIN", "sasl_username": "u", "sasl_password_file": password}
+    return Cluster(KafkaTarget(bootstrap="h:1", tls=True, **options).connection)
 
 
 def test_a_password_that_was_renewed_in_its_file_counts_from_the_next_round_on(tmp_path: Path) -> None:
