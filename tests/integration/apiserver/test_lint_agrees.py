@@ -10,8 +10,8 @@ import urllib.request
 
 import pytest
 
-from bellwether.cli.policies.lint import check_files
 from bellwether.cli.policies.object_checks import ERROR
+from bellwether.cli.policies.policy_files import check_files
 from realparts.apiserver import ApiServer
 from testkit.kubernetes.random_policies import random_policy
 from waiting import limit

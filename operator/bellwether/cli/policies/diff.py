@@ -19,7 +19,6 @@ from bellwether.cli import exit_status
 from bellwether.cli.durations import duration
 from bellwether.cli.kubernetes_target import Target, connect, namespaced
 from bellwether.cli.output import OUTPUT, print_document
-from bellwether.cli.policies.lint import check_files, read_all
 from bellwether.cli.text_table import rows_of
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.loads import Loads
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from bellwether.api.v1alpha1.broker_health import BrokerHealth
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
     from bellwether.cli.planning.policy_inputs import PolicyInputs
-    from bellwether.cli.policies.lint import CheckedFiles
+    from bellwether.cli.policies.policy_files import CheckedFiles
     from bellwether.simulation.forecast import Forecast, Situation
 
 SHOWN_CHANGES = 20
@@ -120,14 +119,14 @@ def diff(files: tuple[str, ...], target: Target, duration_text: str, store: str 
 
 def _read(files: Sequence[str]) -> CheckedFiles:
     """The objects of the files, which must be free of errors."""
-    from bellwether.cli.policies.lint_output import as_table
     from bellwether.cli.policies.object_checks import ERROR
+    from bellwether.cli.policies.policy_files import check_files, problem_table, read_all
 
     texts, problems = read_all(files)
     checked = check_files(texts)
     errors = [p for p in (*problems, *checked.problems) if p.severity == ERROR]
     if errors:
-        raise click.ClickException(f"the files have errors:\n{as_table(errors, files)}")
+        raise click.ClickException(f"the files have errors:\n{problem_table(errors, files)}")
     if not checked.policies:
         raise click.ClickException(f"no LeadershipPolicy in {', '.join(files)}: name files that have one")
     return checked

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from bellwether.cli.output import OUTPUT, print_document
-from bellwether.cli.policies.lint import check_files
 from bellwether.cli.text_table import rows_of
 from bellwether.core.settings.policy import Policy
 from bellwether.ports.errors import BellwetherError
@@ -99,14 +98,14 @@ def _value(path: Path, read: Callable[[Any], T]) -> T:
 
 
 def _policy(path: Path) -> Policy:
-    from bellwether.cli.policies.lint_output import as_table
     from bellwether.cli.policies.object_checks import ERROR
+    from bellwether.cli.policies.policy_files import check_files, problem_table
     from bellwether.cli.policies.yaml_documents import content_of, text_of
 
     checked = check_files([(str(path), text_of(content_of(path)))])
     errors = [p for p in checked.problems if p.severity == ERROR]
     if errors:
-        raise ValueError(as_table(errors, [str(path)]))
+        raise ValueError(problem_table(errors, [str(path)]))
     if len(checked.policies) != 1:
         raise ValueError(f"{path} has {len(checked.policies)} LeadershipPolicies: it must have one")
     found: LeadershipPolicy = checked.policies[0].policy

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 import yaml
 from click.testing import CliRunner, Result
 
 from bellwether.cli.main import main
-from bellwether.cli.policies.lint_output import RULES
 from bellwether.cli.policies.yaml_documents import SIZE_LIMIT, VALUE_LIMIT
 from sourcetree import ROOT
 from testkit.kubernetes import api_objects, bad_objects
@@ -236,25 +234,6 @@ def test_a_status_is_ignored_with_a_warning():
     done = lint("-", stdin=POLICY + "status: {anything: 1}\n")
     assert done.exit_code == 0
     assert_wording(done.stdout)
-
-
-def test_sarif_names_rule_file_line_and_column(tmp_path: Path):
-    file = written(tmp_path, "bad.yaml", POLICY.replace("Observe", "observe"))
-    document = json.loads(lint(file, "-o", "sarif").stdout)
-    (result,) = document["runs"][0]["results"]
-    place = result["locations"][0]["physicalLocation"]
-    assert (result["ruleId"], result["level"], place["artifactLocation"]["uri"]) == ("schema", "error", file)
-    assert place["region"] == {"startLine": 5, "startColumn": 3}
-    assert {rule["id"] for rule in document["runs"][0]["tool"]["driver"]["rules"]} == set(RULES)
-
-
-def test_junit_has_a_case_for_each_file_and_fails_those_with_errors(tmp_path: Path):
-    written(tmp_path, "bad.yaml", POLICY.replace("Observe", "observe"))
-    written(tmp_path, "good.yaml", POLICY.replace("main", "good").replace("kafka:9", "k:9"))
-    suite = ElementTree.fromstring(lint(str(tmp_path), "-o", "junit").stdout)  # noqa: S314 - written a moment ago
-    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
-    failing = [case for case in suite if case.find("failure") is not None]
-    assert [Path(str(case.get("name"))).name for case in failing] == ["bad.yaml"]
 
 
 def test_the_pre_commit_hook_runs_this_command_on_yaml_files():
