@@ -16,7 +16,6 @@ from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
 from bellwether.adapters.kubernetes.permissions import operator_lacks
 from bellwether.cli.process_options import LOG_FORMAT, LOG_LEVEL, METADATA_LIMIT
 from bellwether.core.reporting.requeue import Requeue
-from bellwether.gc_tuning import collect_seldom
 from bellwether.jitter import jittered
 from bellwether.ports.errors import BellwetherError
 from bellwether.ports.rebalance import load_side
@@ -122,7 +121,6 @@ def operator(
             f"--stuck-after ({stuck_after:g} s) must exceed {limits.longest_read_seconds:.0f} s, the longest that a "
             f"read of {metadata_mebibytes} MiB (--metadata-limit) takes"
         )
-    collect_seldom()
     logs.configure(log_format, log_level)
     # kopf logs every watched event; the controllers log the relevant ones.
     logging.getLogger("kopf").setLevel(logging.WARNING)

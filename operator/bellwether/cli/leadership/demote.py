@@ -21,7 +21,6 @@ from bellwether.cli.kafka_target import KafkaTarget, kafka_options
 from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
 from bellwether.cli.leadership import broker_lookup, overrides, wait
 from bellwether.core.signals import Override, OverrideState
-from bellwether.gc_tuning import collect_seldom
 from bellwether.ports.errors import BellwetherError
 
 
@@ -113,7 +112,6 @@ def demote(**options: Any) -> None:
     if _through_operator(options):
         _run(OverrideState.DEMOTED, **options)
     else:
-        collect_seldom()  # what imports create stays; looking for cycles in it takes 50 of 350 ms
         from bellwether.cli.offline import manual_demotion
 
         manual_demotion.demote(**options)
@@ -134,7 +132,6 @@ def promote(**options: Any) -> None:
     if _through_operator(options):
         _run(OverrideState.PROMOTED, **options)
     else:
-        collect_seldom()  # what imports create stays; looking for cycles in it takes 50 of 350 ms
         from bellwether.cli.offline import manual_demotion
 
         manual_demotion.promote(**options)
