@@ -14,6 +14,7 @@ import click
 
 from bellwether.extras import needed_extra
 from bellwether.gc_tuning import collect_seldom
+from bellwether.ports.errors import BellwetherError
 
 HINT = "A policy is named by --policy"
 STRAY = re.compile(r"Got unexpected extra arguments? \((.+)\)")
@@ -86,7 +87,9 @@ class LazyGroup(click.Group):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command. MissingExtra names the extra to install; a stray argument may be meant as --policy."""
+        """Run the command, and make one line of an error: what a port says, the extra to install, or the hint that a
+        stray argument may be meant as --policy.
+        """
         collect_seldom()  # what imports create stays; looking for cycles in it takes 150 of 650 ms of `bellwether plan`
         try:
             return super().invoke(ctx)
@@ -99,6 +102,8 @@ class LazyGroup(click.Group):
                 example = "NAME." if " " in stray[1] else f"NAME: {self._with_policy(ctx, given, stray[1])}"
                 raise click.UsageError(f"{error.message}. {HINT} {example}", error.ctx) from None
             raise
+        except BellwetherError as error:
+            raise click.ClickException(str(error)) from error
         except ModuleNotFoundError as error:
             command = f"{ctx.command_path} {ctx.invoked_subcommand or ''}".rstrip()
             what = f"`{command}` {needed_extra(error)}"

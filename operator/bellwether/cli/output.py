@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
-
-from bellwether.cli.text_table import printed
 
 OUTPUT = click.option(
     "--output",
@@ -50,3 +48,16 @@ def _field(name: str) -> str:
     """``EXTERNAL ADDRESS`` as ``externalAddress``."""
     first, *others = re.split(r"[^a-z0-9]+", name.lower())
     return first + "".join(word.title() for word in others)
+
+
+def printed(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    """Print a table with its header."""
+    for line in rows_of(head, rows):
+        click.echo(line)
+
+
+def rows_of(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """The lines of a table with its header; column widths fit the content, also when the output is piped."""
+    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    for row in (head, *rows):
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

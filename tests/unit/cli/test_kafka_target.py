@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from bellwether.cli.kafka_target import KafkaTarget
-from bellwether.cli.leadership.demote import demote
+from bellwether.cli.main import main
 from bellwether.kafka_connection import AwsMskIam, Connection, HttpProxy, Mechanism, OAuth, Protocol, TokenFile
 from bellwether.ports.errors import Unauthenticated
 from realparts.tls import Authority
@@ -169,7 +169,7 @@ def test_a_command_names_the_option_whose_file_is_bad(tmp_path: Path):
     bad = tmp_path / "ca.pem"
     bad.write_text("hunter2")
     record = str(tmp_path / "record")
-    told = CliRunner().invoke(demote, ["1", "--record", record, "--bootstrap", "a:1", "--tls-ca", str(bad)])
+    told = CliRunner().invoke(main, ["demote", "1", "--record", record, "--bootstrap", "a:1", "--tls-ca", str(bad)])
     assert told.exit_code == 1
     assert f"Error: --tls-ca {bad} holds no PEM certificate: it is not PEM" in told.output
     assert "hunter2" not in told.output

@@ -93,10 +93,7 @@ def check(
 
     logs.configure("auto", "warning")
     chosen = with_namespaces(target, policy, namespaces)
-    try:
-        api, namespace = connect(chosen)
-    except BellwetherError as error:
-        raise click.ClickException(str(error)) from error
+    api, namespace = connect(chosen)
     within = (namespace,) if policy else namespaces
     installation = Installation(api, within, lease_namespace, address, policy)
     findings = examined(installation, SystemClock(), wait_seconds)

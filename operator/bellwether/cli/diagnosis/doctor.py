@@ -109,8 +109,6 @@ def doctor(
     except (Refused, NoLeaderElected) as error:
         click.echo(str(error), err=True)
         raise click.exceptions.Exit(exit_status.BLOCKED) from None
-    except BellwetherError as error:
-        raise click.ClickException(str(error)) from None
     at_risk = found.risk_summary.at_risk
     if output != "table":
         print_document(doctor_output.document(found, tools), output)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from bellwether.cli.diagnosis.cluster_examination import Examination
-from bellwether.cli.text_table import printed
+from bellwether.cli.output import printed
 from bellwether.core.detection.storage import milliseconds
 from bellwether.core.doctor.cause_remediation import SHOWN_BROKERS, cause_advice, few_brokers
 from bellwether.core.doctor.causes import RiskCause, causes

@@ -18,12 +18,10 @@ from bellwether.cli import completion
 from bellwether.cli.diagnosis.remedies import remedy, runbook, typed
 from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
 from bellwether.cli.leadership import broker_lookup
-from bellwether.cli.moments import ago, clock, since
-from bellwether.cli.output import OUTPUT, print_document
-from bellwether.cli.text_table import rows_of
+from bellwether.cli.output import OUTPUT, print_document, rows_of
+from bellwether.cli.times import ago, clock, since
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.reasons import DESCRIPTIONS, reason_named
-from bellwether.ports.errors import BellwetherError
 
 if TYPE_CHECKING:
     from bellwether.api.v1alpha1.broker_health import BrokerHealth, BrokerVerdict, EvidenceItem
@@ -48,13 +46,10 @@ def explain(broker: int, target: Target, output: str) -> None:
     from bellwether.api.v1alpha1.broker_health import BrokerHealth
     from bellwether.cli.diagnosis.policy_view import prober_leases
 
-    try:
-        api, namespace, name = connect_policy(target)
-        health = BrokerHealth.read(broker_lookup.find_health(api, namespace, name, broker))
-        found = broker_lookup.find_policy(api, namespace, name)
-        leases = prober_leases(api, namespace, name)
-    except BellwetherError as error:
-        raise click.ClickException(str(error)) from error
+    api, namespace, name = connect_policy(target)
+    health = BrokerHealth.read(broker_lookup.find_health(api, namespace, name, broker))
+    found = broker_lookup.find_policy(api, namespace, name)
+    leases = prober_leases(api, namespace, name)
     if output != "table":
         print_document(facts(health), output)
         return

@@ -12,14 +12,13 @@ from datetime import UTC, datetime
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.cli import completion, moments
-from bellwether.cli.durations import duration
+from bellwether.cli import completion, times
 from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
 from bellwether.cli.leadership.broker_lookup import find_policy
 from bellwether.cli.output import OUTPUT, print_document
+from bellwether.cli.times import duration
 from bellwether.core.model.quarantine_order import QuarantineChange
 from bellwether.core.reporting.audit import AuditEntry, BrokerChange, MoveSummary
-from bellwether.ports.errors import BellwetherError
 
 _DURATION = re.compile(r"\d+[smhd]")
 
@@ -57,13 +56,10 @@ def history(target: Target, after: str | None, broker: int | None, output: str) 
 
     clock = SystemClock()
     since = moment(after, clock.now()) if after is not None else None
-    try:
-        api, namespace, policy = connect_policy(target)
-        found = ConfigMapAuditLog(api, namespace, policy, clock).read()
-        if not found:  # the log remains when the policy is deleted: only without one must the policy exist
-            find_policy(api, namespace, policy)
-    except BellwetherError as error:
-        raise click.ClickException(str(error)) from error
+    api, namespace, policy = connect_policy(target)
+    found = ConfigMapAuditLog(api, namespace, policy, clock).read()
+    if not found:  # the log remains when the policy is deleted: only without one must the policy exist
+        find_policy(api, namespace, policy)
     shown = [
         entry
         for entry in found
@@ -84,8 +80,8 @@ def history(target: Target, after: str | None, broker: int | None, output: str) 
 
 def entry_lines(entry: AuditEntry) -> Iterator[str]:
     """One entry, line by line."""
-    times = f", {entry.times} times until {moments.clock(entry.last or entry.at)}" if entry.times > 1 else ""
-    yield f"{moments.clock(entry.at)}  epoch {entry.epoch}{f'  {entry.occasion}' if entry.occasion else ''}{times}"
+    repeated = f", {entry.times} times until {times.clock(entry.last or entry.at)}" if entry.times > 1 else ""
+    yield f"{times.clock(entry.at)}  epoch {entry.epoch}{f'  {entry.occasion}' if entry.occasion else ''}{repeated}"
     for change in entry.changes:
         yield from _changed(change)
     if entry.more_changes:

@@ -16,13 +16,12 @@ from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.cli.diagnosis.explain import facts
 from bellwether.cli.diagnosis.remedies import DOCS, runbook, typed
 from bellwether.cli.kubernetes_target import ANSWER_SECONDS, Target, connect, connect_policy, policy_options
-from bellwether.cli.moments import age, ago, since
-from bellwether.cli.output import OUTPUT, print_document
-from bellwether.cli.text_table import printed, rows_of
+from bellwether.cli.output import OUTPUT, print_document, printed, rows_of
+from bellwether.cli.times import age, ago, since
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Reading
-from bellwether.ports.errors import BellwetherError, Transient
+from bellwether.ports.errors import Transient
 
 if TYPE_CHECKING:
     from bellwether.api.v1alpha1.broker_health import BrokerHealth
@@ -54,20 +53,17 @@ def status(target: Target, everywhere: bool, lease_namespace: str | None, watch:
 
     The exit status is 0 if the status could be read, whatever it says.
     """
-    from bellwether.cli.diagnosis import policy_list
+    from bellwether.cli.diagnosis import policy_view
 
     if watch and (output != "table" or everywhere):
         raise click.UsageError("--watch shows one policy on a terminal: leave out --output and --all-namespaces")
     if everywhere and (target.policy or target.namespace):
         raise click.UsageError("--all-namespaces shows all policies: leave out --policy and --namespace")
-    try:
-        if everywhere:
-            _list(policy_list.all_policies(connect(target, ANSWER_SECONDS)[0]), output)
-            return
-        api, namespace, name = connect_policy(target)
-        view = _look(api, namespace, name, lease_namespace)
-    except BellwetherError as error:
-        raise click.ClickException(str(error)) from error
+    if everywhere:
+        _list(policy_view.all_policies(connect(target, ANSWER_SECONDS)[0]), output)
+        return
+    api, namespace, name = connect_policy(target)
+    view = _look(api, namespace, name, lease_namespace)
     if output != "table":
         print_document(document(view), output)
         return
@@ -78,14 +74,12 @@ def status(target: Target, everywhere: bool, lease_namespace: str | None, watch:
             text = "\n".join(screen(_look(api, namespace, name, lease_namespace)))
         except Transient as error:
             text = f"retrying: {error}"
-        except BellwetherError as error:
-            raise click.ClickException(str(error)) from error
         click.clear()
         click.echo(text)
 
 
 def _list(policies: list[LeadershipPolicy], output: str) -> None:
-    from bellwether.cli.diagnosis import policy_list
+    from bellwether.cli.diagnosis import policy_view
 
     if output != "table":
         entries = [
@@ -93,7 +87,7 @@ def _list(policies: list[LeadershipPolicy], output: str) -> None:
         ]
         print_document(entries, output)
     elif policies:
-        printed(policy_list.HEAD, policy_list.rows(policies))
+        printed(policy_view.POLICY_HEAD, policy_view.policy_rows(policies))
     else:
         click.echo("there is no LeadershipPolicy in any namespace")
 

@@ -125,11 +125,8 @@ def operator(
     # kopf logs every watched event; the controllers log the relevant ones.
     logging.getLogger("kopf").setLevel(logging.WARNING)
     clock, metrics, health = SystemClock(), OperatorMetrics(), Health()
-    try:
-        load = load_side(load_config)
-        api = connect().observed(metrics.exchanges.kubernetes)
-    except BellwetherError as error:
-        raise click.ClickException(str(error)) from None
+    load = load_side(load_config)
+    api = connect().observed(metrics.exchanges.kubernetes)
     if metrics_port:
         try:
             HealthServer(health, metrics_port, metrics.registry)

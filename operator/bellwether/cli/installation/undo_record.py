@@ -12,7 +12,6 @@ import click
 from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
 from bellwether.cli.output import OUTPUT, print_document
 from bellwether.core.model.undo_record import UndoRecord
-from bellwether.ports.errors import BellwetherError
 
 if TYPE_CHECKING:
     from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
@@ -34,11 +33,8 @@ def show(target: Target, output: str) -> None:
 
     Also shows the progress of the last load plan.
     """
-    try:
-        records, name = _records(target)
-        found = records.read()
-    except BellwetherError as error:
-        raise click.ClickException(str(error)) from None
+    records, name = _records(target)
+    found = records.read()
     if found is None:
         raise click.ClickException(f"policy {name} has no undo record")
     if output != "table":
@@ -70,11 +66,8 @@ def show(target: Target, output: str) -> None:
 )
 def export(target: Target, output_file: Path | None) -> None:
     """Export the undo record as one JSON document."""
-    try:
-        records, _ = _records(target)
-        document = records.export()
-    except BellwetherError as error:
-        raise click.ClickException(str(error)) from None
+    records, _ = _records(target)
+    document = records.export()
     if output_file is None:
         sys.stdout.buffer.write(document)
     else:
@@ -91,13 +84,10 @@ def import_(target: Target, document: Path) -> None:
     The operator reads it in its next reconcile, and then restores the partitions in it or keeps them displaced. A
     rejected document changes nothing.
     """
-    try:
-        (records, _), data = _records(target), document.read_bytes()
-        # Check first: taking over fences the running operator, which a rejected document must not do.
-        records.take_over(records.check_import(data).cluster_id)
-        imported = records.import_record(data)
-    except BellwetherError as error:
-        raise click.ClickException(str(error)) from None
+    (records, _), data = _records(target), document.read_bytes()
+    # Check first: taking over fences the running operator, which a rejected document must not do.
+    records.take_over(records.check_import(data).cluster_id)
+    imported = records.import_record(data)
     click.echo(f"imported: {len(imported.entries)} partitions, demoted brokers {sorted(imported.demoted)}")
 
 

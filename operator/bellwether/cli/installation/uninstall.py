@@ -22,7 +22,7 @@ from bellwether.cli.kubernetes_target import Target, clusterwide, connect
 from bellwether.controllers.deletion.uninstall_request import UNINSTALL, UninstallRequest
 from bellwether.core.model.undo_record import EntryState
 from bellwether.ports.clock import Clock
-from bellwether.ports.errors import BellwetherError, Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
 
 _POLL_SECONDS = 1.0
 
@@ -84,17 +84,14 @@ def uninstall(
     from bellwether.telemetry import logs
 
     logs.configure("auto", "warning")
-    try:
-        api, _ = connect(target)
-        work = _Uninstall(api, SystemClock(), namespaces, export_to)
-        if dry_run:
-            work.preview(mode)
-            return
-        if not without_operator:
-            work.request(mode == "restore", timeout_seconds)
-        troubles = work.finish()
-    except BellwetherError as error:
-        raise click.ClickException(str(error)) from error
+    api, _ = connect(target)
+    work = _Uninstall(api, SystemClock(), namespaces, export_to)
+    if dry_run:
+        work.preview(mode)
+        return
+    if not without_operator:
+        work.request(mode == "restore", timeout_seconds)
+    troubles = work.finish()
     if troubles:
         raise click.ClickException("some policies could not be finished:\n  " + "\n  ".join(troubles))
 

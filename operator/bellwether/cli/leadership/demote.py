@@ -16,12 +16,11 @@ import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import KubernetesClient
-from bellwether.cli import completion, durations, exit_status
+from bellwether.cli import completion, exit_status, times
 from bellwether.cli.kafka_target import KafkaTarget, kafka_options
 from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
 from bellwether.cli.leadership import broker_lookup, overrides, wait
 from bellwether.core.signals import Override, OverrideState
-from bellwether.ports.errors import BellwetherError
 
 
 def _brokers(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -112,9 +111,9 @@ def demote(**options: Any) -> None:
     if _through_operator(options):
         _run(OverrideState.DEMOTED, **options)
     else:
-        from bellwether.cli.offline import manual_demotion
+        from bellwether.cli.offline.manual_demotion import move_leaders
 
-        manual_demotion.demote(**options)
+        move_leaders(options.pop("record"), options, demoting=True)
 
 
 @click.command()
@@ -132,9 +131,9 @@ def promote(**options: Any) -> None:
     if _through_operator(options):
         _run(OverrideState.PROMOTED, **options)
     else:
-        from bellwether.cli.offline import manual_demotion
+        from bellwether.cli.offline.manual_demotion import move_leaders
 
-        manual_demotion.promote(**options)
+        move_leaders(options.pop("record"), options, demoting=False)
 
 
 @click.command()
@@ -148,30 +147,27 @@ def release(brokers: tuple[int, ...], racks: tuple[str, ...], target: Target, wa
     Afterwards the signals decide again whether they are demoted.
     """
     _require_brokers(brokers, racks)
-    try:
-        api, namespace, policy = connect_policy(target)
-        chosen = broker_lookup.choose_brokers(api, namespace, policy, brokers, racks)
-        healths = {broker: broker_lookup.find_health(api, namespace, policy, broker) for broker in chosen}
-        if dry_run:
-            for broker, health in healths.items():
-                known = overrides.override_of(health)
-                removes = f": would remove {overrides.shown(known)}" if known is not None else " has no override"
-                click.echo(f"broker {broker}{removes}")
-            preview_overrides(target, dict.fromkeys(chosen))
-            return
-        now, outcomes = SystemClock().now(), {}
+    api, namespace, policy = connect_policy(target)
+    chosen = broker_lookup.choose_brokers(api, namespace, policy, brokers, racks)
+    healths = {broker: broker_lookup.find_health(api, namespace, policy, broker) for broker in chosen}
+    if dry_run:
         for broker, health in healths.items():
-            before = overrides.set_override(api, namespace, policy, broker, None)
-            if before is None:
-                click.echo(f"broker {broker} has no override; nothing was changed")
-                continue
-            over = overrides.ended(before, now)
-            click.echo(f"broker {broker}: removed {overrides.shown(before)}{' (it had already ended)' if over else ''}")
-            led = int((health.get("status") or {}).get("leaders") or 0)
-            outcomes[broker] = wait.released(None if over else str(before.get("state")), led)
-        _await(api, namespace, policy, outcomes, wait_seconds)
-    except BellwetherError as error:
-        raise click.ClickException(str(error)) from None
+            known = overrides.override_of(health)
+            removes = f": would remove {overrides.shown(known)}" if known is not None else " has no override"
+            click.echo(f"broker {broker}{removes}")
+        preview_overrides(target, dict.fromkeys(chosen))
+        return
+    now, outcomes = SystemClock().now(), {}
+    for broker, health in healths.items():
+        before = overrides.set_override(api, namespace, policy, broker, None)
+        if before is None:
+            click.echo(f"broker {broker} has no override; nothing was changed")
+            continue
+        over = overrides.ended(before, now)
+        click.echo(f"broker {broker}: removed {overrides.shown(before)}{' (it had already ended)' if over else ''}")
+        led = int((health.get("status") or {}).get("leaders") or 0)
+        outcomes[broker] = wait.released(None if over else str(before.get("state")), led)
+    _await(api, namespace, policy, outcomes, wait_seconds)
 
 
 def _run(
@@ -190,26 +186,23 @@ def _run(
     demoting = state is OverrideState.DEMOTED
     why, by = reason or f"bellwether {'demote' if demoting else 'promote'}", overrides.whoami()
     until = _until(duration, SystemClock().now())
-    try:
-        api, namespace, policy = connect_policy(target)
-        chosen = broker_lookup.choose_brokers(api, namespace, policy, brokers, racks)
-        warnings = [] if demoting else overrides.unfit(broker_lookup.healths(api, namespace, policy), chosen)
-        for warning in warnings:
-            click.echo(f"warning: {warning}", err=True)
-        if dry_run:
-            preview_overrides(target, {broker: Override(broker, state, why, until, by) for broker in chosen})
-            return
-        for broker in chosen:
-            body = overrides.override_body(state, why, by, until)
-            overrides.set_override(api, namespace, policy, broker, body)
-        healths = broker_lookup.healths(api, namespace, policy)
-        crowded = overrides.too_many(healths, chosen) if demoting else None
-        if crowded is not None:
-            click.echo(f"warning: {crowded}", err=True)
-        outcome: wait.Outcome = wait.demoted(why) if demoting else wait.promoted
-        _await(api, namespace, policy, dict.fromkeys(chosen, outcome), wait_seconds)
-    except BellwetherError as error:
-        raise click.ClickException(str(error)) from None
+    api, namespace, policy = connect_policy(target)
+    chosen = broker_lookup.choose_brokers(api, namespace, policy, brokers, racks)
+    warnings = [] if demoting else overrides.unfit(broker_lookup.healths(api, namespace, policy), chosen)
+    for warning in warnings:
+        click.echo(f"warning: {warning}", err=True)
+    if dry_run:
+        preview_overrides(target, {broker: Override(broker, state, why, until, by) for broker in chosen})
+        return
+    for broker in chosen:
+        body = overrides.override_body(state, why, by, until)
+        overrides.set_override(api, namespace, policy, broker, body)
+    healths = broker_lookup.healths(api, namespace, policy)
+    crowded = overrides.too_many(healths, chosen) if demoting else None
+    if crowded is not None:
+        click.echo(f"warning: {crowded}", err=True)
+    outcome: wait.Outcome = wait.demoted(why) if demoting else wait.promoted
+    _await(api, namespace, policy, dict.fromkeys(chosen, outcome), wait_seconds)
 
 
 def preview_overrides(target: Target, changed: dict[int, Override | None]) -> None:
@@ -245,6 +238,6 @@ def _until(duration: str | None, now: datetime) -> datetime | None:
     if duration is None:
         return None
     try:
-        return now + durations.duration(duration, "--for")
+        return now + times.duration(duration, "--for")
     except OverflowError:
         raise click.UsageError(f"--for {duration!r} is too long: use a shorter duration") from None

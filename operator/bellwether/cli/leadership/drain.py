@@ -8,22 +8,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import KubernetesClient
-from bellwether.cli import completion, durations, exit_status
+from bellwether.cli import completion, exit_status, times
 from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
 from bellwether.cli.leadership import broker_lookup, overrides
 from bellwether.cli.leadership.demote import preview_overrides
+from bellwether.core.demotion.drain_check import StopCheck, stop_check
+from bellwether.core.doctor.risks import MIN_ISR
+from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Override, OverrideState, Purpose
-from bellwether.ports.errors import BellwetherError, Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
+
+if TYPE_CHECKING:
+    from bellwether.cli.planning.policy_inputs import PolicyInputs
 
 POLL_SECONDS = 0.5
 ANSWER_SECONDS = 20.0
@@ -90,30 +96,25 @@ def drain(broker: int, target: Target, **options: Any) -> None:
     writes without the broker, or if it is not finished in time.
     `kubectl wait --for=condition=Drained bh/POLICY-BROKER` waits for the same.
     """
-    limit = durations.duration(options["timeout"], "--timeout")
-    lasts = durations.duration(options["duration"], "--for")
+    limit = times.duration(options["timeout"], "--timeout")
+    lasts = times.duration(options["duration"], "--for")
     if lasts <= timedelta(0):
         raise click.UsageError("--for must be longer than 0, such as 30m")
-    try:
-        api, namespace, policy = connect_policy(target)
-        if options["dry_run"]:
-            broker_lookup.find_health(api, namespace, policy, broker)
-            if options["end"]:
-                preview_overrides(target, {broker: None})
-            else:
-                from bellwether.cli.planning.drain_preview import preview_drain
-
-                preview_drain(target, _maintenance(broker, lasts, options))
-            return
+    api, namespace, policy = connect_policy(target)
+    if options["dry_run"]:
+        broker_lookup.find_health(api, namespace, policy, broker)
         if options["end"]:
-            _end(api, namespace, policy, broker, limit if options["wait"] else None)
-            return
-        until = _later(SystemClock().now(), lasts)
-        accepting = bool(options["accept_unavailable_writes"])
-        _begin(api, namespace, policy, broker, options["reason"] or "bellwether drain", until, accepting=accepting)
-        _await(api, namespace, policy, broker, limit, wait=options["wait"])
-    except BellwetherError as error:
-        raise click.ClickException(str(error)) from None
+            preview_overrides(target, {broker: None})
+        else:
+            _preview(target, _maintenance(broker, lasts, options))
+        return
+    if options["end"]:
+        _end(api, namespace, policy, broker, limit if options["wait"] else None)
+        return
+    until = _later(SystemClock().now(), lasts)
+    accepting = bool(options["accept_unavailable_writes"])
+    _begin(api, namespace, policy, broker, options["reason"] or "bellwether drain", until, accepting=accepting)
+    _await(api, namespace, policy, broker, limit, wait=options["wait"])
 
 
 def _maintenance(broker: int, lasts: timedelta, options: dict[str, Any]) -> Override:
@@ -126,6 +127,40 @@ def _maintenance(broker: int, lasts: timedelta, options: dict[str, Any]) -> Over
         Purpose.MAINTENANCE,
         accept_unavailable_writes=bool(options["accept_unavailable_writes"]),
     )
+
+
+def _preview(target: Target, override: Override) -> None:
+    """Print the plan under a maintenance, and whether it is safe to stop the broker; exit status ``BLOCKED`` if not.
+
+    Raises what reading the policy and its cluster raises.
+    """
+    from bellwether.cli.planning.plan import show_plan
+    from bellwether.cli.planning.policy_inputs import policy_inputs
+
+    with policy_inputs(target) as inputs:
+        preview = inputs.preview().with_overrides({override.broker: override})
+        show_plan(preview, "table")
+        snapshot = _with_floors(preview.context.snapshot, override.broker, inputs)
+    blocked = preview.decisions.hold_of(override.broker)
+    maintenance = snapshot.maintenance.get(override.broker)
+    check = StopCheck(False, blocked.reason, blocked.message) if blocked is not None else None
+    if check is None and maintenance is not None:
+        check = stop_check(maintenance, preview.decisions.demoted, snapshot)
+    if check is None:
+        return
+    click.echo(f"once broker {override.broker} leads nothing: {check.message} ({check.reason})")
+    if not check.safe:
+        raise click.exceptions.Exit(exit_status.BLOCKED)
+
+
+def _with_floors(snapshot: Snapshot, broker: int, inputs: PolicyInputs) -> Snapshot:
+    """The snapshot with ``min.insync.replicas`` of the topics on a broker and the quorum, which only a drain needs."""
+    topics = {partition.topic for partition in snapshot.cluster.held_by(broker)}
+    configs, margins = inputs.world.configs, inputs.world.margins
+    found = configs.topic_configs(topics, [MIN_ISR]) if configs is not None and topics else {}
+    floors = {topic: int(values[MIN_ISR]) for topic, values in found.items() if MIN_ISR in values}
+    tolerance = margins.margins((), (), {}) if margins is not None else None
+    return replace(snapshot, floors={**snapshot.floors, **floors}, fault_tolerance=tolerance)
 
 
 def _begin(

@@ -78,15 +78,12 @@ def _set_suspended(suspended: bool, *, target: Target, everything: bool, wait_se
         raise click.UsageError(f"--policy {target.policy} excludes --all")
     failed = False
     changes: list[Change] = []
-    try:
-        if everything:
-            api, _ = connect(target, ANSWER_SECONDS)
-            chosen = _all(api, target.namespace)
-        else:
-            api, namespace, name = connect_policy(target)
-            chosen = [broker_lookup.find_policy(api, namespace, name)]
-    except BellwetherError as error:
-        raise click.ClickException(str(error)) from None
+    if everything:
+        api, _ = connect(target, ANSWER_SECONDS)
+        chosen = _all(api, target.namespace)
+    else:
+        api, namespace, name = connect_policy(target)
+        chosen = [broker_lookup.find_policy(api, namespace, name)]
     for one in chosen:
         try:
             changes.append(_change(api, one, suspended))

@@ -6,6 +6,7 @@ not needed to move leaders after they have moved: clients wait meanwhile.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,30 +16,14 @@ import click
 from bellwether.cli import exit_status
 from bellwether.cli.kafka_target import KafkaTarget
 from bellwether.cli.offline.early_reader import EarlyReader
-from bellwether.ports.errors import BellwetherError
 
 if TYPE_CHECKING:
+    from bellwether.cli.offline.offline_leadership import Run
     from bellwether.core.demotion.decisions import DecisionFunction
 
 
-def demote(record: Path, **options: Any) -> None:
-    """Move leadership away from the brokers; they keep following."""
-    _run(record, options, demoting=True)
-
-
-def promote(record: Path, **options: Any) -> None:
-    """Move leadership back to the brokers."""
-    _run(record, options, demoting=False)
-
-
-def _run(record: Path, options: dict[str, Any], *, demoting: bool) -> None:
-    try:
-        _move(record, options, demoting=demoting)
-    except BellwetherError as error:
-        raise click.ClickException(str(error)) from None
-
-
-def _move(record: Path, options: dict[str, Any], *, demoting: bool) -> None:
+def move_leaders(record: Path, options: dict[str, Any], *, demoting: bool) -> None:
+    """Move leadership away from the brokers, which keep following, or back to them. Raises Transient or Terminal."""
     kafka: KafkaTarget = options["kafka"]
     if not kafka.servers:
         raise click.UsageError("--record requires --bootstrap HOST:PORT")
@@ -70,9 +55,31 @@ def _move(record: Path, options: dict[str, Any], *, demoting: bool) -> None:
             )
         if len(moves) > 20:
             click.echo(f"  ... and {len(moves) - 20} more")
-    # The table is drawn, and what draws it is imported, after the leaders have moved.
-    from bellwether.cli.offline.leadership_table import show
-
-    show(run)
+    _show(run)
     if run.report.held or run.report.result.stopped is not None:
         raise click.exceptions.Exit(exit_status.BLOCKED)
+
+
+def _show(run: Run) -> None:
+    """Print the brokers after the run, and the blocked moves by reason. What draws is imported now."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from bellwether.core.reasons import DESCRIPTIONS
+
+    console = Console()
+    table = Table("broker", "rack", "leaders", "preferred", "replicas", "demoted", box=None, pad_edge=False)
+    for broker in run.report.brokers:
+        table.add_row(
+            str(broker.broker),
+            broker.rack or "-",
+            str(broker.leaders),
+            str(broker.preferred_leaders),
+            str(broker.replicas),
+            "yes" if broker.broker in run.record.demoted else "no",
+        )
+    console.print(table)
+    for reason, count in sorted(Counter(h.reason for h in run.report.held).items()):
+        console.print(f"{count} blocked, {reason}: {DESCRIPTIONS[reason]}")
+    for hold in run.report.held_sample:
+        console.print(f"  {hold.topic}-{hold.key.partition}: {hold.message}", highlight=False, soft_wrap=True)

@@ -22,7 +22,7 @@ from bellwether.core.planning.plan import Move, Plan
 from bellwether.core.planning.preferred_election import PreferredElectionState, plan_preferred_election
 from bellwether.core.reporting.audit import command_entry
 from bellwether.execute import Execution, execute
-from bellwether.ports.errors import BellwetherError, Terminal
+from bellwether.ports.errors import Terminal
 
 if TYPE_CHECKING:
     from bellwether.cli.planning.policy_inputs import PolicyInputs
@@ -47,17 +47,14 @@ def elect(target: Target, topics: tuple[str, ...], dry_run: bool, output: str) -
     """
     from bellwether.cli.planning.policy_inputs import policy_inputs
 
-    try:
-        with policy_inputs(target) as inputs:
-            preview = inputs.preview()
-            _known(preview, topics)
-            if blocker := _blocker(preview):
-                click.echo(f"blocked: {blocker}", err=True)
-                raise click.exceptions.Exit(exit_status.BLOCKED)
-            moves = tuple(move for move in due_elections(preview) if not topics or move.topic in topics)
-            done = None if dry_run or not moves else _carry_out(inputs, preview, moves)
-    except BellwetherError as error:
-        raise click.ClickException(str(error)) from None
+    with policy_inputs(target) as inputs:
+        preview = inputs.preview()
+        _known(preview, topics)
+        if blocker := _blocker(preview):
+            click.echo(f"blocked: {blocker}", err=True)
+            raise click.exceptions.Exit(exit_status.BLOCKED)
+        moves = tuple(move for move in due_elections(preview) if not topics or move.topic in topics)
+        done = None if dry_run or not moves else _carry_out(inputs, preview, moves)
     if dry_run or output != "table":
         print_rows(HEAD, [_row(move) for move in moves], output)
     if done is not None:

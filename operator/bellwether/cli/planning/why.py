@@ -14,13 +14,12 @@ import click
 
 from bellwether.cli.diagnosis.remedies import remedy
 from bellwether.cli.kubernetes_target import Target, policy_options
-from bellwether.cli.moments import since
-from bellwether.cli.output import OUTPUT, print_document
-from bellwether.cli.text_table import rows_of
+from bellwether.cli.output import OUTPUT, print_document, rows_of
+from bellwether.cli.times import since
 from bellwether.core.model.cluster import Partition
 from bellwether.core.model.undo_record import Cause
 from bellwether.core.reasons import Reason
-from bellwether.ports.errors import BellwetherError, Terminal
+from bellwether.ports.errors import Terminal
 
 if TYPE_CHECKING:
     from bellwether.cli.planning.preview import Preview
@@ -43,17 +42,14 @@ def why(partition: str, target: Target, output: str) -> None:
     topic, slash, number = partition.rpartition("/")
     if not (slash and topic and number.isdecimal()):
         raise click.UsageError(f"{partition!r} is not TOPIC/PARTITION: use a value such as orders/0")
-    try:
-        with policy_inputs(target) as inputs:
-            preview = inputs.preview()
-            found = _partition(preview, topic, int(number))
-            would_change = {
-                health.spec.broker_id: health.status.verdict.change
-                for health in inputs.healths
-                if health.status.verdict is not None
-            }
-    except BellwetherError as error:
-        raise click.ClickException(str(error)) from None
+    with policy_inputs(target) as inputs:
+        preview = inputs.preview()
+        found = _partition(preview, topic, int(number))
+        would_change = {
+            health.spec.broker_id: health.status.verdict.change
+            for health in inputs.healths
+            if health.status.verdict is not None
+        }
     explained = LeaderExplanation(preview, found, would_change)
     if output != "table":
         print_document(explained.document(), output)

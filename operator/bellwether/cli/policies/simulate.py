@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from bellwether.cli.output import OUTPUT, print_document
-from bellwether.cli.text_table import rows_of
+from bellwether.cli.output import OUTPUT, print_document, rows_of
 from bellwether.core.settings.policy import Policy
 from bellwether.ports.errors import BellwetherError
 from bellwether.recording.trace_files import TraceReader

@@ -15,10 +15,10 @@ import click
 from bellwether import __version__
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
-from bellwether.cli.durations import duration
 from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
 from bellwether.cli.leadership.broker_lookup import find_policy
-from bellwether.ports.errors import BellwetherError, Terminal
+from bellwether.cli.times import duration
+from bellwether.ports.errors import Terminal
 from bellwether.recording.traces.anonymization import Anonymity
 
 if TYPE_CHECKING:
@@ -73,17 +73,14 @@ def record(
         signal.signal(number, lambda *_: stop.set())
     clock = SystemClock()
     with contextlib.ExitStack() as ends:
-        try:
-            api, namespace, policy = connect_policy(target)
-            secrets = ends.enter_context(SecretReader(api, namespace))
-            found = LeadershipPolicy.read(find_policy(api, namespace, policy))
-            reader = cluster_reader(found, secrets)
-            metadata = Metadata(reader, clock, reader)
-            metadata.read()
-            header, scope = opening(found, metadata, clock.now(), anonymize, not no_partitions)
-            writer = TraceWriter(output_file, header, max_size * MEGABYTE)
-        except BellwetherError as error:
-            raise click.ClickException(str(error)) from None
+        api, namespace, policy = connect_policy(target)
+        secrets = ends.enter_context(SecretReader(api, namespace))
+        found = LeadershipPolicy.read(find_policy(api, namespace, policy))
+        reader = cluster_reader(found, secrets)
+        metadata = Metadata(reader, clock, reader)
+        metadata.read()
+        header, scope = opening(found, metadata, clock.now(), anonymize, not no_partitions)
+        writer = TraceWriter(output_file, header, max_size * MEGABYTE)
         threading.Thread(target=metadata.follow, args=(stop,), name="metadata", daemon=True).start()
         recorder = Recorder(api, namespace, policy, metadata, writer, clock, scope)
         try:

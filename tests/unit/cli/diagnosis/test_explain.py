@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES
 from bellwether.cli.diagnosis import explain as verb
-from bellwether.cli.diagnosis.explain import explain
 from bellwether.cli.diagnosis.remedies import remedy
+from bellwether.cli.main import main
 from bellwether.controllers.reporting.status import broker_status
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import judge
@@ -80,7 +80,7 @@ def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
 
 
 def run(*arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(explain, list(arguments))
+    result = CliRunner().invoke(main, ["explain", *arguments])
     return result.exit_code, result.output
 
 

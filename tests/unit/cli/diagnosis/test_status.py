@@ -15,7 +15,7 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, NotFound, Object
 from bellwether.cli.diagnosis import status as verb
 from bellwether.cli.diagnosis.remedies import remedy, runbook
-from bellwether.cli.diagnosis.status import status
+from bellwether.cli.main import main
 from bellwether.controllers.reporting.status import broker_status, policy_status
 from bellwether.core.demotion.decisions import decide
 from bellwether.core.detection.context import Context
@@ -102,7 +102,7 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Site:
 
 
 def run(*arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(status, list(arguments))
+    result = CliRunner().invoke(main, ["status", *arguments])
     return result.exit_code, result.output
 
 
