@@ -11,12 +11,8 @@ import click
 from bellwether.cli.output import OUTPUT, print_document, rows_of
 from bellwether.core.settings.policy import Policy
 from bellwether.ports.errors import BellwetherError
-from bellwether.recording.trace_files import TraceReader
-from bellwether.recording.traces.cluster_section import read_cluster
 from bellwether.recording.traces.merge_patch import patched
-from bellwether.recording.traces.trace_lines import UnreadableTrace
 from bellwether.simulation.cluster_description import cluster_of
-from bellwether.simulation.fault_script import script_of
 from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.replayed_cluster import ReplayedCluster
 
@@ -42,6 +38,8 @@ def simulate(script: Path, cluster: Path | None, trace: Path | None, policy_file
     At the start every prober reports that all brokers are reachable and all disks are fast.
     """
     from bellwether.cli.policies.yaml_documents import YamlProblem
+    from bellwether.recording.traces.trace_lines import UnreadableTrace
+    from bellwether.simulation.fault_script import script_of
     from bellwether.simulation.fault_script import simulate as run_script
 
     try:
@@ -114,6 +112,8 @@ def _policy(path: Path) -> Policy:
 def _of_trace(trace: Path) -> tuple[MemoryCluster, Policy]:
     """The cluster and the settings with which a trace begins."""
     from bellwether.recording.replay_settings import policy_of
+    from bellwether.recording.trace_files import TraceReader
+    from bellwether.recording.traces.cluster_section import read_cluster
 
     reader = TraceReader(trace)
     state: dict[str, Any] = {}
