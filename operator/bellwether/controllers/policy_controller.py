@@ -19,9 +19,9 @@ from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.api.v1alpha1.base_model import InvalidObject
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.cluster_connection import Connector, with_heartbeat
-from bellwether.controllers.deletion.finalizer import PolicyFinalizer
-from bellwether.controllers.deletion.policy_deletion import PolicyDeletion
 from bellwether.controllers.failures import Failures
+from bellwether.controllers.policy_deletion import PolicyDeletion
+from bellwether.controllers.policy_finalizer import PolicyFinalizer
 from bellwether.controllers.policy_rebalance import MakeRebalancer, PolicyRebalance
 from bellwether.controllers.reporting.status_reporter import StatusReporter
 from bellwether.controllers.session import Session

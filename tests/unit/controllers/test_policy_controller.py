@@ -10,7 +10,7 @@ from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAP
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.cluster_connection import PolicyRefused
-from bellwether.controllers.deletion.finalizer import FINALIZER
+from bellwether.controllers.policy_finalizer import FINALIZER
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.undo_record import EntryState
 from bellwether.core.reasons import Reason

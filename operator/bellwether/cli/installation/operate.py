@@ -93,10 +93,9 @@ def operator(
 
     from bellwether.adapters.kafka.connection.broker_pool import Limits
     from bellwether.controllers.cluster_connection import Connector, LeaseTimes
-    from bellwether.controllers.deletion.baseline_export import BaselineExports
-    from bellwether.controllers.deletion.finalizer import PolicyFinalizer
     from bellwether.controllers.lease_watch import LeaseWatch
     from bellwether.controllers.policy_controller import PolicyController
+    from bellwether.controllers.policy_finalizer import BaselineExports, PolicyFinalizer
     from bellwether.controllers.policy_manager import PolicyManager, register
     from bellwether.controllers.readiness import Readiness, await_definitions
     from bellwether.controllers.reporting.status_reporter import StatusReporter

@@ -19,7 +19,6 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES, KubernetesClient, NotFound, Object
 from bellwether.cli.kubernetes_target import Target, clusterwide, connect
-from bellwether.controllers.deletion.uninstall_request import UNINSTALL, UninstallRequest
 from bellwether.core.model.undo_record import EntryState
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
@@ -118,6 +117,8 @@ class _Uninstall:
 
     def request(self, restore: bool, timeout_seconds: int) -> None:
         """Request the uninstall and wait until the operator is done or timed out. Raises Transient, Terminal."""
+        from bellwether.controllers.policy_deletion import UNINSTALL, UninstallRequest
+
         until = self.clock.now() + timedelta(seconds=timeout_seconds)
         value = str(UninstallRequest(restore, until))
         for body in self._policies():
@@ -137,8 +138,7 @@ class _Uninstall:
 
     def finish(self) -> list[str]:
         """Finish the remaining policies and report the result of each; returns the failures."""
-        from bellwether.controllers.deletion.baseline_export import BaselineExports
-        from bellwether.controllers.deletion.finalizer import PolicyFinalizer
+        from bellwether.controllers.policy_finalizer import BaselineExports, PolicyFinalizer
 
         finalizer = PolicyFinalizer(
             self.api, BaselineExports(self.api, hand_over=self._export_record, at_hand=self.export_to is not None)
@@ -161,7 +161,7 @@ class _Uninstall:
 
     def _held(self) -> dict[Named, Object]:
         """Policies and orphaned undo records that still have a finalizer, by namespace and name."""
-        from bellwether.controllers.deletion.finalizer import FINALIZER
+        from bellwether.controllers.policy_finalizer import FINALIZER
 
         known = {_named(body): body for body in self._policies()}
         held = {named: body for named, body in known.items() if FINALIZER in _finalizers(body)}
@@ -192,7 +192,7 @@ class _Uninstall:
 
     def _outcome(self, body: Object) -> str:
         """Result of a policy that the operator has finished."""
-        from bellwether.controllers.deletion.baseline_export import POLICY_ANNOTATION
+        from bellwether.controllers.policy_finalizer import POLICY_ANNOTATION
 
         namespace, name = _named(body)
         kept = [

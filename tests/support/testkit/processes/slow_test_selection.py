@@ -115,7 +115,10 @@ SOURCES: Mapping[str, Sequence[str]] = {
         "adapters/kafka/brokers/broker_certificate*",
     ),
     "integration/operator/test_command_line.py": (*_MOVING, "cli/planning/*"),
-    "integration/operator/test_deletion.py": ("controllers/deletion/*",),
+    "integration/operator/test_deletion.py": (
+        "controllers/policy_deletion*",
+        "controllers/policy_finalizer*",
+    ),
     "integration/operator/test_health.py": (
         "controllers/readiness*",
         "telemetry/health_server*",
@@ -157,7 +160,11 @@ SOURCES: Mapping[str, Sequence[str]] = {
     ),
     "integration/operator/test_slow_log_dir.py": ("*/log_dir*", "core/detection/storage*", "cli/probe/storage*"),
     "integration/operator/test_standby.py": (*_LOOPS, "adapters/kubernetes/leases*"),
-    "integration/operator/test_uninstall.py": ("controllers/deletion/*", "cli/installation/uninstall*"),
+    "integration/operator/test_uninstall.py": (
+        "controllers/policy_deletion*",
+        "controllers/policy_finalizer*",
+        "cli/installation/uninstall*",
+    ),
     "integration/operator/test_versions.py": (*_KEEPING, "controllers/readiness*"),
     "integration/operator/test_waves.py": ("core/demotion/restoration*", "core/model/restoration_waves*"),
     "integration/parts/test_api_server.py": ("/tests/support/realparts/apiserver*",),

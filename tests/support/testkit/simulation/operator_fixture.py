@@ -19,8 +19,8 @@ from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.cluster_connection import ClusterConnection, Connector
-from bellwether.controllers.deletion.finalizer import PolicyFinalizer
 from bellwether.controllers.policy_controller import PolicyController
+from bellwether.controllers.policy_finalizer import PolicyFinalizer
 from bellwether.controllers.policy_rebalance import MakeRebalancer
 from bellwether.controllers.reporting.status_reporter import StatusReporter
 from bellwether.core.condition import Condition

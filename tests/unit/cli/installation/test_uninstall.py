@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES, NamespaceEnding
 from bellwether.cli.installation import uninstall as verb
 from bellwether.cli.main import main
-from bellwether.controllers.deletion.finalizer import FINALIZER
 from bellwether.controllers.policy_controller import PolicyController
+from bellwether.controllers.policy_finalizer import FINALIZER
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import Terminal
 from testkit.messages import assert_wording

@@ -8,7 +8,7 @@ import pytest
 
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
-from bellwether.controllers.deletion.finalizer import FINALIZER, PolicyFinalizer
+from bellwether.controllers.policy_finalizer import FINALIZER, PolicyFinalizer
 from bellwether.core.model.undo_record import EntryState
 from bellwether.ports.errors import Terminal, Transient
 from testkit.kubernetes import api_objects

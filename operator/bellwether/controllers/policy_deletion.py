@@ -8,17 +8,17 @@ annotation ``bellwether.dev/abandon: "true"`` ends it at once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 import structlog
 
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.cluster_connection import PolicyRefused
-from bellwether.controllers.deletion.finalizer import ABANDON, FINALIZER, PolicyFinalizer
-from bellwether.controllers.deletion.uninstall_request import UNINSTALL, UninstallRequest, requested_uninstall
+from bellwether.controllers.policy_finalizer import ABANDON, FINALIZER, PolicyFinalizer
 from bellwether.core.demotion.decisions import DecisionFunction, decide_on_deletion
 from bellwether.core.model.undo_record import EntryState, UndoRecord
 from bellwether.core.reasons import Reason
@@ -33,6 +33,46 @@ log = structlog.get_logger(__name__)
 DONE = -1.0
 RETRY_SECONDS = 2.0
 DEFAULT_TIMEOUT_SECONDS = 120
+
+UNINSTALL = "bellwether.dev/uninstall"
+
+STAYS_AWAY = timedelta(seconds=300)
+"""How long the operator stays idle after the end, so that nothing is displaced again before it stops."""
+
+_VALUE = re.compile(r"(Restore|Export) until (\S+)")
+
+
+@dataclass(frozen=True, slots=True)
+class UninstallRequest:
+    """Whether orders are to be restored, else only exported; and until when restoring may take."""
+
+    restore: bool
+    until: datetime
+
+    def __str__(self) -> str:
+        action = "Restore" if self.restore else "Export"
+        return f"{action} until {self.until.astimezone(UTC).replace(microsecond=0).isoformat().replace('+00:00', 'Z')}"
+
+    @property
+    def ends(self) -> datetime:
+        """From when on the operator that is still there goes on as before."""
+        return self.until + STAYS_AWAY
+
+
+def requested_uninstall(body: dict[str, Any], now: datetime) -> UninstallRequest | None:
+    """What the policy's object asks for at ``now``; None where it asks for nothing, or for nothing that is readable."""
+    annotations = body["metadata"].get("annotations") or {}
+    found = _VALUE.fullmatch(str(annotations.get(UNINSTALL, "")).strip())
+    if found is None:
+        return None
+    try:
+        until = datetime.fromisoformat(found.group(2))
+    except ValueError:
+        return None
+    if until.tzinfo is None:
+        return None
+    asked = UninstallRequest(found.group(1) == "Restore", until)
+    return asked if now < asked.ends else None
 
 
 class Reconciler(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, NamespaceEnding, Object, Resource
-from bellwether.controllers.deletion.baseline_export import DOCUMENT, BaselineExports
+from bellwether.controllers.policy_finalizer import DOCUMENT, BaselineExports
 from bellwether.ports.errors import Terminal, Transient
 from testkit.kubernetes.memory_api import MemoryApi
 

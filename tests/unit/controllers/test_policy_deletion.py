@@ -10,9 +10,9 @@ import pytest
 
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES
 from bellwether.controllers.cluster_connection import PolicyRefused
-from bellwether.controllers.deletion.finalizer import ABANDON, FINALIZER
-from bellwether.controllers.deletion.policy_deletion import DONE, RETRY_SECONDS
 from bellwether.controllers.policy_controller import PolicyController
+from bellwether.controllers.policy_deletion import DONE, RETRY_SECONDS
+from bellwether.controllers.policy_finalizer import ABANDON, FINALIZER
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.requeue import Requeue
 from bellwether.core.signals import Reading

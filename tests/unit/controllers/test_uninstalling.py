@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES, NamespaceEnding
-from bellwether.controllers.deletion.finalizer import ABANDON, FINALIZER
-from bellwether.controllers.deletion.policy_deletion import RETRY_SECONDS
-from bellwether.controllers.deletion.uninstall_request import STAYS_AWAY, UNINSTALL, UninstallRequest
 from bellwether.controllers.policy_controller import PolicyController
+from bellwether.controllers.policy_deletion import RETRY_SECONDS, STAYS_AWAY, UNINSTALL, UninstallRequest
+from bellwether.controllers.policy_finalizer import ABANDON, FINALIZER
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import Terminal, Transient
 from testkit.simulation.operator_fixture import MemoryOperator

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bellwether.controllers.deletion.uninstall_request import (
+from bellwether.controllers.policy_deletion import (
     STAYS_AWAY,
     UNINSTALL,
     UninstallRequest,

@@ -1,1 +1,0 @@
-"""The end of a policy: finalizer, restoration or export of baselines, requests to uninstall."""
