@@ -1,6 +1,7 @@
 """Connect one policy to its Kafka cluster and to its Lease, and connect again when the policy's settings change.
 
-Called by ``policy_controller``. Nothing here decides; it only keeps the adapters of one policy together.
+Called by ``policy_controller``. Nothing here decides; it only keeps the adapters of one policy together. Secrets are
+read before reconciles, never during one, so that rotated credentials are used without a restart.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import cast
+from typing import Any
+
+import structlog
 
 from bellwether.adapters.kafka.config_reader import KafkaConfigs
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
@@ -24,23 +27,28 @@ from bellwether.adapters.kubernetes.api_client import LEASES, KubernetesClient
 from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch, Wanted
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import at_work_now, surroundings
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
+from bellwether.adapters.kubernetes.kafka_cluster.strimzi_discovery import StrimziNotShared, StrimziUnavailable
 from bellwether.adapters.kubernetes.leases import POLICY_ANNOTATION, ClusterLease, annotation
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
 from bellwether.adapters.kubernetes.objects.quarantine_orders import LeaseOrders
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.controllers.credential_rotation import CredentialWatcher
 from bellwether.core.condition import Condition
 from bellwether.core.model.strimzi import Strimzi
 from bellwether.core.reasons import Reason
 from bellwether.kafka_connection import Connection
 from bellwether.ports.clock import Clock
-from bellwether.ports.errors import BellwetherError, Terminal
-from bellwether.ports.kafka import ClusterReader, ConfigReader, FaultToleranceReader, LeaderMover, LogDirReader
-from bellwether.ports.kubernetes import QuarantineOrders, UndoRecords
+from bellwether.ports.errors import BellwetherError, Terminal, Transient, Unauthenticated, Unauthorized
 from bellwether.ports.world import World
 from bellwether.telemetry.heartbeat import WithHeartbeat
+
+log = structlog.get_logger(__name__)
+
+CHECK_SECONDS = 10.0
+"""Interval of Secret reads while reconciles follow one another; an idle policy reads them at each reconcile."""
+
+CREDENTIALS_CURRENT = "CredentialsCurrent"
 
 
 class PolicyRefused(Terminal):
@@ -61,18 +69,15 @@ class ClusterConnection:
     cluster_id: str
 
 
+_REQUESTS = ("clusters", "leaders", "records", "quarantine_orders", "margins", "configs", "log_dirs")
+"""The ports of a world that wait for Kafka or the Kubernetes API."""
+
+
 def with_heartbeat(world: World, beat: Callable[[], None]) -> World:
     """The same world; each request to it is a heartbeat, however long a reconcile takes."""
-    return replace(
-        world,
-        clusters=cast(ClusterReader, WithHeartbeat(world.clusters, beat)),
-        leaders=cast(LeaderMover, WithHeartbeat(world.leaders, beat)),
-        records=cast(UndoRecords, WithHeartbeat(world.records, beat)),
-        quarantine_orders=cast(QuarantineOrders, WithHeartbeat(world.quarantine_orders, beat)),
-        margins=cast(FaultToleranceReader, WithHeartbeat(world.margins, beat)) if world.margins is not None else None,
-        configs=cast(ConfigReader, WithHeartbeat(world.configs, beat)) if world.configs is not None else None,
-        log_dirs=cast(LogDirReader, WithHeartbeat(world.log_dirs, beat)) if world.log_dirs is not None else None,
-    )
+    ports = {name: getattr(world, name) for name in _REQUESTS}
+    beating: dict[str, Any] = {name: WithHeartbeat(port, beat) for name, port in ports.items() if port is not None}
+    return replace(world, **beating)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,68 @@ Observe = Callable[[str, str, str, str, float], None]
 
 TellCertificate = Callable[[str, str, str, float | None], None]
 """Called with a certificate's expiry: namespace and name of the policy, owner, Unix time or None for none."""
+
+
+class CredentialWatcher:
+    """The connection of one policy, as it was last made."""
+
+    def __init__(self, make: Callable[[LeadershipPolicy], Connection], clock: Clock) -> None:
+        self._make = make
+        self._clock = clock
+        self._made: Connection | None = None
+        self._look_at = 0.0
+        self._problem = ""
+        self._why = Reason.CREDENTIALS_UNUSABLE
+
+    def now(self, policy: LeadershipPolicy) -> Connection:
+        """A connection from the current settings. Raises Transient or Terminal."""
+        self._look_at = self._clock.monotonic() + CHECK_SECONDS
+        self._made = self._make(policy)
+        self._problem = ""
+        return self._made
+
+    def changed(self, policy: LeadershipPolicy) -> Connection | None:
+        """Another connection, where something has changed and it is time to look again.
+
+        If the new credentials are unusable, ``condition`` reports it and the former ones stay in use.
+        """
+        if self._clock.monotonic() < self._look_at:
+            return None
+        before = self._made
+        try:
+            after = self.now(policy)
+        except Transient:
+            return None
+        except Terminal as error:
+            self._why = connection_error_reason(error)
+            if isinstance(error, StrimziNotShared):
+                self._look_at = float("-inf")  # no reconcile before it is shared again
+                raise
+            if self._problem != str(error):
+                self._problem = str(error)
+                log.warning("credentials_not_updated", error=str(error))
+            return None
+        if after == before:
+            return None
+        log.info("kafka_reconnecting", reason="credentials or addresses have changed")
+        return after
+
+    @property
+    def condition(self) -> Condition | None:
+        """Reports that the current Secrets are unusable; None while they are usable."""
+        if not self._problem:
+            return None
+        text = f"the connection uses the earlier credentials, because the new ones cannot be used: {self._problem}"
+        return Condition(CREDENTIALS_CURRENT, False, self._why, text)
+
+
+def connection_error_reason(error: BellwetherError) -> Reason:
+    """The reason for the condition: why the policy could not be reconciled."""
+    if isinstance(error, StrimziUnavailable):
+        return error.reason
+    if isinstance(error, Unauthenticated):
+        return Reason.CREDENTIALS_UNUSABLE
+    return Reason.ACL_MISSING if isinstance(error, Unauthorized) else Reason.CLUSTER_UNREACHABLE
 
 
 class Connector:

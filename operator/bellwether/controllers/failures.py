@@ -11,8 +11,7 @@ from typing import Any
 import structlog
 
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.controllers.cluster_connection import PolicyRefused
-from bellwether.controllers.credential_rotation import connection_error_reason
+from bellwether.controllers.cluster_connection import PolicyRefused, connection_error_reason
 from bellwether.controllers.reporting.status_reporter import StatusReporter
 from bellwether.controllers.session import Session
 from bellwether.core.reasons import Reason

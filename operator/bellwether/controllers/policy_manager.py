@@ -19,7 +19,7 @@ import structlog
 
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
-from bellwether.adapters.kubernetes.tls_verification import as_kubectl
+from bellwether.adapters.kubernetes.kubeconfig import as_kubectl
 from bellwether.api.v1alpha1.base_model import GROUP, VERSION
 from bellwether.controllers.policy_controller import PolicyController
 from bellwether.jitter import jittered

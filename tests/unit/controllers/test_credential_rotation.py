@@ -14,8 +14,7 @@ from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretRea
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers import cluster_connection
-from bellwether.controllers.cluster_connection import Connector, LeaseTimes
-from bellwether.controllers.credential_rotation import CHECK_SECONDS, CredentialWatcher
+from bellwether.controllers.cluster_connection import CHECK_SECONDS, Connector, CredentialWatcher, LeaseTimes
 from bellwether.core.condition import Condition
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.requeue import Requeue

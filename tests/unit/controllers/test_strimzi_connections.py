@@ -12,8 +12,13 @@ from bellwether.adapters.kubernetes.kafka_cluster.strimzi_discovery import Strim
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers import cluster_connection
-from bellwether.controllers.cluster_connection import ClusterConnection, Connector, LeaseTimes
-from bellwether.controllers.credential_rotation import CHECK_SECONDS, connection_error_reason
+from bellwether.controllers.cluster_connection import (
+    CHECK_SECONDS,
+    ClusterConnection,
+    Connector,
+    LeaseTimes,
+    connection_error_reason,
+)
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.reasons import Reason
 from bellwether.kafka_connection import Connection

@@ -351,7 +351,7 @@ def from_configuration(configuration: Any, timeout_seconds: float = DEFAULT_TIME
     """A client from a configuration of the official client, with its retries disabled."""
     from kubernetes import client
 
-    from bellwether.adapters.kubernetes.tls_verification import verify_as_kubectl
+    from bellwether.adapters.kubernetes.kubeconfig import verify_as_kubectl
 
     configuration.retries = False
     made = client.ApiClient(configuration)

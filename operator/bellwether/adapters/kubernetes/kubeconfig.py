@@ -8,6 +8,7 @@ exist are skipped.
 from __future__ import annotations
 
 import os
+import ssl
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import yaml
 from kubernetes import client, config
 from kubernetes.config.incluster_config import SERVICE_HOST_ENV_NAME
 from kubernetes.config.kube_config import KubeConfigLoader, KubeConfigMerger
+from urllib3.util.ssl_ import create_urllib3_context
 
 from bellwether.ports.errors import Terminal
 
@@ -97,3 +99,18 @@ def _pod_namespace() -> str:
         return _SERVICE_ACCOUNT_NAMESPACE.read_text(encoding="utf-8").strip() or DEFAULT_NAMESPACE
     except (OSError, UnicodeDecodeError):
         return DEFAULT_NAMESPACE
+
+
+def as_kubectl(context: ssl.SSLContext) -> ssl.SSLContext:
+    """The context without the check of all extensions of RFC 5280 (``VERIFY_X509_STRICT``), which kubectl has not.
+
+    Python 3.13 requires them. The CAs of managed clusters often lack some, such as the authority key identifier. Chain,
+    dates and names are verified.
+    """
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return context
+
+
+def verify_as_kubectl(pool_settings: dict[str, Any]) -> None:
+    """Use such a context in a urllib3 pool manager, which loads CAs and certificates into it."""
+    pool_settings["ssl_context"] = as_kubectl(create_urllib3_context())

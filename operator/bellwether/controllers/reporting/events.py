@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bellwether.api.v1alpha1.status.rebalance_status import RebalanceStatus
-from bellwether.controllers.credential_rotation import CREDENTIALS_CURRENT
+from bellwether.controllers.cluster_connection import CREDENTIALS_CURRENT
 from bellwether.core.condition import Condition
 from bellwether.core.demotion.restoration import RestorationProgress
 from bellwether.core.detection.health_states import HealthState

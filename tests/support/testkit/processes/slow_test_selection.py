@@ -235,7 +235,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     ),
     "integration/security/test_canaries.py": ("telemetry/logs*", "adapters/kubernetes/kafka_cluster/secret_reader*"),
     "integration/security/test_rotation.py": (
-        "controllers/credential_rotation*",
+        "controllers/cluster_connection*",
         "adapters/kubernetes/kafka_cluster/secret_reader*",
     ),
     "integration/security/test_workload_tokens.py": ("adapters/kafka/tokens/*",),

@@ -15,7 +15,7 @@ from kubernetes import client
 from urllib3.util import ssl_
 
 from bellwether.adapters.kubernetes.api_client import LEASES, from_configuration
-from bellwether.adapters.kubernetes.tls_verification import as_kubectl
+from bellwether.adapters.kubernetes.kubeconfig import as_kubectl
 from bellwether.controllers.policy_manager import ApiLogin
 from bellwether.ports.errors import Transient
 from realparts.tls import Authority
@@ -71,7 +71,7 @@ def strict_python(monkeypatch: pytest.MonkeyPatch) -> None:
         return made
 
     monkeypatch.setattr(ssl, "create_default_context", strict)
-    monkeypatch.setattr("bellwether.adapters.kubernetes.tls_verification.create_urllib3_context", strict_of_urllib3)
+    monkeypatch.setattr("bellwether.adapters.kubernetes.kubeconfig.create_urllib3_context", strict_of_urllib3)
 
 
 def configured(url: str, authority: Path) -> client.Configuration:
