@@ -124,7 +124,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
         "telemetry/health_server*",
         "cli/installation/operate*",
     ),
-    "integration/operator/test_logs.py": (*_LOOPS, "telemetry/logs*", "telemetry/log_dedup*"),
+    "integration/operator/test_logs.py": (*_LOOPS, "telemetry/logs*"),
     "integration/operator/test_operator_kills.py": (*_KEEPING, *_MOVING, "execute.py"),
     "integration/operator/test_overrides.py": (*_MOVING, "cli/leadership/overrides*"),
     "integration/operator/test_planned_on_schedule.py": ("/spark/bellwether_load/controller/*", "core/waves/*"),

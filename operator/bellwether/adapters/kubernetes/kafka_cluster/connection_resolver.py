@@ -15,8 +15,7 @@ from bellwether.adapters.kubernetes.kafka_cluster.kafka_user_secrets import (
     client_certificate,
     user_credentials,
 )
-from bellwether.adapters.kubernetes.kafka_cluster.named_credentials import about, http_proxy, named_identity
-from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader, about, http_proxy, named_identity
 from bellwether.adapters.kubernetes.kafka_cluster.strimzi_discovery import Found, StrimziClusters
 from bellwether.api.v1alpha1.spec.credentials_spec import AwsMskIam as AwsMskIamSpec
 from bellwether.api.v1alpha1.spec.kafka_spec import Kafka, Sasl

@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 
 from bellwether.adapters.kafka.tokens.token_file import token_of
 from bellwether.adapters.kubernetes.kafka_cluster.kafka_user_secrets import authorities
-from bellwether.adapters.kubernetes.kafka_cluster.named_credentials import (
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import (
+    SecretReader,
     about,
     basic_auth,
     http_proxy,
     named_identity,
 )
-from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.prometheus.query_client import Access
 from bellwether.api.v1alpha1.signal_source import Prometheus
 from bellwether.kafka_connection import Hidden, TokenFile

@@ -2,7 +2,8 @@
 
 In: names of Secrets and keys. Out: the value, or a file that only this process's user can read, for clients that need
 one; the files are removed with the reader, or at the end of the process. No value appears in a message (invariant 11).
-Called by ``controllers`` and the CLI when a connection is made.
+Also the credentials that a policy names: user and password, an HTTP proxy, an identity of Bellwether's own pods. Called
+by ``controllers`` and the CLI when a connection is made.
 """
 
 from __future__ import annotations
@@ -15,10 +16,14 @@ import shutil
 import tempfile
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from bellwether.adapters.kubernetes.api_client import SECRETS, KubernetesClient, NotFound
+from bellwether.api.config.workload_identity import VARIABLE, WorkloadIdentities, WorkloadIdentity
+from bellwether.api.v1alpha1.spec.credentials_spec import HttpProxy as HttpProxySpec
+from bellwether.kafka_connection import Hidden, HttpProxy
 from bellwether.ports.errors import Unauthenticated
 
 PURPOSE_LABEL, PURPOSE = "bellwether.dev/purpose", "kafka"
@@ -177,3 +182,41 @@ class SecretReader:
             self._directory = Path(tempfile.mkdtemp(prefix="bellwether-"))
             self._removal = weakref.finalize(self, shutil.rmtree, self._directory, ignore_errors=True)
         return self._directory
+
+
+USERNAME, PASSWORD = "username", "password"
+"""Keys of a Secret of type ``kubernetes.io/basic-auth``."""
+
+
+@contextmanager
+def about(field: str) -> Iterator[None]:
+    """Add this field to errors raised inside the block."""
+    try:
+        yield
+    except Unauthenticated as error:
+        raise Unauthenticated(f"{field}: {error}") from None
+
+
+def basic_auth(secrets: SecretReader, name: str, field: str) -> tuple[str, Hidden]:
+    """User name and password. Raises Unauthenticated."""
+    with about(field):
+        secret = secrets.open(name, f"{USERNAME!r} and {PASSWORD!r}")
+        username = secret.text(USERNAME)
+        if ":" in username:
+            raise Unauthenticated(f"secret {secret.title}: key {USERNAME!r} contains a colon, which RFC 7617 forbids")
+        return username, Hidden(secret.text(PASSWORD))
+
+
+def http_proxy(secrets: SecretReader, proxy: HttpProxySpec | None, field: str) -> HttpProxy | None:
+    """The proxy of a field, with its user; None without one. Raises Unauthenticated."""
+    if proxy is None:
+        return None
+    username = password = ""
+    if proxy.credentials_secret_name is not None:
+        username, password = basic_auth(secrets, proxy.credentials_secret_name, f"{field}.credentialsSecretName")
+    return HttpProxy(url=proxy.url, username=username, password=password, name=f"{field}.url")
+
+
+def named_identity(name: str, namespace: str, field: str) -> WorkloadIdentity:
+    """The identity that a field of a policy names, as it is configured now. Raises Unauthenticated."""
+    return WorkloadIdentities.read(os.environ.get(VARIABLE, "")).named(name, namespace, field)
