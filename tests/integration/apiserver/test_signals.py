@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -102,29 +102,9 @@ def test_two_probers_and_the_operator_write_one_status_side_by_side(
     } <= managers
 
 
-def test_an_unchanged_entry_is_not_written_again(
-    api: KubernetesClient, namespace: str, prober: Callable[..., Prober]
-) -> None:
-    a = prober("zone-a")
-    a.writer.write(word("zone-a"))
-    before = health(api, namespace)["metadata"]["resourceVersion"]
-    a.writer.write(word("zone-a", latency_seconds=0.5))
-    assert health(api, namespace)["metadata"]["resourceVersion"] == before
-
-
 def test_a_broker_without_its_object_is_tried_again_later(prober: Callable[..., Prober]) -> None:
     with pytest.raises(Transient, match="main-9 does not exist yet"):
         prober("zone-a").writer.write(word("zone-a", broker=9))
-
-
-def test_a_prober_that_starts_again_keeps_the_since_time(
-    api: KubernetesClient, namespace: str, prober: Callable[..., Prober]
-) -> None:
-    first = prober("zone-a")
-    first.writer.write(word("zone-a"))
-    first.lease.release()
-    prober("zone-a").writer.write(word("zone-a", since=SINCE + timedelta(hours=1)))
-    assert health(api, namespace)["status"]["signals"][0]["since"] == "2026-01-02T03:04:05Z"
 
 
 def test_a_forgotten_broker_keeps_the_entries_of_others(
@@ -198,27 +178,6 @@ def test_an_override_set_by_kubectl_is_read(
     BrokerHealths(api, SystemClock()).ensure_broker_healths(policy, [1, 2])
     feed(book, api, namespace)
     assert len(book.overrides()) == 1, "keeping the objects must not take a person's word away"
-
-
-def test_a_prober_of_many_sources_owns_each_entry_and_gives_up_only_what_is_not_wanted(
-    api: KubernetesClient, namespace: str, prober: Callable[..., Prober]
-) -> None:
-    prober("zone-a").writer.write(word("zone-a"))
-    rules = SignalType.PROMETHEUS
-    lease = ProberLease(api, namespace, "main", rules, "rules", SystemClock(), duration_seconds=3, renew_seconds=0.2)
-    assert lease.acquire()
-    try:
-        writer = SignalWriter(api, namespace, "main", rules, None, lease)
-        for source in ("flush", "idle", "iops"):
-            writer.write(word(source, type=rules, value=0.25))
-        writer.forget(1, "flush")
-        writer.check({"idle"})
-        found = health(api, namespace)["status"]["signals"]
-        assert [(e["source"], e["leaseName"]) for e in found if e["type"] == rules] == [("idle", lease.name)]
-        assert [e["source"] for e in found if e["type"] == REACH] == ["zone-a"]
-        assert found[-1]["value"] == "0.25"
-    finally:
-        lease.release()
 
 
 @pytest.mark.parametrize("beside", [False, True])

@@ -119,17 +119,6 @@ def test_a_policys_conditions_are_written(api: KubernetesClient, namespace: str,
     assert api.get(POLICIES, namespace, "main")["status"]["conditions"] == [condition]
 
 
-def test_equal_events_are_posted_once(api: KubernetesClient, namespace: str, policy: Any) -> None:
-    events = EventWriter(api, SystemClock(), "pod-1")
-    assert events.post(policy, "Demoted", "broker 2 is demoted", warning=True)
-    assert not events.post(policy, "Demoted", "broker 2 is demoted", warning=True)
-    assert events.post(policy, "Demoted", "broker 3 is demoted", warning=True)
-    found = api.list(EVENTS, namespace)
-    assert sorted(e["note"] for e in found) == ["broker 2 is demoted", "broker 3 is demoted"]
-    assert found[0]["regarding"]["name"] == "main"
-    assert found[0]["type"] == "Warning"
-
-
 def test_many_texts_of_one_reason_are_counted_in_one_event(api: KubernetesClient, namespace: str, policy: Any) -> None:
     clock = ManualClock()
     events = EventWriter(api, clock, "pod-1")
@@ -138,11 +127,6 @@ def test_many_texts_of_one_reason_are_counted_in_one_event(api: KubernetesClient
         assert events.post(policy, "OrderOverwritten", f"orders-{number}: another tool set the order")
     counted = [e for e in api.list(EVENTS, namespace) if e.get("series")]
     assert [(e["series"]["count"], e["note"].partition(":")[0]) for e in counted] == [(3, f"orders-{DISTINCT}")]
-
-
-def test_an_event_that_cannot_be_posted_breaks_nothing(api: KubernetesClient, policy: Any) -> None:
-    nowhere = {**policy, "metadata": {**policy["metadata"], "namespace": "not-there"}}
-    assert not EventWriter(api, SystemClock(), "pod-1").post(nowhere, "Demoted", "broker 2 is demoted")
 
 
 def test_secrets_are_read_into_private_files_and_never_printed(api: KubernetesClient, namespace: str) -> None:

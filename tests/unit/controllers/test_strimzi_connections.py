@@ -11,7 +11,6 @@ from bellwether.adapters.kubernetes.api_client import PODS, SECRETS
 from bellwether.adapters.kubernetes.kafka_cluster.strimzi_discovery import StrimziUnavailable
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.controllers import cluster_connection
 from bellwether.controllers.cluster_connection import (
     CHECK_SECONDS,
     ClusterConnection,
@@ -23,8 +22,6 @@ from bellwether.core.model.strimzi import Pod
 from bellwether.core.reasons import Reason
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal
-from bellwether.simulation.memory_cluster import MemoryCluster
-from bellwether.simulation.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
 from bellwether.simulation.memory_world import ManualClock
 from realparts.tls import Authority
 from testkit.kubernetes import api_objects, strimzi_objects
@@ -51,24 +48,8 @@ def api(tmp_path: Path) -> MemoryApi:
 
 
 @pytest.fixture
-def connected() -> list[Connection]:
-    """Every connection that was made, in order."""
-    return []
-
-
-@pytest.fixture
-def connector(
-    api: MemoryApi, clock: ManualClock, connected: list[Connection], monkeypatch: pytest.MonkeyPatch
-) -> Connector:
-    cluster = MemoryCluster(cluster_id="cluster-a")
-
-    def nodes(connection: Connection, *_: Any) -> MemoryRoute:
-        connected.append(connection)
-        return MemoryRoute(cluster)
-
-    monkeypatch.setattr(cluster_connection, "BrokerPool", nodes)
-    monkeypatch.setattr(cluster_connection, "KafkaReader", lambda route: MemoryReader(cluster, route))
-    monkeypatch.setattr(cluster_connection, "KafkaMover", lambda route: MemoryMover(cluster, 2.0, route=route))
+def connector(api: MemoryApi, clock: ManualClock, connected: list[Connection]) -> Connector:
+    assert not connected
     return Connector(api, clock, SignalCache(clock), LeaseTimes(10, 2.0), "operators")
 
 
