@@ -93,7 +93,7 @@ def test_an_older_operator_refuses_a_newer_undo_record_and_loses_nothing_of_it(s
     site.until(lambda: site.ready()[0] == "RecordUnavailable", 60, "it refuses", site.ready)
     message = site.ready()[1]
     assert f"format version {newer}" in message
-    assert f"reads up to {FORMAT_VERSION}" in message
+    assert f"reads {FORMAT_VERSION}" in message
     assert "run the newer version" in message
     site.lift(1)
     site.until(lambda: "reconcile_failed" in site.logs(), 30, "the reconcile fails")
