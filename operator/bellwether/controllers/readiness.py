@@ -23,11 +23,8 @@ from bellwether.ports.errors import BellwetherError, Terminal, Transient
 from bellwether.telemetry.heartbeat import Heartbeat
 
 ASK_SECONDS = 3.0
-LIST_SECONDS = 15.0
-"""How often the policies are listed while nothing is missing: a hundred of them are a megabyte."""
-
-TRAILS_SECONDS = 30.0
-"""How long the watches may lag behind the API, once they have listed."""
+DELIVERED_SECONDS = 30.0
+"""How long the watches may take to deliver the first policy, where there is one."""
 
 WAIT_SECONDS = 2.0
 SETTLE_SECONDS = 3.0
@@ -87,8 +84,7 @@ class Readiness(threading.Thread):
         self._stop_requested = threading.Event()
         self._problem: str | None = "the first list of policies has not been received yet"
         self._listed = False
-        self._list_at = 0.0
-        self._missing: dict[Named, float] = {}
+        self._since: float | None = None
         self._lost: str | None = None
         self._heartbeat = Heartbeat("the readiness thread", clock.monotonic)
 
@@ -129,35 +125,29 @@ class Readiness(threading.Thread):
                 text = f"custom resource definitions are missing: {', '.join(missing)}: {REMEDY}"
                 self._lost = f"the watches have ended: {text}" if self._listed else None
                 return text
-            now = self._clock.monotonic()
-            if self._problem is None and not self._missing and now < self._list_at:
+            if self._listed:
+                self._lost = None
                 return None
-            self._list_at = now + LIST_SECONDS
-            there = set()
-            for namespace in self._namespaces:
-                listed = self._api.list(POLICIES, namespace)
-                there |= {(str(p["metadata"]["namespace"]), str(p["metadata"]["name"])) for p in listed}
-            for namespace in self._namespaces[:1] if not self._listed else ():
-                self._api.list(BROKER_HEALTHS, namespace)
+            listed = [policy for namespace in self._namespaces for policy in self._api.list(POLICIES, namespace)]
+            self._api.list(BROKER_HEALTHS, self._namespaces[0])
         except NotFound as error:
             return str(error)  # listed, and not served yet or no longer
         except Transient as error:
             return f"the Kubernetes API does not answer: {error}"
         except BellwetherError as error:
             return str(error)
-        return self._trailing(there)
+        return self._undelivered({(str(p["metadata"]["namespace"]), str(p["metadata"]["name"])) for p in listed})
 
-    def _trailing(self, there: set[Named]) -> str | None:
-        """Whether the watches lag behind the API."""
+    def _undelivered(self, there: set[Named]) -> str | None:
+        """Which policies the watches have not delivered yet. Once they have listed, kopf renews them."""
+        known = set(self._known())
+        late = sorted(there - known)
+        if not late:
+            self._listed, self._lost = True, None
+            return None
         now = self._clock.monotonic()
-        missing = there - set(self._known())
-        self._missing = {one: self._missing.get(one, now) for one in missing}
-        patience = TRAILS_SECONDS if self._listed else 0.0
-        late = sorted(one for one, since in self._missing.items() if now - since >= patience)
-        if late:
-            named = ", ".join("/".join(one) for one in late[:3])
-            if not self._known() and any(now - since >= TRAILS_SECONDS for since in self._missing.values()):
-                self._lost = f"the watches deliver no policy, and the API has {named}"
-            return f"{len(late)} policies in the API are not delivered by the watch yet: {named}"
-        self._listed, self._lost = True, None
-        return None
+        self._since = now if self._since is None else self._since
+        named = ", ".join("/".join(one) for one in late[:3])
+        if not known and now - self._since >= DELIVERED_SECONDS:
+            self._lost = f"the watches deliver no policy, and the API has {named}"
+        return f"{len(late)} policies in the API are not delivered by the watch yet: {named}"

@@ -9,9 +9,8 @@ import structlog
 
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, NotFound
 from bellwether.controllers.readiness import (
-    LIST_SECONDS,
+    DELIVERED_SECONDS,
     SETTLE_SECONDS,
-    TRAILS_SECONDS,
     WAIT_SECONDS,
     Readiness,
     await_definitions,
@@ -106,7 +105,7 @@ def test_watches_that_deliver_no_policy_for_long_need_a_restart(
 ) -> None:
     readiness.ask()
     assert readiness.stuck() == []
-    clock.advance(TRAILS_SECONDS)
+    clock.advance(DELIVERED_SECONDS)
     readiness.ask()
     assert readiness.stuck() == ["the watches deliver no policy, and the API has default/main"]
     known.add(MAIN)
@@ -120,20 +119,12 @@ def test_what_is_refused_is_told_as_it_is(readiness: Readiness, api: MemoryApi) 
     assert readiness.problems() == ["grant this account the verb list"]
 
 
-def test_a_watch_may_trail_for_a_moment_and_not_for_long(
-    readiness: Readiness, api: MemoryApi, known: set[Any], clock: ManualClock
+def test_once_the_watches_have_listed_policies_are_listed_no_more(
+    readiness: Readiness, api: MemoryApi, known: set[Any]
 ) -> None:
     known.add(MAIN)
     readiness.ask()
-    api.put(POLICIES, api_objects.policy("second"))
-    clock.advance(LIST_SECONDS)
-    readiness.ask()
-    assert readiness.problems() == []
-    clock.advance(TRAILS_SECONDS)
-    readiness.ask()
-    assert readiness.problems() == ["1 policies in the API are not delivered by the watch yet: default/second"]
-    assert readiness.stuck() == [], "the policies that they know are reconciled"
-    known.add(("default", "second"))
+    api.refuse("list", POLICIES, Terminal("it was listed again"))
     readiness.ask()
     assert readiness.problems() == []
 
