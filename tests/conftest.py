@@ -1,10 +1,10 @@
 """The real parts that a test session shares, started when the first test asks and stopped at its end.
 
-A test that breaks a broker asks for ``breakable_kafka``, which is the same cluster, mended after the test. Nothing is
+A test that breaks a broker asks for ``breakable_kafka``, which is the same cluster, repaired after the test. Nothing is
 downloaded or started unless a test that runs asks for it.
 
 Hypothesis runs by profile: ``quick`` by default, with the same examples everywhere, so that a red test is red for
-everybody; ``few`` (``make test-fast``) with a third of them; ``thorough`` (``make test-all``) looks for new ones.
+everyone; ``few`` (``make test-fast``) with a third of them; ``thorough`` (``make test-all``) looks for new ones.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 STARTED = time.monotonic()
 
-# Each worker, and each process that a test starts, would compile the whole tree anew where the environment forbids to
+# Each worker, and each process that a test starts, would compile the whole tree again where the environment forbids to
 # write bytecode, as that of many container images does: 20 s of CPU for each worker.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -65,7 +65,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Our own options."""
     parser.addoption("--update-golden", action="store_true", help="write golden files: tests/messages, scenarios")
     parser.addoption("--shard", metavar="K/N", help="only the K-th of N shares of the selected test files")
-    parser.addoption("--changed-since", metavar="REV", help="only, or besides --shard, tests whose sources changed")
+    parser.addoption("--changed-since", metavar="REV", help="only, or added to --shard, tests of changed sources")
     parser.addoption("--times", metavar="FILE", type=Path, help="report where the time of the run goes")
     parser.addoption("--within", metavar="SECONDS", type=float, help="skip tests that would begin later than this")
 
@@ -145,7 +145,7 @@ def logs_as_they_come() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """Three real brokers behind a proxy, each on a disk that can be slowed, with a SASL_SSL listener besides.
+    """Three real brokers behind a proxy, each on a disk that can be slowed, with a SASL_SSL listener as well.
 
     The controller is apart, so that any broker may freeze.
     """
@@ -186,7 +186,7 @@ def four() -> Iterator[KafkaCluster]:
     from testkit.kafka.kafka_site import KafkaSite
 
     with KafkaCluster(4, controllers=1, proxied=False, sasl_ssl=True) as cluster:
-        # Whoever asks for a group's coordinator makes __consumer_offsets; the answer may come before it serves.
+        # A request for a group's coordinator makes __consumer_offsets; the answer may come before it serves.
         consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "somebody"})
         with suppress(KafkaException):
             consumer.committed([TopicPartition("orders", 0)], timeout=limit(60))

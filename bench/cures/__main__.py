@@ -131,7 +131,7 @@ def play(stage: Stage, fault: Fault, cure: str, seconds: float, number: int) -> 
 
 
 class Watch(threading.Thread):
-    """When the sick broker came to lead nothing and to be in no ISR, for good, in seconds since ``begin``."""
+    """When the sick broker came to lead nothing and to be in no ISR until the end, in seconds since ``begin``."""
 
     def __init__(self, stage: Stage, begin: float) -> None:
         super().__init__(daemon=True)

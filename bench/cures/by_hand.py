@@ -61,7 +61,7 @@ def hold(stage: Stage) -> Undo:
 
 
 def pause(stage: Stage) -> Undo:
-    """Stop the process where it stands: Kafka fences it once its session has run out."""
+    """Stop the process where it is: Kafka fences it once its session has run out."""
     stage.sick.pause()
     return stage.sick.resume
 
@@ -84,7 +84,7 @@ def _demoted(stage: Stage, names: Iterable[TopicPartition]) -> Undo:
 
 
 def _restored(stage: Stage) -> None:
-    time.sleep(1)  # whoever moved may know of the last order before we do
+    time.sleep(1)  # the broker that answered may know of the last order before ours
     now = stage.partitions()
     astray = [Reorder(n, order) for n, order in stage.home.items() if n in now and now[n].replicas != order]
     if astray:

@@ -24,7 +24,7 @@ PATIENCE_SECONDS = 5.0
 
 
 class Kind(StrEnum):
-    """Kinds of clients; they are told apart by whether the sick broker led their partition."""
+    """Kinds of clients; they are distinguished by whether the sick broker led their partition."""
 
     ALL = "acks=all"
     ONE = "acks=1"

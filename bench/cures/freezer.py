@@ -1,6 +1,6 @@
 """Freeze a process as a hypervisor does, so that no signal wakes it: the freezer of cgroup v1.
 
-A quarantine agent releases a process that SIGSTOP has stopped without an order, so that is no freeze beside an agent.
+A quarantine agent releases a process that SIGSTOP has stopped without an order, so that is no freeze next to an agent.
 """
 
 from __future__ import annotations

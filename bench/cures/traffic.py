@@ -36,7 +36,7 @@ class Sent:
 
     @property
     def seconds(self) -> float:
-        """How long it took, or was waited for in vain."""
+        """How long it took, or was waited for without success."""
         return self.done - self.due
 
 
@@ -119,7 +119,7 @@ class Traffic:
 
         A leader takes any sequence number of a producer that it does not know, and librdkafka takes what the leader
         acknowledges for an acknowledgement of all before it: a first request that is refused, as a leader does that
-        has not heard of its topic, is lost and acknowledged if the second one is taken (confluent-kafka-go issue 921).
+        does not know its topic, is lost and acknowledged if the second one is taken (confluent-kafka-go issue 921).
         """
         for partition in partitions:
             producer.produce(self._topic, b"", b"first", partition)

@@ -115,9 +115,9 @@ class Stage:
         return Counter(f"{e['reading']}/{e['control']}" for e in entries)
 
     def settle(self, seconds: float, quiet_seconds: float = 10.0) -> None:
-        """Wait until every broker is judged well by all vantages and nobody has written anything but Leases for long.
+        """Wait until every broker is judged well by all vantages and no one has written anything but Leases for long.
 
-        Raises TimeoutError with what stands instead.
+        Raises TimeoutError with what is there instead.
         """
         entries = self._all_brokers * len(self._vantages)
         self.until(lambda: self.readings() == {"Passing/Passing": entries}, seconds, "every vantage calling all well")
@@ -137,7 +137,7 @@ class Stage:
         self.until(drained, 300, "a demoted broker")
 
     def quiet(self, seconds: float, quiet_seconds: float = 10.0) -> None:
-        """Wait until nobody has written anything but Leases for so long. Raises TimeoutError with the last writes."""
+        """Wait until no one has written anything but Leases for so long. Raises TimeoutError with the last writes."""
         last, since = self.written(), time.monotonic()
         end = since + seconds
         while time.monotonic() - since < quiet_seconds:

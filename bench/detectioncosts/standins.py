@@ -1,4 +1,4 @@
-"""``python -m detectioncosts.standins``: vantages that ask nobody, and report as settled probers do.
+"""``python -m detectioncosts.standins``: vantages that ask no one, and report as settled probers do.
 
 Each holds a Lease of its own, writes one entry on every broker, and from then on renews its Lease. To the operator and
 to the API server they are probers; a machine with few cores need not run them all.

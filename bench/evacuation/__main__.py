@@ -36,7 +36,7 @@ PICTURE = ROOT / "docs/images/evacuation.svg"
 BROKERS = 3
 TOPICS = 10
 PATIENT = {"replica.lag.time.max.ms": "300000", "broker.session.timeout.ms": "60000"}
-"""A machine that stalls takes no broker out of an ISR: elections would be refused, whoever asks for them."""
+"""A machine that stalls takes no broker out of an ISR: elections would be refused to every contender."""
 PATIENCE_SECONDS = 60.0
 QUIET_SECONDS = 1.0
 
@@ -141,7 +141,7 @@ def run(settings: Settings, partitions: int, server: ApiServer, logs: Path) -> l
 
 
 def in_order(seconds: dict[str, list[float]]) -> dict[str, list[float]]:
-    """The floor first, whoever began."""
+    """The floor first, in any order of the rounds."""
     return dict(sorted(seconds.items(), key=lambda one: (one[0] != "floor", one[0])))
 
 

@@ -79,7 +79,7 @@ class _Run:
         self.rows: list[dict[str, Any]] = []
 
     def on(self, layout: Layout, scenarios: Sequence[Scenario]) -> None:
-        """Play scenarios on one stage, on a new one after each that could not be mended."""
+        """Play scenarios on one stage, on a new one after each that could not be repaired."""
         left = list(scenarios)
         while left:
             self._screen.step(f"setting the stage {layout.name!r}: {layout.brokers} brokers")

@@ -18,7 +18,7 @@ _LOST = re.compile(r"(?:clients|probes) lost [0-9.]+ s")
 
 
 class Word(NamedTuple):
-    """A verdict as it stands in status."""
+    """A verdict as it is in status."""
 
     state: str
     reason: str = ""
@@ -81,7 +81,7 @@ class Account:
         return said[-1][1] if said else None
 
     def at_first(self, broker: int) -> Word | None:
-        """The word on a broker that stood when the fault began."""
+        """The verdict of a broker from before the fault."""
         said = self.words.get(broker)
         return said[0][1] if said else None
 
@@ -98,7 +98,7 @@ class Account:
 
 
 def displaced(seen: Observations) -> tuple[int, ...]:
-    """The brokers that stand last in every order that they are in, and did not at the start."""
+    """The brokers that are last in every order that they are in, and were not at the start."""
     found = []
     for broker in seen.leaders():
         held = [(name, p.replicas) for name, p in seen.view.items() if broker in p.replicas and len(p.replicas) > 1]

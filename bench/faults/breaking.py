@@ -90,7 +90,7 @@ def expired(broker: int) -> Break:
 
 
 def own_path(*vantages: str, brokers: tuple[int, ...] = (), dropped: bool) -> Break:
-    """The vantages' own path to these brokers (to all by default) is broken, and nobody else's."""
+    """The vantages' own path to these brokers (to all by default) is broken, and no one else's."""
 
     @contextmanager
     def broken(stage: Stage) -> Iterator[None]:
@@ -314,13 +314,13 @@ def halted(processes: list[ManagedProcess]) -> Iterator[None]:
 
 
 def all_halted(stage: Stage) -> AbstractContextManager[None]:
-    """No prober is heard of any more."""
+    """No prober reports any more."""
     return halted(list(stage.probers.values()))
 
 
 @contextmanager
 def halted_while_demoted(stage: Stage, broker: int = 3) -> Iterator[None]:
-    """A broker is demoted, then nothing is heard of its probers; that its listener is whole again nobody can see."""
+    """A broker is demoted, then its probers go silent; that its listener works again is not seen."""
     try:
         cut(stage, broker)
         demoted = Expected((broker,), ("Sick/ExternallyUnreachable",), Demotion.MUST)
@@ -352,7 +352,7 @@ def clocks_off(stage: Stage) -> Iterator[None]:
 
 
 def while_clocks_are_off(fault: Break, seconds: float = 15.0) -> Break:
-    """A fault, and its mending, both judged by probers whose clocks are off."""
+    """A fault, and its repair, both judged by probers whose clocks are off."""
 
     @contextmanager
     def broken(stage: Stage) -> Iterator[None]:

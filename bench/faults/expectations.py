@@ -31,7 +31,7 @@ class Expected:
     ``verdicts`` are the words of which each of ``brokers`` must get one, and keep it: a state, or state and
     reason (``Sick/StorageSlow``); being called sick otherwise is wrong, but for the words of ``passing``, on the way
     there. ``quiet`` forbids everything that would page a person. ``leaderless`` asks that they lead nothing in the end,
-    whoever sees to that. ``dead`` are brokers that were killed: they must be called Down.
+    in any way. ``dead`` are brokers that were killed: they must be called Down.
     """
 
     brokers: tuple[int, ...]
@@ -109,7 +109,7 @@ def wrong(expected: Expected, seen: Account) -> list[str]:
         leads = {broker: seen.leads(broker) for broker in expected.brokers}
         found += [f"broker {b} still leads {'?' if n is None else n}" for b, n in leads.items() if n != 0]
     if expected.quiet and seen.pages:
-        found.append(f"somebody was paged: {'; '.join(seen.pages[:3])}")
+        found.append(f"paged: {'; '.join(seen.pages[:3])}")
     return found
 
 

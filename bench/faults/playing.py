@@ -1,4 +1,4 @@
-"""Plays one scenario on a running stage: all well, break, look on, judge, mend, all well again.
+"""Plays one scenario on a running stage: all well, break, look on, judge, repair, all well again.
 
 In: a ``Scenario`` and a ``Stage``. Out: a ``Result``. Every wait has a limit; what goes wrong on the way, other than a
 verdict, is a result that is wrong. Called by ``__main__``.
@@ -47,7 +47,7 @@ class Result:
         return not self.wrong
 
     def row(self) -> dict[str, Any]:
-        """The result as it stands in the report."""
+        """The result as it is in the report."""
         return {
             "scenario": self.scenario.name,
             "what": self.scenario.what,
@@ -83,10 +83,10 @@ def play(scenario: Scenario, stage: Stage, step: Callable[[str], None]) -> Resul
         with scenario.fault(stage):
             judged = _look_on(scenario, stage, step)
             mended = time.monotonic()
-            step("mending")
+            step("repair")
         stage.settle()
     except TROUBLES as problem:
-        when = "during the fault" if judged is None else "after it was mended"
+        when = "during the fault" if judged is None else "after it was repaired"
         trouble = f"{when}: {problem}"
         before = judged or _judged(scenario, stage)
         return Result(

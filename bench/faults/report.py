@@ -87,7 +87,7 @@ def merged(before: Sequence[dict[str, Any]], now: Sequence[dict[str, Any]], name
 
 
 def save(path: Path, now: Sequence[dict[str, Any]], names: Sequence[str], *, fresh: bool) -> dict[str, Any]:
-    """Write the report, and return it. ``fresh`` begins it anew."""
+    """Write the report, and return it. ``fresh`` begins it again."""
     before: list[dict[str, Any]] = []
     if not fresh and path.exists():
         before = json.loads(path.read_text())["results"]

@@ -60,7 +60,7 @@ def slow(broker: int, demotion: Demotion = Demotion.MAY) -> Expected:
 
 
 def nobody(*verdicts: str, brokers: tuple[int, ...] = ALL, quiet: bool = False) -> Expected:
-    """Nobody may be demoted."""
+    """No one may be demoted."""
     return Expected(brokers, verdicts, quiet=quiet)
 
 

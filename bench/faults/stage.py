@@ -149,7 +149,7 @@ class Stage:
         return self._ports.take()
 
     def storage_prober(self, broker: int) -> ManagedProcess:
-        """The storage prober beside a broker."""
+        """The storage prober next to a broker."""
         return self.probers[f"storage-{broker}"]
 
     def reachability_probers(self) -> list[ManagedProcess]:

@@ -27,7 +27,7 @@ Answer = TypeVar("Answer")
 
 
 class Witness:
-    """A thread that looks until it is told to stop; reading goes through ``ask``. ``began`` starts a new account."""
+    """A thread that looks until it is asked to stop; reading goes through ``ask``. ``began`` starts a new account."""
 
     def __init__(self, site: Site, watch: Watch) -> None:
         self._site = site
@@ -57,7 +57,7 @@ class Witness:
         return self._began
 
     def begin(self) -> None:
-        """Now the fault begins: what was before is forgotten, but for what stands at this moment."""
+        """Now the fault begins: what was before is forgotten, but for the present state."""
         words, events = self._health.look(), self._events()
         self._watch.ask(lambda seen: seen.begin())
         with self._lock:

@@ -25,12 +25,12 @@ PATIENT = Limits(opening_seconds=30, finding_seconds=30, request_seconds=120, re
 
 
 def main() -> None:
-    """Measure one size, with every follower at its leader's end and with some that stand still."""
+    """Measure one size, with every follower at its leader's end and with some that are stuck."""
     parser = argparse.ArgumentParser(prog="lagcosts", description=__doc__)
     parser.add_argument("--partitions", type=int, default=200_000)
     parser.add_argument("--brokers", type=int, default=30)
     parser.add_argument("--replicas", type=int, default=3)
-    parser.add_argument("--still", type=float, default=0.0, help="share of followers that stand still")
+    parser.add_argument("--still", type=float, default=0.0, help="share of followers that are stuck")
     parser.add_argument("--rounds", type=int, default=4)
     asked = parser.parse_args()
     command = [sys.executable, "-m", "lagcosts.brokers", str(asked.brokers), str(asked.partitions), str(asked.replicas)]

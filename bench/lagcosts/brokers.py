@@ -1,6 +1,6 @@
 """Brokers that tell the ends of very many logs, in one process, each at a port of its own.
 
-In: how many brokers, partitions and replicas, and what share of the followers stands still. Out: their ports, on
+In: how many brokers, partitions and replicas, and what share of the followers is stuck. Out: their ports, on
 standard output. Answers are made when first asked for and then sent again, so that what is measured is the prober.
 """
 

@@ -1,6 +1,6 @@
 """Every number that the simulated world rests on, with its source: written once, here.
 
-A rate counts events in a month of 30 days. ``SOURCES`` says where each number comes from; a number that nobody has
+A rate counts events in a month of 30 days. ``SOURCES`` says where each number comes from; a number that no one has
 published says so, and the sensitivity run halves and doubles every one of them. The rates of injected faults are no
 claim about nature: they only have to give enough faults to measure by.
 """
@@ -144,7 +144,7 @@ FAULT_SOURCES: dict[str, str] = {
     "external_cut": "the listener refuses, the broker is well inside; 5 minutes to 4 hours, median 30 minutes",
     "external_blackhole": "packets vanish; as long as a cut",
     "zone_cut": "one rack's load balancer is gone: a third of the brokers; as long as a cut",
-    "freezing": "frozen for 2-8 s, then answering for 2-8 s, again and again; in half of them both are drawn anew each "
+    "freezing": "frozen for 2-8 s, then answering for 2-8 s, again and again; in half both are drawn again each "
     "time, from 1 s on; below broker.session.timeout.ms (9 s), for 1-30 minutes, log-uniform; as often as a cut: small "
     "heaps, CPU limits and migrated hosts are as ordinary as broken paths, and no published rate was found",
     "disk_slow": "every write 80-500 ms for 2-4 hours; Lu et al., 'Perseus', FAST 2023: 304 such drives of 248,000 in "

@@ -89,7 +89,7 @@ def lived(job: Job) -> tuple[str, dict[str, Score]]:
 def run(jobs: Iterable[Job], processes: int, progress: Callable[[int], None]) -> dict[str, dict[str, Score]]:
     """Scores by variant and rule set."""
     found: dict[str, dict[str, Score]] = {}
-    # Large clusters first: a core that is left alone with one at the end would hold everybody up.
+    # Large clusters first: a core that is left alone with one at the end would hold everyone up.
     ordered = sorted(jobs, key=lambda j: -j.brokers)
     done = 0
     # Spawned, not forked: a process that has threads, such as a test's, may hold a lock that a fork would wait for.

@@ -1,8 +1,8 @@
 """What a storage prober finds on one broker's disk, counted by the prober's own code.
 
 In: the effects on one disk. Out: the news that the prober would post, and every write's time for the peers' rules,
-which look at latencies themselves. Stretches in which every write stays far below the news floor are passed over, and
-so is the middle of a long steady one: ``_EDGE`` seconds at both ends stand for it.
+which look at latencies themselves. Stretches in which every write stays far below the news floor are skipped, and
+so is the middle of a long steady one: ``_EDGE`` seconds at both ends represent it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _PLAIN_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """One broker's disk: its own median, how it scatters, and what befalls it."""
+    """One broker's disk: its own median, how it scatters, and what happens to it."""
 
     usual_seconds: float
     sigma: float
@@ -76,7 +76,7 @@ class Volume:
         return seconds if until is None else max(seconds, until - time)
 
     def quiet(self) -> bool:
-        """Whether nothing that befalls it makes a write worth counting."""
+        """Whether nothing that happens to it makes a write worth counting."""
         return all(
             e.what is Disk.WAVE and self.usual_seconds * e.levels[e.brokers.index(self.broker)] < FLOOR_SECONDS
             for e in self.effects
@@ -159,7 +159,7 @@ def writes(
 
 
 def watch(volume: Volume, begun: Sequence[tuple[float, float]], objectives: Objectives) -> list[News]:
-    """The news of the prober beside one disk."""
+    """The news of the prober next to one disk."""
     if volume.quiet():
         return []
     well, news = steady(volume, objectives), []
@@ -168,7 +168,7 @@ def watch(volume: Volume, begun: Sequence[tuple[float, float]], objectives: Obje
     for time, sample in _samples(begun, objectives):
         covers = min(time - last, max(StorageLatency.period_seconds, sample.seconds))
         if time - last > _GAP_SECONDS and not any(e.start <= last and time <= e.end for e in volume.effects):
-            known = posted = well  # what was passed over was a long time of being well
+            known = posted = well  # what was skipped was a long time of being well
         last = time
         known = known.after(replace(sample, covers=covers), objectives, at(time)).synced(volume.sync(time))
         if known.differs(posted, time - posted_at):

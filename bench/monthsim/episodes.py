@@ -1,4 +1,4 @@
-"""The words for what befalls a cluster: an episode and its effects on paths, disks and membership.
+"""The words for what happens to a cluster: an episode and its effects on paths, disks and membership.
 
 ``noise`` and ``injected`` draw them, ``paths`` and ``disks`` make of the effects what a prober would see. Nothing here
 knows a detector.
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from monthsim.assumptions import VANTAGES, Assumptions
 
 SESSION_SECONDS = 9.0
-"""Kafka's broker.session.timeout.ms: a broker that has fallen silent is fenced so many seconds later."""
+"""Kafka's broker.session.timeout.ms: a broker that has gone silent is fenced so many seconds later."""
 FENCED_SECONDS = 10.0
 """Kafka fences a broker that leads so long after its disk and its metadata log have stalled: 9 to 11 s, measured."""
 ALL_VANTAGES = tuple(range(VANTAGES))

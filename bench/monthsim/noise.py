@@ -1,4 +1,4 @@
-"""What befalls a cluster that is no fault of one broker's: restarts, pauses, vantages' troubles, hiccups, waves.
+"""What happens to a cluster that is no fault of one broker's: restarts, pauses, vantages' troubles, hiccups, waves.
 
 In: assumptions and a random generator. Out: episodes. Called by ``worlds``.
 """
@@ -91,7 +91,7 @@ def _vantage_noise(vantage: int, brokers: int, world: Assumptions, rng: Generato
 
 
 def frozen(kind: Kind, start: float, seconds: float, broker: int) -> Episode:
-    """A broker that answers nobody for a while, then everybody; fenced where that outlasts its session."""
+    """A broker that answers no one for a while, then everyone; fenced where that outlasts its session."""
     end = start + float(seconds)
     path = PathEffect(start, end, Path.FROZEN, (broker,), ALL_VANTAGES)
     fenced = (Absence(start + SESSION_SECONDS, end + 1.0, broker),) if seconds > SESSION_SECONDS else ()
@@ -158,7 +158,7 @@ def slow_syncs(start: float, broker: int, world: Assumptions, rng: Generator) ->
 
 
 def wave(start: float, brokers: int, world: Assumptions, rng: Generator) -> Episode:
-    """More traffic for everybody: every disk slower by about the same factor."""
+    """More traffic for everyone: every disk slower by about the same factor."""
     end = start + min(7200.0, lognormal(world.wave_seconds, 0.7, rng))
     factor = max(1.0, lognormal(world.wave_factor, 1.0, rng))
     levels = tuple(float(f) for f in factor * np.exp(world.wave_skew * rng.standard_normal(brokers)))

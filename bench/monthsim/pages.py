@@ -1,4 +1,4 @@
-"""The report as tables of ``docs/internals/detection-benchmark.md``: what stands between its marks is written here.
+"""The report as tables of ``docs/internals/detection-benchmark.md``: what is between its marks is written here.
 
 In: the report's figures. Out: the page with them. Called at the end of a run.
 """

@@ -1,7 +1,7 @@
 """What a vantage's rounds find on one broker's paths, counted by the prober's own code.
 
 In: the effects on both paths of one broker from one vantage. Out: the news that the prober would post, with their
-times. Rounds in which nothing can change are passed over: a sighting that has seen the same for long posts no news.
+times. Rounds in which nothing can change are skipped: a sighting that has seen the same for long posts no news.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ def fails_by_loss(share: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One path: how long an answer takes when all is well, and what befalls it."""
+    """One path: how long an answer takes when all is well, and what happens to it."""
 
     seconds: float
     effects: tuple[PathEffect, ...]
 
     def within(self, start: float, end: float) -> Question:
-        """The same path with what befalls it in that stretch."""
+        """The same path with what happens to it in that stretch."""
         return Question(self.seconds, tuple(e for e in self.effects if e.start < end and start < e.end))
 
     def loses(self, time: float, luck: float) -> bool:
@@ -145,7 +145,7 @@ def watch(
         ):
             continue
         for until, seconds in _passed_over(seen_until, start):
-            # No effect begins or ends here, so one answer stands for all.
+            # No effect begins or ends here, so one answer represents all.
             answer, control = (q.ask(until - seconds / 2, settings.timeout_seconds)[0] for q in (external, internal))
             state = state.after(ProbeRound(_ADDRESS, answer, control), at(until), seconds)
             if state.differs(posted, until - posted_at):
@@ -234,7 +234,7 @@ class Pace:
     begun: float = 0.0
 
     def begin(self, failing: bool) -> tuple[float, float]:
-        """Begin a round now, at the time that it is due; that time, and the seconds that the round stands for."""
+        """Begin a round now, at the time that it is due; that time, and the seconds that the round represents."""
         stands_for = min(self.due - self.begun, self.period)
         self.begun = self.due
         self.due += self._seconds(failing)
@@ -286,7 +286,7 @@ def _harmless(*questions: Question) -> bool:
 
 
 def _largest_harm(lost: NDArray[np.bool_]) -> float:
-    """The most that a counter could hold, if every round stood for a whole second."""
+    """The most that a counter could hold, if every round was for a whole second."""
     largest = harm = 0.0
     for one in lost.tolist():
         harm = max(0.0, harm + (1.0 if one else 0.0) - ALLOWANCE)

@@ -141,7 +141,7 @@ def second_by_second(month: Month, stretches: Sequence[Seconds]) -> dict[str, li
     for stretch in stretches:
         raw, flushes = stretch.latencies, stretch.flushes
         history, peers = raw > HISTORY_RATIO * p90, raw > PEER_RATIO * _median_of_others(raw)
-        # SlowBrokerFinder looks at flush times. Bytes grow for everybody alike, so flush times by bytes compare with
+        # SlowBrokerFinder looks at flush times. Bytes grow for everyone alike, so flush times by bytes compare with
         # peers as flush times themselves do.
         by_history, by_peers = flushes > HISTORY_RATIO * p90, flushes > PEER_RATIO * _median_of_others(flushes)
         by_bytes = flushes / stretch.bytes_factor > HISTORY_RATIO * p90

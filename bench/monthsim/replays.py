@@ -1,4 +1,4 @@
-"""One month lived again, to see why a broker was demoted in it: for whoever mends a rule."""
+"""One month lived again, to see why a broker was demoted in it: for changes of a rule."""
 
 from __future__ import annotations
 

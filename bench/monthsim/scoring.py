@@ -23,9 +23,9 @@ SLACK_SECONDS = 30.0
 ALREADY_SECONDS = 90.0
 _CAUSE_SECONDS = 60.0
 UNFELT = frozenset({Kind.VANTAGE_OUTAGE, Kind.PATH_OUTAGE, Kind.LOSS_BURST, Kind.SILENT_PROBER, Kind.SLOW_SYNCS})
-"""Noise that only a prober suffers, or nobody until leaders move."""
+"""Noise that only a prober suffers, or no client until leaders move."""
 STORAGE = str(Reason.STORAGE_SLOW)
-"""The reason of every demotion that was made for a disk, whoever made it."""
+"""The reason of every demotion that was made for a disk, by any rule."""
 
 
 @dataclass(slots=True)

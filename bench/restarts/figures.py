@@ -25,7 +25,7 @@ MEASURED = (Kind.ACKS_1, Kind.ACKS_ALL)
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """One broker's: when it was told to stop, when it was up again, when it was in every ISR."""
+    """One broker's: when it was asked to stop, when it was up again, when it was in every ISR."""
 
     broker: int
     began: float
@@ -44,7 +44,7 @@ class Rolled:
 
     @property
     def began(self) -> float:
-        """When the first broker was told to stop."""
+        """When the first broker was asked to stop."""
         return self.restarts[0].began
 
     @property

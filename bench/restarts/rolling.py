@@ -1,7 +1,7 @@
 """Restart every broker in turn, as a rollout tool does, and wait until every leader is back where it was.
 
-In: brokers, an independent watch, settings. Out: a ``Rolled``. A broker is told to stop, started again at once, and the
-next one follows once it is in every ISR. Nobody lends a hand: who brings leaders back is what is measured.
+In: brokers, an independent watch, settings. Out: a ``Rolled``. A broker stops, is started again at once, and the
+next one follows once it is in every ISR. No one lends a hand: who brings leaders back is what is measured.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What ``make bench-spark`` runs: plans for clusters of every size, beside their certified bound and plain ways."""
+"""What ``make bench-spark`` runs: plans for clusters of every size, next to their certified bound and plain ways."""

@@ -38,7 +38,7 @@ def by_count(found: Instance) -> Result:
 
 
 def greedy(found: Instance) -> Result:
-    """From the present leaders: the busiest broker hands over the one partition that lowers the busier of both most.
+    """From the present leaders: the busiest broker gives up the one partition that lowers the busier of both most.
 
     Until no partition of the busiest broker does, or as many leaders have changed as ``max_moves`` allows.
     """

@@ -14,7 +14,7 @@ from waiting import limit
 
 
 def folders_made_packages(root: Path) -> list[str]:
-    """Every top-level folder that somebody turned into a package."""
+    """Every top-level folder that is a package."""
     return sorted(p.relative_to(root).as_posix() for p in root.glob("[a-z]*/__init__.py"))
 
 

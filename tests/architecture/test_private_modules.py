@@ -14,7 +14,7 @@ OURS = ("bellwether", "bellwether_load", "chartvalues", "dashboards")
 
 
 def private_imports(root: Path) -> list[str]:
-    """Imports of a module or a name of somebody else's that begins with an underscore, as ``file:line name``."""
+    """Imports of another package's module or name that begins with an underscore, as ``file:line name``."""
     found = []
     for path in sources(root):
         place = path.relative_to(root).as_posix()

@@ -37,7 +37,7 @@ REGISTRIES = ("repo.maven.apache.org",)
 
 
 def machine_paths(root: Path) -> list[str]:
-    """Absolute folders of somebody's machine, as ``file:line``."""
+    """Absolute folders of a developer's machine, as ``file:line``."""
     return _lines(root, lambda line: bool(MACHINE_PATH.search(line)))
 
 

@@ -52,7 +52,7 @@ def namespace(kubectl: Kubectl) -> Iterator[str]:
     """A namespace under the strictest rules for pods, gone after the tests of this file."""
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     kubectl.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "pods", "labels": labels}}])
-    # A pod that nobody makes again needs its account at once, and a controller makes that.
+    # A pod that no one makes again needs its account at once, and a controller makes that.
     eventually(lambda: kubectl.get("serviceaccount", "default", "-n", "pods"), bool, 60, "no account")
     yield "pods"
     kubectl("delete", "namespace", "pods", "--wait", "--timeout=120s")

@@ -21,7 +21,7 @@ CUT, SLOW = 1, 2
 
 
 def confined(pod: Mapping[str, Any]) -> bool:
-    """Whether a pod runs as nobody in particular, on root file systems that it cannot write to."""
+    """Whether a pod runs as an account without rights, on root file systems that it cannot write to."""
     spec = pod["spec"]
     return spec["securityContext"]["runAsNonRoot"] and all(
         container["securityContext"]["readOnlyRootFilesystem"]

@@ -1,6 +1,6 @@
-"""What befalls a cluster in mid-demotion: an upgrade of the chart, operators that go, a kubelet that restarts.
+"""What happens to a cluster in mid-demotion: an upgrade of the chart, operators that go, a kubelet that restarts.
 
-Each time the demotion stands, and the way back is not lost.
+Each time the demotion stays, and the way back is not lost.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def demoted(whole: Stage) -> Iterator[Leaders]:
 
 
 def back(stage: Stage, before: Leaders) -> None:
-    """Mend the broker, and wait until everything is as it was."""
+    """Repair the broker, and wait until everything is as it was."""
     stage.kafka.join(CUT)
     eventually(stage.kafka.leaders, lambda leaders: leaders == before, 150, "leaders are not back")
 
@@ -60,9 +60,9 @@ def test_an_upgrade_of_the_chart_in_mid_demotion_leaves_it_standing(stage: Stage
 def test_a_standby_sees_to_the_way_back_when_the_acting_operators_pod_is_deleted(
     stage: Stage, kubectl: Kubectl, demoted: Leaders
 ) -> None:
-    acting = eventually(stage.release.acting, bool, 60, "nobody acts")
+    acting = eventually(stage.release.acting, bool, 60, "no one acts")
     kubectl("delete", "pod", acting, "-n", NAMESPACE, "--wait=false")
-    eventually(stage.release.acting, lambda now: now not in ("", acting), 60, "nobody else acts")
+    eventually(stage.release.acting, lambda now: now not in ("", acting), 60, "no one else acts")
     assert stage.kafka.led_by(CUT) == 0
     back(stage, demoted)
 

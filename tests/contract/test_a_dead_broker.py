@@ -133,7 +133,7 @@ def test_a_reorder_overrides_a_foreign_reassignment_in_flight(subject: Subject):
     before = partition(subject, topic)
     assert (before.adding, before.removing) == ((4,), (3,))
     assert subject.mover.reorder([Reorder(first(topic), (2, 3, 1))])[first(topic)].error == "NONE"
-    # What was being added is now to be removed as well, and stays in sight until somebody cancels it.
+    # What was being added is now to be removed as well, and stays in sight until it is cancelled.
     subject.eventually(lambda: partition(subject, topic).replicas == (2, 3, 1, 4))
     after = partition(subject, topic)
     assert (after.adding, after.removing) == ((4,), (4,))

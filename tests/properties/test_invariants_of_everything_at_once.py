@@ -56,13 +56,13 @@ class Mixture(Play):
             super().reconciles(1, seconds)
 
     def plan(self, shift: int) -> None:
-        """Somebody approves a plan that gives every partition to another of its replicas."""
+        """A person approves a plan that gives every partition to another of its replicas."""
         led = [p for p in self.site.cluster.partitions() if len(p.replicas) > 1 and not p.internal]
         moves = [loadmove(p, p.replicas[1 + shift % (len(p.replicas) - 1)]) for p in led]
         self.rebalance_input = RebalanceInput(accepted(*moves, digest=f"{shift:016x}", made_at=self.site.clock.now()))
 
     def end_well(self) -> None:
-        """Nobody wants or befalls anything any more, for long enough that all that waits has come."""
+        """No faults and no requests any more, for long enough that all that waits has come."""
         self.strimzi = None
         for broker in self.site.cluster.brokers:
             self.site.signals.lift(broker)
@@ -84,7 +84,7 @@ class Mixture(Play):
 
 
 def people() -> st.SearchStrategy[Step]:
-    """Another wish, a rebalance plan, a word on a broker, a rebalance that begins or ends."""
+    """Other preferred racks, a rebalance plan, an override, a rebalance that begins or ends."""
     wishes = placements().map(
         lambda w: ("wish", lambda play: setattr(play, "policy", replace(play.policy, placement=w)))
     )

@@ -63,7 +63,7 @@ def _ring(ids: Sequence[int]) -> Cluster:
 
 
 def both(scene: tuple[Snapshot, dict[int, Verdict], Policy], busy: Strimzi) -> tuple[Decisions, Decisions]:
-    """What is decided while nobody works on the cluster, and while somebody does."""
+    """What is decided without and with an external operation."""
     facts, judged, policy = scene
     return decide(Context(facts, judged, policy)), decide(Context(replace(facts, strimzi=busy), judged, policy))
 

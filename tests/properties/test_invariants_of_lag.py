@@ -105,7 +105,7 @@ def test_whatever_happened_to_leaders_and_logs_a_follower_at_its_leaders_end_nev
             if ends[lag.follower] >= ends[leader]:
                 assert lag.seconds == 0
             if second == 0 or past[second - 1][:2] != (leader, epoch):
-                assert lag.seconds == 0, "another leader or epoch begins anew"
+                assert lag.seconds == 0, "another leader or epoch restarts the measurement"
 
 
 @given(st.integers(3, 9), st.data())

@@ -44,7 +44,7 @@ class Scene:
         return build_plan(Context(found, verdicts(self.seen), policy), decisions(*self.sick))
 
     def reconcile(self, loads: Loads | None) -> Plan:
-        """Plan, carry it out, and see that it stands."""
+        """Plan, carry it out, and see that nothing is left."""
         made = self.plan(loads)
         moved = {m.key: m for m in made.moves}
         partitions = tuple(

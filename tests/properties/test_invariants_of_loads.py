@@ -1,4 +1,4 @@
-"""Whatever befalls a partition, its log and its sampler: the load is the true one, or none.
+"""Whatever happens to a partition, its log and its sampler: the load is the true one, or none.
 
 Each property makes up a partition whose true rate is known, lets things happen to what is seen of it, and measures.
 """
@@ -30,7 +30,7 @@ class Traffic:
     minutes: int
 
     def seen(self, at: int) -> Sample:
-        """What a sampler is told at a second of the day."""
+        """What a sampler sees at a second of the day."""
         return Sample(at, self.messages * at, self.messages * at * self.each)
 
     @property
@@ -48,7 +48,7 @@ TRAFFIC = st.builds(Traffic, st.integers(1, 10_000), st.integers(1, 5000), st.in
 
 @st.composite
 def mishaps(draw: st.DrawFn, minutes: int) -> list[Mishap]:
-    """What may befall a partition, each in a twelfth of its minutes at most."""
+    """What may happen to a partition, each in a twelfth of its minutes at most."""
     some = st.lists(st.integers(1, minutes - 1), max_size=minutes // 12, unique=True)
     # First what happens to the logs, then who leads; then what the sampler misses.
     return [
@@ -183,7 +183,7 @@ def _unchanged(traffic: Traffic, history: list[Sample]) -> None:
     median, p95, peak = levels(measured(history).produce)
     assert median == pytest.approx(traffic.rate)
     assert p95 == pytest.approx(traffic.rate)
-    # A single step may be told too short; it lasts no five minutes.
+    # A single step may be measured too short; it lasts no five minutes.
     assert peak == pytest.approx(traffic.rate)
 
 

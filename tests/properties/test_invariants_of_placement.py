@@ -1,4 +1,4 @@
-"""The invariants with racks preferred and brokers limited, whatever befalls cluster and operator."""
+"""The invariants with racks preferred and brokers limited, whatever happens to cluster and operator."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ class Placed(Play):
         self.operator.rebalance_input = RebalanceInput(loads=self.loads)
 
     def prefer(self, wish: Placement | None) -> None:
-        """Somebody changes the policy."""
+        """A person changes the policy."""
         self.wish = wish
         self.operator.policy = replace(self.operator.policy, placement=wish)
 
     def end_well(self) -> None:
-        """Everybody gets well and stays so, long enough for waves, contests and stabilisation."""
+        """Everyone gets well and stays so, long enough for waves, contests and stabilisation."""
         self.calm()
         self.everyone(Reading.PASSING)
         self.reconciles(20, seconds=60.0)
@@ -69,7 +69,7 @@ def weighed(cluster: MemoryCluster, seed: int) -> Loads:
 
 
 def measuring() -> st.SearchStrategy[Step]:
-    """Loads are measured anew."""
+    """Loads are measured again."""
     return st.integers(0, 12).map(lambda seed: (f"measure({seed})", lambda play: cast(Placed, play).measure(seed)))
 
 
@@ -160,7 +160,7 @@ def test_without_preferred_racks_every_order_is_the_original_one(
 def test_no_choice_puts_more_on_a_broker_than_it_may_carry(
     cluster: MemoryCluster, wish: Placement, script: list[Step], limit: int
 ):
-    """Whoever led more at first may do so again; nobody else ever does."""
+    """A broker that led more at first may do so again; no other ever does."""
     most = {b: max(limit, led) for b, led in cluster.snapshot().leaders().items()}
     play = Placed(cluster, wish, Capacity(max_leaders=limit))
     for _, act in script:
@@ -171,7 +171,7 @@ def test_no_choice_puts_more_on_a_broker_than_it_may_carry(
 
 @given(memory_clusters(), scripts(trouble()), st.integers(1, 60))
 def test_no_choice_puts_more_load_on_a_broker_than_it_may_carry(cluster: MemoryCluster, script: list[Step], limit: int):
-    """The same by load. Whoever carried more at first may do so again."""
+    """The same by load. A broker that carried more at first may do so again."""
     play = Placed(cluster, None, Capacity(max_load=limit))
     most = {b: max(limit * play.loads.capacities.get(b, WHOLE) // WHOLE, led) for b, led in carried(play).items()}
     for _, act in script:

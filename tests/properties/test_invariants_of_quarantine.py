@@ -1,4 +1,4 @@
-"""Quarantine, whatever happens in whatever order: never two at once, never where a loss would hurt, never for good.
+"""Quarantine, whatever happens in whatever order: never two at once, never where a loss would hurt, never without end.
 
 Agents and operator are the real ones; the watcher knows the truth of disks, processes and ISRs, and asks neither.
 """
@@ -39,7 +39,7 @@ def clusters(draw: st.DrawFn) -> MemoryCluster:
 
 @st.composite
 def scripts(draw: st.DrawFn) -> list[Event]:
-    """What befalls a site, with the seconds that pass after each event."""
+    """What happens to a site, with the seconds that pass after each event."""
     event = st.tuples(st.sampled_from(KINDS), st.integers(1, 6), st.integers(0, 25))
     return draw(st.lists(event, min_size=4, max_size=16))
 
@@ -91,13 +91,13 @@ def test_holds_are_one_at_a_time_within_margins_and_end(
         assert not risk_summary.broken
     risk_summary.slow.clear()
     risk_summary.seconds(LOST_SECONDS)
-    assert not risk_summary.held, "all disks are fast, and somebody is held"
+    assert not risk_summary.held, "all disks are fast, and a broker is held"
     assert not risk_summary.broken
 
 
 @st.composite
 def forged_reads(draw: st.DrawFn) -> list[OrderRead | None]:
-    """What an agent may read, one a second, when anybody writes its order."""
+    """What an agent may read, one a second, when any account writes its order."""
     order = st.builds(
         HoldOrder,
         epoch=st.integers(0, 2),
@@ -166,7 +166,7 @@ def test_a_slow_broker_that_can_be_spared_is_held_and_leaves_every_isr():
         pytest.param("fast", strict().promotion.stabilization_seconds + LOSS_SECONDS, id="recovery"),
         pytest.param("kill another", LOSS_SECONDS, id="another broker is lost"),
         pytest.param("shrink", LOSS_SECONDS, id="an ISR shrinks"),
-        pytest.param("min isr", LOSS_SECONDS, id="somebody asks for more in-sync replicas"),
+        pytest.param("min isr", LOSS_SECONDS, id="a person asks for more in-sync replicas"),
         pytest.param("kill quarantine agent", 0.5, id="the quarantine agent is killed"),
         pytest.param("kill operator", LOST_SECONDS, id="the operator is gone"),
         pytest.param("api away", LOST_SECONDS, id="the API is away"),

@@ -53,7 +53,7 @@ class Rebalancing(Play):
         return record.application if record is not None else None
 
     def end_well(self) -> PlanApplication:
-        """Everybody gets well and stays so, long enough for whatever is left to be done."""
+        """Everyone gets well and stays so, long enough for whatever is left to be done."""
         self.calm()
         self.everyone(Reading.PASSING)
         for _ in range(40):

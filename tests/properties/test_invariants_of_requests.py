@@ -60,7 +60,7 @@ def test_invariant_3_a_demoted_broker_leads_only_where_a_named_reason_holds_the_
     perform(play, script)
     play.hear()
     play.say(sick, Reading.FAILING)
-    # Long enough for whoever contests an order to be answered.
+    # Long enough for a contested order to be written again.
     play.reconciles(40, seconds=30.0)
     said = play.operator.reports[-1] if play.operator.reports else None
     if not any(b.active for b in cluster.brokers.values()) or said is None:

@@ -1,4 +1,4 @@
-"""Brokers on their way back: a share only grows or is rolled back, and whatever befalls them, all leaders return."""
+"""Brokers on their way back: a share only grows or is rolled back, and whatever happens to them, all leaders return."""
 
 from __future__ import annotations
 

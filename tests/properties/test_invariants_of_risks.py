@@ -25,7 +25,7 @@ def befall(kafka: MemoryCluster, acts: list[tuple[str, Act]]) -> tuple[Diagnosis
 
 
 def lose_one(kafka: MemoryCluster, acts: list[tuple[str, Act]]) -> list[Diagnosis]:
-    """What is lost once nobody is left who may lead one of the partitions."""
+    """What is lost once no replica is left that may lead one of the partitions."""
     befall(kafka, acts)
     while (p := next(iter(kafka.partitions()), None)) is not None and p.leader is not None:
         kafka.kill(p.leader)
@@ -89,7 +89,7 @@ def test_the_awaited_replica_leads_once_it_is_back(kafka: MemoryCluster, acts: l
     for found in lose_one(kafka, acts):
         p = kafka.find(found.partition.name)
         if p is None or p.leader is not None:
-            continue  # whoever came back for another one leads this one, too
+            continue  # the broker that came back for another partition leads this one, too
         assert len(found.awaited) > 0
         kafka.revive(found.awaited[0], catch_up=False)
         assert kafka.partition(p.topic, p.index).leader == found.awaited[0]

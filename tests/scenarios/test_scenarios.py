@@ -1,6 +1,6 @@
 """Every scenario of this folder unfolds as its golden part says.
 
-``pytest tests/scenarios --update-golden`` writes the golden parts anew: read the difference before it is committed.
+``pytest tests/scenarios --update-golden`` writes the golden parts again: read the difference before it is committed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Every recorded trace of ``traces`` is judged as its golden timeline says: real incidents, from real parts.
 
-``pytest tests/scenarios --update-golden`` writes the timelines anew: read the difference before it is committed.
-``pytest tests/integration/operator/test_recording.py --update-golden`` records its trace anew, too.
+``pytest tests/scenarios --update-golden`` writes the timelines again: read the difference before it is committed.
+``pytest tests/integration/operator/test_recording.py --update-golden`` records its trace again, too.
 """
 
 from __future__ import annotations

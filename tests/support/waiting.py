@@ -38,7 +38,7 @@ def slowness() -> float:
 
 
 def measure() -> float:
-    """Measure the slowness anew. It is wall time, so that what else runs on the machine counts."""
+    """Measure the slowness again. It is wall time, so that what else runs on the machine counts."""
     global _measured  # noqa: PLW0603 - one machine, one speed
     fixed = os.environ.get("BELLWETHER_SLOWNESS")
     found = float(fixed) if fixed else min(_loop() for _ in range(TRIES)) / REFERENCE_SECONDS

@@ -24,7 +24,7 @@ class Trail(NoAuditTrail):
 
 
 class Watched:
-    """A site of four brokers, any of which may be spared, whose turns are told as metrics, each once."""
+    """A site of four brokers, any of which may be spared, whose reconciles are exported as metrics, each once."""
 
     def __init__(self) -> None:
         cluster = MemoryCluster(4)
@@ -54,7 +54,7 @@ class Watched:
             self.seconds(1)
             if self.of_broker("held") == 1:
                 return
-        raise AssertionError("nobody was held")
+        raise AssertionError("no broker was held")
 
     def of_broker(self, name: str, **labels: str) -> float | None:
         """A series of broker 1's quarantine."""

@@ -35,7 +35,7 @@ def watched_site(
 
 @pytest.fixture
 def watched(watched_site: WatchedSite, kafka: KafkaCluster) -> Iterator[WatchedSite]:
-    """The site, quiet; faults are mended after the test."""
+    """The site, quiet; faults are repaired after the test."""
     watched_site.site.until(
         lambda: [watched_site.site.verdict(b)[0] for b in (1, 2, 3)] == ["Healthy"] * 3, 120, "all are healthy"
     )

@@ -1,4 +1,4 @@
-"""Alerts that a real Prometheus fires, through real faults, and that stop once the fault is mended."""
+"""Alerts that a real Prometheus fires, through real faults, and that stop once the fault is repaired."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ def test_an_operator_that_is_killed_is_missed_until_another_one_leads(watched: W
     watched.operator()
     watched.until_quiet(["BellwetherOperatorDown"])
     watched.site.until(
-        lambda: watched.ask("max by (policy) (bellwether_operator_leading) == 1"), 60, "somebody leads", watched.firing
+        lambda: watched.ask("max by (policy) (bellwether_operator_leading) == 1"),
+        60,
+        "an operator leads",
+        watched.firing,
     )
 
 
@@ -102,7 +105,7 @@ def test_an_orderly_handover_to_another_operator_alerts_nothing(watched: Watched
         heard.extend(watched.noise())
         return held(watched, "operator-2") == 1
 
-    site.tell(f"handed over {site.until(taken_over, 60, 'the second one leads'):.1f} s after it was asked to stop")
+    site.tell(f"taken over {site.until(taken_over, 60, 'the second one leads'):.1f} s after it was asked to stop")
     assert heard == []
 
 

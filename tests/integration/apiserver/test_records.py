@@ -26,7 +26,7 @@ CLUSTER = "5L6g3nShT-eMCtK--X86sw"
 
 
 class Interrupted(Exception):
-    """Stands for the process being killed."""
+    """Plays the process being killed."""
 
 
 class Interrupting(KubernetesClient):

@@ -1,4 +1,4 @@
-"""Probers, people and the operator on one BrokerHealth of a real API: nobody writes over anybody."""
+"""Probers, people and the operator on one BrokerHealth of a real API: each keeps its own fields."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_an_override_set_by_kubectl_is_read(
     assert found.until == datetime(2030, 1, 1, tzinfo=UTC)
     BrokerHealths(api, SystemClock()).ensure_broker_healths(policy, [1, 2])
     feed(book, api, namespace)
-    assert len(book.overrides()) == 1, "keeping the objects must not take a person's word away"
+    assert len(book.overrides()) == 1, "keeping the objects must not remove an override"
 
 
 @pytest.mark.parametrize("beside", [False, True])

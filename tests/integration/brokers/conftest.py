@@ -21,7 +21,7 @@ PATIENT = Limits(opening_seconds=10, finding_seconds=20, request_seconds=20, rea
 
 @pytest.fixture
 def brokers(kafka: KafkaCluster) -> Iterator[KafkaCluster]:
-    """The session's brokers; afterwards every fault is mended and the topics that the test has made are gone, but for
+    """The session's brokers; afterwards every fault is repaired and the topics that the test has made are gone, but for
     those that its module shares.
     """
     yield kafka

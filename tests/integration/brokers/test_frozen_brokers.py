@@ -21,11 +21,11 @@ from waiting import limit
 pytestmark = pytest.mark.kafka
 
 ROUND = Limits(opening_seconds=limit(1.5), finding_seconds=limit(20), request_seconds=limit(20), read_seconds=limit(60))
-"""Somebody is silent, and another answers."""
+"""One broker is silent, and another answers."""
 
 
 class Opened:
-    """Is told of each request, and counts the connections on which nobody answered."""
+    """Sees each request, and counts the connections on which no one answered."""
 
     def __init__(self) -> None:
         self.in_vain = 0
@@ -36,7 +36,7 @@ class Opened:
 
 @pytest.fixture
 def frozen(brokers: KafkaCluster, topic: str) -> Iterator[KafkaCluster]:
-    """Broker 1 frozen, for less than its session, once the topic stands."""
+    """Broker 1 frozen, for less than its session, once the topic exists."""
     brokers.broker(1).pause()
     yield brokers
     brokers.mend()

@@ -23,7 +23,7 @@ def probe(connection: Connection) -> BrokerProbe:
 
 @pytest.fixture
 def proxy(brokers: KafkaCluster) -> Iterator[Toxiproxy]:
-    """The load balancer, mended afterwards."""
+    """The load balancer, repaired afterwards."""
     assert brokers.proxy is not None
     yield brokers.proxy
     brokers.proxy.mend(brokers.broker(1).proxy_name)

@@ -74,7 +74,7 @@ def test_a_recreated_topic_has_another_id(
     create_topics(brokers.bootstrap, {topic: 1})
 
     def recreated() -> bool:
-        found = reader.partitions([topic])  # whoever is asked may know of neither yet, or of the old one still
+        found = reader.partitions([topic])  # the broker that answers may know of neither yet, or of the old one still
         return len(found) == 1 and found[0].topic_id not in before
 
     assert len(before) == 1

@@ -99,7 +99,7 @@ def test_a_release_is_installed_upgraded_rolled_back_and_taken_away(
     assert left_of(chartserver, release) == []
     assert spec_of(chartserver, release) == before, "policies and their definition stay"
 
-    # What stayed is taken up again by the same release, and by another one that is told to.
+    # What stayed is taken up again by the same release, and by another one that is asked to.
     installing.run("install", RELEASE, chart, "--namespace", release)
     installing.run("uninstall", RELEASE, "--namespace", release, "--no-hooks")
     with pytest.raises(HelmFailed, match="ownership metadata"):
@@ -190,7 +190,7 @@ def test_helm_test_asks_the_operator_itself(
     values = {"watchNamespaces": [release]}
     installing.run("install", RELEASE, chart, "--namespace", release, *installing.given(values))
     until_served(chartserver)
-    ports = HeldPorts()  # until the end: while nobody serves there an outgoing connection could take one
+    ports = HeldPorts()  # until the end: while no server listens there an outgoing connection could take one
     metrics, health = ports.take(), ports.take()
     account = f"{RELEASE}-bellwether-operator"
 

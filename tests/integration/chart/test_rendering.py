@@ -41,7 +41,7 @@ def test_every_object_says_whose_it_is_and_no_two_share_a_name(helm: Helm, chart
         metadata = found["metadata"]
         assert len(metadata["name"]) <= 63, metadata["name"]
         if metadata["name"] == "herd-more":
-            continue  # somebody's own object
+            continue  # an object of another owner
         assert ("namespace" in metadata) == (found["kind"] not in CLUSTER_WIDE), found["kind"]
         labels = metadata["labels"]
         assert labels["app.kubernetes.io/part-of"] == "bellwether"

@@ -73,7 +73,7 @@ def test_a_value_that_nothing_uses_and_one_that_does_not_exist_are_found(tmp_pat
 
 
 def test_the_defaults_are_those_that_a_reader_sees(chart: Path):
-    """Every value of ``values.yaml`` stands under its name in the README."""
+    """Every value of ``values.yaml`` has a row in the README."""
     readme = (chart / "README.md").read_text()
     values = yaml.safe_load((chart / "values.yaml").read_text())
     leaves = [path for path in chart_documents.paths() if "[]" not in path and "{}" not in path]

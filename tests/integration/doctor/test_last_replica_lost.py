@@ -25,7 +25,7 @@ COMMANDS = re.findall(r"^\$ (.+)$", (EXAMPLE / "README.md").read_text(), re.MULT
 
 @pytest.fixture
 def topic(four: Any) -> Iterator[str]:
-    """Two replicas, of which broker 1 is the last in sync; and gone. All is mended afterwards."""
+    """Two replicas, of which broker 1 is the last in sync; and gone. All is repaired afterwards."""
     from realparts.kafka_topics import create_topics, delete_topics
 
     name = f"orders{uuid.uuid4().hex[:8]}"
@@ -78,7 +78,7 @@ def test_the_last_replica_is_waited_for_or_else_records_are_lost(four: Any, topi
     assert consume(bootstrap, [topic], [topic], 60)[topic] == before
     four.broker(1).start()
     site.eventually(lambda c: _isr(c.partitions, topic) == {1, 2})
-    assert consume(bootstrap, [topic], [topic], 60)[topic] == before  # what broker 1 had beyond is gone for good
+    assert consume(bootstrap, [topic], [topic], 60)[topic] == before  # what broker 1 had beyond is lost
 
 
 def _isr(partitions: tuple[Partition, ...], topic: str) -> set[int]:

@@ -186,7 +186,7 @@ def _nothing_is_lost_but_what_was_said(walk: Walk, losses: dict[str, int], *, cl
 
 
 def _the_page_holds(walk: Walk, update: bool) -> None:
-    """The table of this walk stands in the page as it came out."""
+    """The table of this walk is in the page as it came out."""
     kept = "with eligible leader replicas" if walk.elr_enabled else "without eligible leader replicas"
     section = f"## Brokers {'killed' if walk.killed else 'shut down'}, {kept}\n\n{table(walk.rows)}\n"
     text = PAGE.read_text(encoding="utf-8")

@@ -91,7 +91,7 @@ begin = "sleep 0.3 >/dev/null & echo $!"
 told = subprocess.run(["bash", "-c", begin], check=True, stdout=subprocess.PIPE, text=True)
 orphan = Path("/proc") / told.stdout.strip()
 last = time.monotonic() + 30
-while orphan.exists():  # also while it has ended and nobody has collected it
+while orphan.exists():  # also while it has ended and was not collected
     assert time.monotonic() < last, (orphan / "stat").read_text()
     time.sleep(0.1)
 """

@@ -34,7 +34,7 @@ class Begun:
 
     def __init__(self, container: Container, ports: HeldPorts, health: int) -> None:
         self.container = container
-        self._ports = ports  # nobody else may have them meanwhile
+        self._ports = ports  # no other process may have them meanwhile
         self._health = f"http://127.0.0.1:{health}"
 
     def answers(self, path: str) -> bool:
@@ -105,7 +105,7 @@ def test_it_judges_real_brokers_and_gives_its_lease_back_when_asked_to_end(
 
 
 def held(site: Site) -> list[str]:
-    """The Leases that somebody holds."""
+    """The Leases that are held."""
     leases = site.api.list(LEASES, site.namespace)
     return [lease["metadata"]["name"] for lease in leases if lease["spec"].get("holderIdentity")]
 

@@ -18,7 +18,7 @@ GRACE_SECONDS = 1.5
 
 @pytest.fixture
 def whole(four: KafkaCluster) -> Iterator[KafkaCluster]:
-    """The brokers, and afterwards every fault mended and every topic of the test's own gone."""
+    """The brokers, and afterwards every fault repaired and every topic of the test's own gone."""
     yield four
     four.mend()
     KafkaSubject(four).clear()

@@ -45,7 +45,7 @@ def baseline(thousand: str, site: KafkaSite) -> Baseline:
 
 
 def spread_evenly(cluster: Cluster, away: set[int]) -> None:
-    """Whoever leads, leads about as much as the others."""
+    """Each leader leads about as much as the others."""
     counts = {b: n for b, n in cluster.leaders().items() if b not in away}
     mean = sum(counts.values()) / len(counts)
     assert max(counts.values()) - min(counts.values()) <= 0.1 * mean + 2, counts
@@ -62,7 +62,7 @@ def done_in(operator: Operator, started: float, what: str, record_property: Reco
 
 
 def restored(before: Baseline) -> Callable[[Cluster], bool]:
-    """Every order is as it was, and whoever led beside broker 2 leads again; the rest is Kafka's own balancing."""
+    """Every order is as it was, and the other brokers lead as before; the rest is Kafka's own balancing."""
 
     def everywhere(cluster: Cluster) -> bool:
         orders = {k: p.replicas for k, p in cluster.by_key.items()}

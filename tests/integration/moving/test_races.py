@@ -30,7 +30,7 @@ def topic(others: KafkaSubject) -> str:
 
 @pytest.fixture
 def raced(site: KafkaSite, operator: Operator, race: Race, topic: str) -> Callable[[Callable[[], object]], Report]:
-    """Demote broker 1 in a turn whose reorder of the topic comes right behind what somebody else does."""
+    """Demote broker 1 in a turn whose reorder of the topic comes right behind a change by another client."""
 
     def run(act: Callable[[], object]) -> Report:
         site.signals.override(1, OverrideState.DEMOTED)
@@ -50,7 +50,7 @@ def promote(site: KafkaSite, operator: Operator) -> None:
 
 
 def shows(others: KafkaSubject, topic: str, holds: Callable[[Partition], bool]) -> None:
-    """Wait until the one partition shows it: whoever moved it may have asked another broker than we do."""
+    """Wait until the one partition shows it: the change may have been made through another broker than ours."""
     others.eventually(lambda: holds(partition(others, topic)))
 
 
@@ -185,7 +185,7 @@ def test_a_foreign_reassignment_that_our_reorder_has_undone_before_we_look_is_na
     race.behind(topic, lambda: others.eventually(lambda: not partition(others, topic).reassigning))
     said = raced(lambda: others.reassign(topic, (1, 2, 4)))
     assert "start it again" in touched(said, topic)
-    assert sorted(partition(others, topic).replicas) == [1, 2, 3], "their wish is lost: Kafka keeps no trace of it"
+    assert sorted(partition(others, topic).replicas) == [1, 2, 3], "their order is lost: Kafka keeps no trace of it"
     operator.settle(seconds=0.1)
     promote(site, operator)
     shows(others, topic, lambda p: p.replicas == (1, 2, 3))
@@ -203,7 +203,7 @@ def test_a_leader_that_comes_and_goes_is_not_called_a_lost_reassignment(
             others.eventually(lambda order=order: partition(others, topic).leader == order[0])
 
     said = raced(there_and_back)
-    assert "or its leader left and returned" in touched(said, topic), "it cannot be told apart, so both are said"
+    assert "or its leader left and returned" in touched(said, topic), "both are possible, so both are said"
     operator.settle(seconds=0.1)
     shows(others, topic, lambda p: p.leader not in (1, None))
     promote(site, operator)

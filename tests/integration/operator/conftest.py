@@ -24,7 +24,7 @@ def crds(apiserver: ApiServer) -> None:
 
 @pytest.fixture
 def bare_site(crds: None, apiserver: ApiServer, breakable_kafka: KafkaCluster, tmp_path: Path) -> Iterator[Site]:
-    """A namespace in which nothing runs; faults are mended before it is closed."""
+    """A namespace in which nothing runs; faults are repaired before it is closed."""
     from testkit.processes.sites import Site
 
     site = Site(apiserver, breakable_kafka, tmp_path)

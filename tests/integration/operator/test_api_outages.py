@@ -1,4 +1,4 @@
-"""While the API server is away demotions stand and nothing new starts; the same operator goes on when it is back."""
+"""While the API server is away demotions stay and nothing new starts; the same operator goes on when it is back."""
 
 from __future__ import annotations
 

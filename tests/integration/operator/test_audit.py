@@ -1,4 +1,4 @@
-"""The audit trail of a real demotion: by whose word, and what came of it, when operator and policy are gone."""
+"""The audit trail of a real demotion: on whose request, and what came of it, when operator and policy are gone."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_trail_names_the_word_and_outlives_operator_and_policy(site: Site) -
     site.operator()
     site.lift(1)
     site.until_restored(before)
-    site.until(lambda: len(history(site)) > len(falls), 60, "the promotion stands in it", lambda: history(site))
+    site.until(lambda: len(history(site)) > len(falls), 60, "the promotion is logged", lambda: history(site))
     rise = history(site)[len(falls)]
     assert rise["epoch"] == fall["epoch"] + 1
     assert [one["became"] for one in rise["brokers"]] == ["Promoted"]

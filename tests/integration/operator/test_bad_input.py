@@ -91,7 +91,7 @@ def test_an_empty_cluster_is_no_trouble_and_an_override_on_a_broker_that_does_no
         lambda: condition(site.status(), "DemotionBlocked").get("reason") == "BrokerDown", 30, "named", site.status
     )
     assert "broker 99" in condition(site.status(), "DemotionBlocked")["message"]
-    # Events are posted once the status stands.
+    # Events are posted once the status is written.
     site.until(lambda: "BrokerDown" in site.kubectl("get", "events"), 30, "an event names it")
     site.kubectl("delete", "bh", "main-99")
     site.until(lambda: condition(site.status(), "DemotionBlocked")["status"] == "False", 30, "forgotten", site.status)

@@ -1,4 +1,4 @@
-"""Commands that plan as the operator does, beside a real operator: what they foretell is what it does."""
+"""Commands that plan as the operator does, next to a real operator: what they foretell is what it does."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_with_kafka_gone_deletion_ends_in_time_and_what_it_exports_restores_all_
     document.write_text(site.kubectl("get", exported, "-o", r"jsonpath={.data.record\.json}"))
     site.run("undo-record", "import", "--policy", "main", str(document))
     site.change(promotion={"stabilizationSeconds": 1})  # any news; the next turn would come within a minute
-    # Kafka fenced whom it did not hear from; the leaders of orders that nobody displaced are its own to bring back.
+    # Kafka fenced whom it did not hear from; Kafka itself brings back the leaders of orders that are not displaced.
     site.until_restored(exported_orders, 120)
     assert site.orders() == before
 

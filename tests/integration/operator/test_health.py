@@ -1,4 +1,4 @@
-"""/healthz and /readyz of a real operator: Kafka or an API server that answers nothing is nobody's stuck loop."""
+"""/healthz and /readyz of a real operator: Kafka or an API server that answers nothing is no stuck loop."""
 
 from __future__ import annotations
 
@@ -95,12 +95,12 @@ def test_a_loop_that_hangs_in_a_reconcile_is_reported(bare_site: Site, port: int
     )
     site.until_reported()
     site.demote(1)
-    took = site.until(lambda: ask(port, "/healthz")[0] == 503, 60, "the stuck loop is told")
+    took = site.until(lambda: ask(port, "/healthz")[0] == 503, 60, "the stuck loop is reported")
     status, text = ask(port, "/healthz")
     assert status == 503
     assert text.startswith(f"the loop of policy {site.namespace}/main has been stuck for")
     assert ask(port, "/readyz")[0] == 503
-    site.tell(f"a loop that hangs is told {took:.1f} s after the demotion was asked for, with a bound of {BOUND} s")
+    site.tell(f"a loop that hangs is reported {took:.1f} s after the demotion was asked for, with a bound of {BOUND} s")
 
 
 @pytest.mark.slow
@@ -114,7 +114,7 @@ def test_a_hanging_event_loop_is_reported(bare_site: Site, port: int) -> None:
         HANGS_AT="event loop 1",
     )
     site.until(lambda: answers(port), 60, "health is served")
-    site.until(lambda: ask(port, "/healthz")[0] == 503, 60, "the frozen event loop is told")
+    site.until(lambda: ask(port, "/healthz")[0] == 503, 60, "the frozen event loop is reported")
     assert "the event loop of the watches has been stuck" in ask(port, "/healthz")[1]
 
 

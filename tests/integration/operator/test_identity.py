@@ -1,4 +1,4 @@
-"""Probers beside real brokers whose pods are numbered otherwise: what is slow is demoted, and nobody else."""
+"""Probers next to real brokers whose pods are numbered otherwise: what is slow is demoted, and no one else."""
 
 from __future__ import annotations
 

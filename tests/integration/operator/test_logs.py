@@ -60,4 +60,4 @@ def test_lasting_error_is_logged_once_and_so_is_its_end(bare_site: Site) -> None
     site.change(kafka={"bootstrapServers": site.kafka.bootstrap.split(",")})
     site.until_reported()
     again = "reconcile_recovered"  # logged after the reconcile, whose report may be read before
-    site.until(lambda: any(line["event"] == again for line in lines(site)), 30, "the end of the trouble is told")
+    site.until(lambda: any(line["event"] == again for line in lines(site)), 30, "the end of the trouble is reported")

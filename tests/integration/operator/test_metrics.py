@@ -43,8 +43,8 @@ def test_the_operator_serves_what_it_does_what_it_knows_and_what_it_holds(bare_s
     ]
     site.until(lambda: all(line in site.scrape(port) for line in wanted), 30, str(wanted), lambda: site.scrape(port))
     age = f'bellwether_signal_age_seconds{{{mine},source="zone-a",type="ExternalReachability"}}'
-    # Ages are told when the verdicts of a turn have been written.
-    site.until(lambda: 0 <= float(values_of(site, port).get(age, -1)) < 15, 30, "zone-a is heard of")
+    # Ages are reported when the verdicts of a turn have been written.
+    site.until(lambda: 0 <= float(values_of(site, port).get(age, -1)) < 15, 30, "zone-a reports")
     values = values_of(site, port)
     assert float(values[f"bellwether_reconcile_duration_seconds_count{{{mine}}}"]) > 0
     assert float(values[f"bellwether_reconcile_duration_seconds_sum{{{mine}}}"]) > 0

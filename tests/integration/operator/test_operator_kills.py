@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 
-# A third of the 13 leaders that move: elections are left for whoever follows an operator that died.
+# A third of the 13 leaders that move: elections are left for the successor of an operator that died.
 BATCH = 5
 POINTS = ("before reorder 1", "after reorder 1", "after elect 1")
 # A successor waits this Lease's duration and 4 s more, the longest that a request takes.

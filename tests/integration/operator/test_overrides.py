@@ -1,4 +1,4 @@
-"""A person's word, end to end: an override demotes and holds, its end gives every leader back."""
+"""A person's request, end to end: an override demotes and holds, its end gives every leader back."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def test_an_override_demotes_and_holds_and_its_end_restores_every_baseline(share
     before = site.orders()
     site.demote(1, "its disk is being exchanged")
     site.until_demoted(1, before)
-    # Where broker 1 stood last already, nothing was written and nothing need be kept.
+    # Where broker 1 was last already, nothing was written and nothing need be kept.
     assert site.baselines(site.record()) == {name: order for name, order in before.items() if order[-1] != 1}
     why = condition(site.health(1), "Demoted")
     assert (why["reason"], why["message"]) == ("OverrideDemoted", "its disk is being exchanged")
     generation = site.api.get(BROKER_HEALTHS, site.namespace, "main-1")["metadata"]["generation"]
     assert (site.health(1)["observedGeneration"], why["observedGeneration"]) == (generation, generation)
     messages = ("get", "events", "-o", "jsonpath={.items[*].message}")
-    # Events are posted once the status stands.
+    # Events are posted once the status is written.
     site.until(lambda: "its disk is being exchanged" in site.kubectl(*messages), 30, "an event says so")
 
     site.lift(1)

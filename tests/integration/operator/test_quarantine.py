@@ -25,7 +25,7 @@ PARTITIONS = 12
 
 @pytest.fixture
 def guarded(bare_site: Site) -> Site:
-    """The example's policy, a prober on each disk and a quarantine agent beside each broker."""
+    """The example's policy, a prober on each disk and a quarantine agent next to each broker."""
     site = bare_site
     asked: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text())["spec"]["quarantine"]
     site.topics({site.topic: PARTITIONS}, configs={"min.insync.replicas": "2"})

@@ -39,9 +39,9 @@ def test_a_broker_cut_off_loses_its_leaders_and_gets_them_back(
     assert all(2 in p.isr for p in site.partitions().values()), "it goes on following"
 
     proxy.mend("broker-2")
-    mended = time.monotonic()
+    repaired = time.monotonic()
     site.until_restored(before)
-    site.tell(f"back in place {time.monotonic() - mended:.1f} s after the mending, with stabilizationSeconds 2")
+    site.tell(f"back in place {time.monotonic() - repaired:.1f} s after the repair, with stabilizationSeconds 2")
     site.until(lambda: site.verdict(2)[0] == "Healthy", 30, "it is called Healthy")
 
 
@@ -127,7 +127,7 @@ def test_a_second_listener_that_is_cut_is_named_and_its_broker_loses_its_leaders
 
 
 def all_healthy(site: Site, *probed: str, reachability: Mapping[str, Any] = VANTAGES["externalReachability"]) -> None:
-    """Let real probers look from some vantages until everybody is called healthy."""
+    """Let real probers look from some vantages until everyone is called healthy."""
     site.change(detection={"externalReachability": reachability})
     for vantage in probed:
         site.prober(vantage)

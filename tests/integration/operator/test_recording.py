@@ -1,6 +1,6 @@
 """A real incident becomes a golden test: real faults are recorded, and the replay says what the operator said then.
 
-``--update-golden`` puts the trace beside the scenarios; ``tests/scenarios/test_traces.py`` replays it from then on.
+``--update-golden`` puts the trace next to the scenarios; ``tests/scenarios/test_traces.py`` replays it from then on.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ VANTAGES = {"externalReachability": {"vantages": ["zone-a", "zone-b"]}}
 BROKERS = (1, 2, 3)
 # A recorder reads metadata every 5 s; a busy machine may need as long again for it.
 METADATA_SECONDS = 12.0
-# A recorder looks twice a second, so its dwell ends later than the operator's: a fault that is mended in between would
-# not have demoted anybody in the replay.
+# A recorder looks twice a second, so its dwell ends later than the operator's: a fault repaired in between would
+# not have demoted anyone in the replay.
 LATE_SECONDS = 5.0
 
 
@@ -70,7 +70,7 @@ def ended(site: Site, process: ManagedProcess) -> None:
 
 
 def probed(site: Site, kafka: KafkaCluster) -> None:
-    """Real probers, of both kinds, until everybody is called healthy."""
+    """Real probers, of both kinds, until everyone is called healthy."""
     site.change(detection=VANTAGES)
     for vantage in ("zone-a", "zone-b"):
         site.prober(vantage)

@@ -55,13 +55,13 @@ def drained(site: Site, broker: int) -> int:
 
 @contextmanager
 def watching(site: Site) -> Iterator[list[str]]:
-    """Whatever partition of the site has no leader, looked at all the time by somebody of their own."""
+    """Whatever partition of the site has no leader, watched all the time by a thread."""
     problems: list[str] = []
     over = threading.Event()
 
     def look() -> None:
         while not over.wait(0.2):
-            with suppress(Transient):  # whoever was asked has just been stopped
+            with suppress(Transient):  # the broker that was asked has just been stopped
                 problems.extend(str(name) for name, p in site.partitions().items() if p.leader is None)
 
     watcher = threading.Thread(target=look, daemon=True)
@@ -168,7 +168,7 @@ def test_a_restart_that_is_seen_from_pods_drains_and_hands_back(shared_site: Sit
     assert condition(site.health(1), "Demoted")["reason"] == "Restarting"
     site.until(lambda: condition(site.health(1), "Drained").get("status") == "True", 30, "it is drained", site.status)
     site.kubectl("delete", "pod", "kafka-1", "--grace-period=0", "--force")
-    time.sleep(4)  # longer than it takes to look: a pod that is gone is still being made anew
+    time.sleep(4)  # longer than it takes to look: a pod that is gone is still being made again
     assert demoted(site.health(1))
     stand(site, 1)
     site.until_restored(before)

@@ -66,12 +66,12 @@ def test_the_example_as_its_readme_tells_it(site: Site) -> None:
     guide.follow("Another is demoted")
     until_led(site, orders=[3, 3, 3])
     sickest_last = {(3, 2, 1), (2, 1), (1,)}
-    site.until(lambda: set(site.orders().values()) == sickest_last, 10, "the sickest stands last", site.orders)
+    site.until(lambda: set(site.orders().values()) == sickest_last, 10, "the sickest is last", site.orders)
 
     site.kafka.broker(3).stop()
     guide.follow("The last healthy one is lost")
     until_led(site, orders=[2, 2, 2], pair=[2, 2], alone=[1])
-    assert all(demoted(site.health(broker)) for broker in (1, 2)), "leading where nobody else can ends no demotion"
+    assert all(demoted(site.health(broker)) for broker in (1, 2)), "leading where no one else can ends no demotion"
 
     site.kafka.broker(3).start()
     guide.follow("It comes back")

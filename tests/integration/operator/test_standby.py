@@ -27,7 +27,7 @@ def test_a_second_operator_stands_by_and_takes_over_after_a_kill_and_after_a_sto
     site.policy()
     acting = site.operator()
     site.until_reported()
-    for _ in range(4):  # a machine that stands still for a moment makes it later, and never sooner
+    for _ in range(4):  # a machine that hangs for a moment makes it later, and never sooner
         acting, killed, stopped = succeeded(site, acting)
         site.tell(f"taken over {killed:.1f} s after SIGKILL, {stopped:.1f} s after SIGTERM")
         if killed < KILLED_SECONDS and stopped < STOPPED_SECONDS:
@@ -37,7 +37,7 @@ def test_a_second_operator_stands_by_and_takes_over_after_a_kill_and_after_a_sto
 
 
 def succeeded(site: Site, first: ManagedProcess) -> tuple[ManagedProcess, float, float]:
-    """Whoever acts is killed, and its successor stopped: who acts then, and how long either change took."""
+    """The active operator is killed, and its successor stopped: who acts then, and how long either change took."""
     before = site.orders()
     second = standing_by(site)
 

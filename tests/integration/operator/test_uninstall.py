@@ -41,7 +41,7 @@ def test_all_orders_are_back_and_nothing_waits_for_an_operator(site: Site) -> No
     assert "all replica orders are restored" in site.run("uninstall").output
     site.processes[0].stop()
     site.delete()
-    site.until(site.gone, 30, "a policy that is deleted afterwards waits for nobody")
+    site.until(site.gone, 30, "a policy that is deleted afterwards does not wait")
 
 
 def test_a_namespace_deleted_with_its_operator_in_mid_demotion_has_a_way_out(site: Site, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 EXAMPLES = Path(__file__).parents[3] / "examples" / "placement"
 LEADS = 30
 PAUSE_SECONDS = 8
-"""Between two waves: long enough to look at the first while it stands."""
+"""Between two waves: long enough to look at the first in peace."""
 QUICK = ("--lease-duration", "6", "--lease-renew", "0.5")
 
 
@@ -127,7 +127,7 @@ def test_wave_is_rolled_back_by_a_relapse_and_starts_again(waved: tuple[Site, Fa
     assert told.stdout.endswith("The broker is free to lead.\n")
     site.until_restored(before, 60)
     took = time.monotonic() - began
-    site.tell(f"back in three waves {took:.1f} s after the mending, {PAUSE_SECONDS} s between waves")
+    site.tell(f"back in three waves {took:.1f} s after the repair, {PAUSE_SECONDS} s between waves")
     site.until(site.settled, 30, "the policy is settled", site.ready)
 
 
@@ -156,7 +156,7 @@ def test_another_operator_goes_on_with_the_wave_that_it_finds(waved: tuple[Site,
 
 
 def brought_back(site: Site) -> dict[str, Any]:
-    """Leaders that stood elsewhere are at home again with an operator: what it says of its part in that."""
+    """Leaders that were elsewhere are at home again with an operator: what it says of its part in that."""
 
     def told() -> dict[str, Any]:
         return dict(site.status().get("periodicElection", {}))
@@ -168,7 +168,7 @@ def brought_back(site: Site) -> dict[str, Any]:
     move_leaders_on(site)
     process = site.operator()
     site.until(at_home, 60, "every leader is the first of its order", site.partitions)
-    with suppress(TooLate):  # whoever was too late has nothing to tell
+    with suppress(TooLate):  # one that was too late has nothing to tell
         site.until(lambda: told().get("lastRun") != last and "imbalanceAfter" in told(), 30, "it is reported")
     process.stop()
     return told()

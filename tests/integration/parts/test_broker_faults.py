@@ -1,4 +1,4 @@
-"""Each fault that the starters can play breaks what it names, and nothing beside it."""
+"""Each fault that the starters can play breaks what it names, and nothing else."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def connects(address: str) -> bool:
 
 
 def until_it_names_all(address: str) -> None:
-    """Wait until whoever answers there, in good time, names all three brokers."""
+    """Wait until the broker that answers there, in good time, names all three brokers."""
     until(lambda: live_brokers(address), 60, so={1, 2, 3}.__eq__)
 
 

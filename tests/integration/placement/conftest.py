@@ -33,7 +33,7 @@ def six(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
 
 @pytest.fixture
 def stretched(six: KafkaCluster) -> Iterator[KafkaCluster]:
-    """The six, and whoever was killed is back after the test."""
+    """The six, and a killed one is back after the test."""
     yield six
     six.mend()
 

@@ -27,7 +27,7 @@ def led(site: Site) -> list[int]:
 
 
 def settled_on(site: Site) -> bool:
-    """Whether the operator has taken up the policy as it stands now."""
+    """Whether the operator has taken up the policy as it is now."""
     policy = site.policy_now()
     return bool(policy["status"].get("observedGeneration") == policy["metadata"]["generation"])
 
@@ -49,9 +49,9 @@ def test_the_example_as_its_readme_tells_it(policy_site: Site) -> None:
     assert all(p.replicas == at_first[name] for name, p in staying.items())
     assert all(p.replicas[-1] == 1 for name, p in site.partitions().items() if name not in staying)
 
-    # Room appears, and the rest moves. A limit that is lowered below what stands takes nothing away.
+    # Room appears, and the rest moves. A limit that is lowered below the present count takes nothing away.
     guide.follow("Room for the rest")
-    site.until(lambda: all(order[-1] == 1 for order in site.orders().values()), 10, "1 stands last", site.orders)
+    site.until(lambda: all(order[-1] == 1 for order in site.orders().values()), 10, "1 is last", site.orders)
     until_led(site, 0, 4, 4)
     moved = site.orders()
     site.until(lambda: settled_on(site), 30, "the lower limit is taken up", site.status)

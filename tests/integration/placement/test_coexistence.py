@@ -1,4 +1,4 @@
-"""The example of ``examples/placement/coexistence``: who is waited for, and what stands once they have ended.
+"""The example of ``examples/placement/coexistence``: which operations are waited for, and the orders afterwards.
 
 The commands are those of its README, with Kafka's own tools; Strimzi's resources are set by hand.
 """

@@ -72,7 +72,7 @@ def test_the_example_as_its_readme_tells_it(policy_site: Site) -> None:
     site.kubectl("wait", "--for=condition=PlacementMet", "lp/main", "--timeout=60s")
     assert site.orders() == arranged
 
-    # Without the wish every order is as it was.
+    # Without the preference every order is as it was.
     site.kubectl("patch", "lp", "main", "--type=json", "-p", REMOVE)
     site.until_restored(at_first)
     site.until(lambda: not met(site), 30, "nothing is said of racks any more", lambda: met(site))

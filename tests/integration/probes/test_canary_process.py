@@ -1,4 +1,4 @@
-"""``bellwether probe canary`` as a process, beside real brokers of which one answers late."""
+"""``bellwether probe canary`` as a process, next to real brokers of which one answers late."""
 
 from __future__ import annotations
 

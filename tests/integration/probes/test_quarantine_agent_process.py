@@ -1,4 +1,4 @@
-"""``bellwether quarantine-agent`` beside a real broker: an order shuts it down and holds it, and any end lets it go."""
+"""``bellwether quarantine-agent`` next to a real broker: an order shuts it down and holds it, any end lets it go."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow]
 
 
 class Post:
-    """Broker 1, its quarantine agent, and somebody who writes orders as the operator does."""
+    """Broker 1, its quarantine agent, and a writer of orders in place of the operator."""
 
     def __init__(self, bench: Any, kafka: KafkaCluster) -> None:
         self.bench, self.kafka = bench, kafka
@@ -65,7 +65,7 @@ class Post:
     def order(self, number: int, *, ended: bool = False) -> None:
         """Give, renew or end an order."""
         now = datetime.now(UTC)  # noqa: TID251 - a person's clock
-        end, tomorrow = now if ended else None, now + timedelta(days=1)  # by a clock that nobody may trust
+        end, tomorrow = now if ended else None, now + timedelta(days=1)  # by a clock that cannot be trusted
         given = QuarantineOrder(1, 1, number, now, tomorrow, tomorrow, "BrokerHeld", "a test", None, end)
         self.orders.keep({1: given})
 
@@ -119,7 +119,7 @@ def test_a_broker_is_held_by_an_order_and_runs_again_whatever_ends_it(post: Post
     post.order(1, ended=True)
     post.started_again()
     post.hold(2)
-    post.started_again()  # nobody renews
+    post.started_again()  # no operator renews
     post.hold(3)
     post.delete_order()
     post.started_again()

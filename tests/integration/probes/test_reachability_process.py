@@ -24,7 +24,7 @@ DEAD = ("Failing", "Failing")
 # The first of failureThreshold failures is known after periodSeconds + timeoutSeconds, the others follow at half the
 # period; and two seconds for writing it there and reading it here.
 SOON = 1 + 2 + 6 * 0.5 + 2
-# A machine that stands still for a moment makes it later, and never sooner: once in a few times it must be soon.
+# A machine that hangs for a moment makes it later, and never sooner: once in a few times it must be soon.
 TRIES, PATIENCE = 4, 45
 
 
@@ -137,7 +137,7 @@ def test_one_measurement_is_a_table_and_an_exit_status(bench: Any, breakable_kaf
     without = [*command, "--bootstrap", breakable_kafka.broker(1).internal]
 
     def run(asked: list[str], environment: dict[str, str], code: int, word: str, count: int) -> Any:
-        for _ in range(TRIES):  # whoever stands still while it asks finds nobody in time
+        for _ in range(TRIES):  # a machine that hangs meanwhile gets no answer in time
             done = subprocess.run(asked, capture_output=True, text=True, check=False, env=environment)
             if (done.returncode, done.stdout.count(word)) == (code, count):
                 break

@@ -1,4 +1,4 @@
-"""``bellwether probe replication`` as a process, beside real brokers of which one follows slowly, or not at all."""
+"""``bellwether probe replication`` as a process, next to real brokers of which one follows slowly, or not at all."""
 
 from __future__ import annotations
 

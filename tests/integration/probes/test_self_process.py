@@ -1,4 +1,4 @@
-"""``bellwether probe self`` as a process beside real brokers, whose clients come through a proxy that can be cut."""
+"""``bellwether probe self`` as a process next to real brokers, whose clients come through a proxy that can be cut."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 QUIET_AFTER = SelfReachability.idle_after_seconds
 # Quiet for so long, then three looks, and two more seconds for writing and reading it here.
 SOON = QUIET_AFTER + 3 + 2
-# A machine that stands still for a moment makes it later, and never sooner: once in a few times it must be soon.
+# A machine that hangs for a moment makes it later, and never sooner: once in a few times it must be soon.
 TRIES, PATIENCE = 4, 90
 
 
@@ -36,7 +36,7 @@ def port(address: str) -> str:
 
 @contextlib.contextmanager
 def visitors(*addresses: str) -> Iterator[None]:
-    """Somebody outside who asks at each address twice a second, on a new connection each time."""
+    """A client outside that asks at each address twice a second, on a new connection each time."""
     stop = threading.Event()
     asker = BrokerProbe(Connection(("127.0.0.1:1",)))
 

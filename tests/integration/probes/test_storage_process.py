@@ -1,4 +1,4 @@
-"""``bellwether probe storage`` as a process beside a real broker, on a disk that is slow when told to be."""
+"""``bellwether probe storage`` as a process next to a real broker, on a disk that is slow on request."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def lease(
 
 
 def renew(stage: Stage, api: KubernetesClient, name: str, **annotations: str) -> Object:
-    """Take a Lease that stands, whoever holds it."""
+    """Take an existing Lease from its holder."""
     found = stage.admin.get(LEASES, stage.namespace, name)
     said = {**(found["metadata"].get("annotations") or {}), **annotations}
     found["metadata"]["annotations"], found["spec"]["holderIdentity"] = said, "thief"
@@ -105,7 +105,7 @@ def merged(stage: Stage, api: KubernetesClient, patch: Object, *, broker: int = 
 
 
 def with_both(stage: Stage, reading: str) -> Object:
-    """The whole list as it stands, but for zone-b's reading."""
+    """The whole list as it is, but for zone-b's reading."""
     found = stage.health(1)["status"]["signals"]
     changed = [{**e, "reading": reading} if e["source"] == "zone-b" else e for e in found]
     return {"status": {"signals": changed}}
@@ -334,7 +334,7 @@ BEYOND: dict[str, tuple[str, Forge]] = {
     ),
     "a prober's entry": ("only removes entries", lambda s, a: s.apply(a, 3, entry(OUTSIDE, "zone-a"))),
     "a prober's word": ("only removes entries", lambda s, a: merged(s, a, with_both(s, "Failing"))),
-    "somebody else's Lease": ("only leases of its own", lambda s, a: lease(s, a, "x", name="kube-scheduler")),
+    "the Lease of another controller": ("only leases of its own", lambda s, a: lease(s, a, "x", name="kube-scheduler")),
 }
 
 

@@ -1,4 +1,4 @@
-"""What policies that name a Strimzi cluster need besides: it suffices, and each verb that is taken away is missed."""
+"""What policies that name a Strimzi cluster need as well: it suffices, and each verb that is taken away is missed."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_without_the_right_to_list_no_existing_cluster_is_named(crew: Crew) -> N
             lambda: "Kafka no-such does not exist" in crew.site.ready()[1], 60, "it is named", crew.site.logs
         )
         assert f"existing: {CLUSTER}" not in crew.site.ready()[1]
-    crew.site.until(lambda: f"existing: {CLUSTER}" in crew.site.ready()[1], 60, "the others are told", crew.site.logs)
+    crew.site.until(lambda: f"existing: {CLUSTER}" in crew.site.ready()[1], 60, "the others are named", crew.site.logs)
 
 
 def test_the_sampler_needs_each_verb_on_strimzis_objects(crew: Crew, tmp_path: Path) -> None:

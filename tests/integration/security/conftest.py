@@ -1,4 +1,4 @@
-"""Brokers that trust nobody, an API server, and Secrets for whoever is to be trusted."""
+"""Brokers that trust no one, an API server, and Secrets for trusted accounts."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def put(site: Site) -> Callable[..., None]:
             for key, value in values.items()
         }
         body: dict[str, Any] = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "data": encoded}
-        # Replaced as a whole, as whoever renews a Secret does it; never as arguments of a process.
+        # Replaced as a whole, as tools that renew a Secret do it; never as arguments of a process.
         apply = ("apply", "--server-side", "--force-conflicts", "-f", "-")
         site.server.kubectl("-n", site.namespace, *apply, stdin=json.dumps(body))
 

@@ -1,4 +1,4 @@
-"""Every bad credential: a condition and an event that name the field; mended, it works without a restart."""
+"""Every bad credential: a condition and an event that name the field; repaired, it works without a restart."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 
 Data = dict[str, str | bytes | Path]
 MENDED = ("NotEnforcing", "ClusterClaimed", "NoEvidence", "UpToDate")
-"""What a policy that connects is told: all but one hear that another manages the cluster already."""
+"""What a policy that connects reports: all but one that another manages the cluster already."""
 
 
 @dataclass

@@ -34,7 +34,7 @@ LEVEL = ("--log-level", "debug")
 
 
 class Canaries:
-    """Secrets that occur nowhere else, and whatever came out of everybody."""
+    """Secrets that occur nowhere else, and all output of all processes."""
 
     def __init__(self) -> None:
         self.planted: dict[str, str] = {}

@@ -78,7 +78,7 @@ def ways(secured: SecuredKafka) -> dict[str, Connection]:
 
 @pytest.fixture
 def endpoint(secured: SecuredKafka) -> Iterator[SecuredKafka]:
-    """The cluster with its token endpoint, which is mended afterwards; tokens of other tests are forgotten."""
+    """The cluster with its token endpoint, which is repaired afterwards; tokens of other tests are forgotten."""
     token_source._sources.clear()
     yield secured
     secured.tokens.answer, secured.tokens.delay_seconds, secured.tokens.life_seconds = None, 0.0, 300

@@ -198,7 +198,7 @@ def test_probers_follow_a_renewed_password_and_no_leader_moves_by_it(
         assert site.orders() == before
         return time.monotonic() > end
 
-    site.until(look, 30, "nothing moves while nobody is let in")
+    site.until(look, 30, "nothing moves while every login is refused")
     renewed("pw-1")
     site.until(
         lambda: look() and [site.verdict(b) for b in (1, 2, 3)] == well,

@@ -45,7 +45,7 @@ def strimzi_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaClu
 
 @pytest.fixture
 def bare(strimzi_api: ApiServer, strimzi_kafka: KafkaCluster, tmp_path: Path) -> Iterator[StrimziSite]:
-    """A namespace with nothing of Strimzi's in it yet; faults are mended before it is closed."""
+    """A namespace with nothing of Strimzi's in it yet; faults are repaired before it is closed."""
     from testkit.kubernetes.strimzi_fixture import StrimziSite
     from testkit.processes.sites import Site
 

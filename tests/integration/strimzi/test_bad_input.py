@@ -114,7 +114,7 @@ def test_renewed_passwords_and_authorities_are_followed_without_a_restart(strimz
     site.until_demoted(2, before)
     log = site.processes[0].log
     strimzi.user("renewed-by-the-user-operator")
-    # Kafka may refuse the former one before anybody has looked for another.
+    # Kafka may refuse the former one before anyone has looked for another.
     site.until(
         lambda: re.search("kafka_reconnecting|reconcile_recovered", log.read_text()), 30, "the password is followed"
     )
@@ -158,7 +158,7 @@ def test_a_user_whose_secret_has_another_password_is_refused_by_kafka_and_said_s
 
 
 def connected_anew(log: str) -> int:
-    """How often the operator has said that it connects anew."""
+    """How often the operator has said that it connects again."""
     return len(re.findall("kafka_reconnecting", log))
 
 

@@ -21,7 +21,7 @@ def test_a_pause_and_a_running_rebalance_hold_promotion_and_let_a_persons_word_p
     site = strimzi.site
     before = site.orders()
     strimzi.annotate(PAUSE, "true")
-    site.demote(1, "somebody works on its node")
+    site.demote(1, "a person works on its node")
     site.until_demoted(1, before)
     site.until(lambda: site.status()["strimzi"]["paused"], 30, "the pause is seen", site.status)
     site.lift(1)

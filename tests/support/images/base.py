@@ -17,7 +17,7 @@ from realparts import cache
 
 RELEASE = "trixie"
 _KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
-# debootstrap prepares the release alone; updates are listed beside it, as in the public base image.
+# debootstrap prepares the release alone; updates are listed next to it, as in the public base image.
 _RECIPE = "minbase, updates, security; 1"
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from images import base, machine, recipe
 from realparts import cache
 
-# Stands in every secret of every build; a test looks for it where it must not be.
+# Every secret of every build has it; a test looks for it where it must not be.
 CANARY = "canary-5a1d3c0f7be94d21"
 _KEPT_ARCHIVES = 3
 _STORAGE_GIGABYTES = 24
@@ -97,7 +97,7 @@ def _buildah(command: str, *arguments: str, printed: bool = False) -> str:
 
 
 def _clear_up(target: str, image: str) -> None:
-    """Forget this target's earlier images, and whatever neither they nor the dear stages are made of any more."""
+    """Forget this target's earlier images, and whatever neither they nor the expensive stages are made of any more."""
     listed = machine.output("buildah", *_storage(), "images", "--format", "{{.Name}}:{{.Tag}}").split()
     earlier = f"localhost/{recipe.TARGETS[target]}:"
     for name in listed:
@@ -107,7 +107,7 @@ def _clear_up(target: str, image: str) -> None:
 
 
 def _make_room() -> None:
-    """Start anew when the storage has grown too large all the same: each layer in it is a whole copy."""
+    """Start again when the storage has grown too large all the same: each layer in it is a whole copy."""
     told = machine.output("du", "--summarize", "--block-size=1G", str(cache.root() / "images" / "storage")).split()
     if told and int(told[0]) > _STORAGE_GIGABYTES:
         _buildah("rmi", "--all", "--force")

@@ -26,7 +26,7 @@ _SECRET_FILES = re.compile(r"\.(?:key|p12|pfx|jks|kubeconfig)$|/(?:id_rsa|id_ed2
 
 
 def setuid(root: Path) -> list[str]:
-    """Files that change the user or the group of whoever runs them."""
+    """Files that change the user or the group that runs them."""
     return _where(root, lambda _path, mode: stat.S_ISREG(mode) and bool(mode & (stat.S_ISUID | stat.S_ISGID)))
 
 

@@ -34,7 +34,7 @@ class Unpacked:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What a container gets beside its image."""
+    """What a container gets next to its image."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
     shown: Mapping[str, Path] = field(default_factory=dict)

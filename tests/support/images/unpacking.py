@@ -62,7 +62,7 @@ class Image:
         return folder
 
     def finds(self, needle: bytes) -> list[str]:
-        """The layers, or the settings, in whose raw bytes the needle stands."""
+        """The layers, or the settings, whose raw bytes contain the needle."""
         found = [name for name in self.layers if self._holds(name, needle)]
         return [*found, *(["settings"] if needle in json.dumps(self.settings).encode() else [])]
 

@@ -1,7 +1,7 @@
 """Images as archives that containerd imports, written without a builder. In: files, tar archives. Out: a tar file.
 
 The format is ``docker save``'s: a manifest, a configuration and layers. Times and owners are zero, so that the same
-files give the same bytes. Called by ``images`` and by whoever needs an image of its own for the node.
+files give the same bytes. Called by ``images`` and for images of a test's own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Images for the node: the two that it needs itself, and whatever archive somebody built.
+"""Images for the node: the two that it needs itself, and any archive that was built.
 
 In: programs, archives. Out: images in containerd. There is no registry: an image is there or it is not, and pods say
-``imagePullPolicy: IfNotPresent`` or ``Never``. Called by ``lifecycle`` and by whoever runs pods.
+``imagePullPolicy: IfNotPresent`` or ``Never``. Called by ``lifecycle`` and by what runs pods.
 """
 
 from __future__ import annotations

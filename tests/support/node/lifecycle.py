@@ -67,7 +67,7 @@ def build() -> None:
 
 
 def serves(where: Places) -> bool:
-    """Whether the node stands, all its programs having run, and answers that it is ready for pods."""
+    """Whether the node is up, all its programs having run, and answers that it is ready for pods."""
     held = Namespaces.read(where.process)
     if held is None or not held.alive or not where.ready.exists():
         return False
@@ -100,7 +100,7 @@ def running(where: Places) -> Namespaces:
 
 
 def restart(where: Places, program: str) -> None:
-    """End one of the node's programs as its supervisor would (SIGTERM) and wait until it runs anew."""
+    """End one of the node's programs as its supervisor would (SIGTERM) and wait until it runs again."""
     inside = running(where)
     note = where.pids / program
     before = note.read_text()

@@ -47,7 +47,7 @@ def check(root: Path) -> None:
         raise NotHere(problem)
     if taken := overlapping_route(_routes()):
         raise NotHere(
-            f"the node's addresses {NETWORK} overlap with this machine's route to {taken}; it cannot run beside it"
+            f"the node's addresses {NETWORK} overlap with this machine's route to {taken}; it cannot run next to it"
         )
     if packages := missing_packages():
         say(f"missing here: {' '.join(packages)}")

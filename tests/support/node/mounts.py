@@ -1,4 +1,4 @@
-"""What the node sees of the machine's file system. In: nothing. Out: mounts that nobody outside the node sees.
+"""What the node sees of the machine's file system. In: nothing. Out: mounts that only the node sees.
 
 Called by the node's first process, before anything else. Everything is gone with the namespace.
 """

@@ -56,8 +56,8 @@ class Namespaces:
 
     @property
     def alive(self) -> bool:
-        """Whether they still stand."""
-        with contextlib.suppress(ChildProcessError):  # a child of ours that has ended stays until somebody asks
+        """Whether they still exist."""
+        with contextlib.suppress(ChildProcessError):  # a child of ours that has ended stays until its status is read
             os.waitpid(self.pid, os.WNOHANG)
         return guardian.start_ticks(self.pid) == self.ticks
 

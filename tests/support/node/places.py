@@ -76,7 +76,7 @@ class Places:
 
     @property
     def volumes(self) -> Path:
-        """For whoever wants persistent volumes by host path."""
+        """For persistent volumes by host path."""
         return self.root / "volumes"
 
 

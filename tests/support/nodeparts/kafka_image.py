@@ -1,7 +1,7 @@
 """The image of brokers and load balancer for the node. In: nothing. Out: a docker-archive in the cache.
 
 It is put together from what is here anyway: the base that Bellwether's own image has, a Java runtime, Kafka's jars, the
-load balancer and the shim that slows a disk. Nobody publishes it.
+load balancer and the shim that slows a disk. No one publishes it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The brokers that run on the node, in hand: bring them up, break and mend them, see who leads.
+"""The brokers that run on the node, in hand: bring them up, break and repair them, see who leads.
 
 In: a node. Out: faults, and what Kafka itself says. Called by the tests on a node.
 """
@@ -104,7 +104,7 @@ class KafkaOnNode:
             self.quicken(broker)
 
     def leaders(self) -> dict[tuple[str, int], int]:
-        """Who leads each partition, as clients outside are told by whichever broker answers."""
+        """Who leads each partition, as clients outside see it from any broker that answers."""
         seen = self._seen()
         return {
             (topic.topic, number): partition.leader

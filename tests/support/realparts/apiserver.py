@@ -66,7 +66,7 @@ class ApiServer(Started):
         exposure: Exposure | None = None,
         options: Sequence[str] = (),
     ) -> None:
-        """Lay it out; nothing runs yet. ``users`` (name to groups) get static tokens, besides the administrator.
+        """Lay it out; nothing runs yet. ``users`` (name to groups) get static tokens, and so does the administrator.
         ``options`` are further ones of kube-apiserver.
 
         A directory that is given is kept at the end, one that is not is removed. Without ``exposure`` it serves
@@ -102,7 +102,7 @@ class ApiServer(Started):
                 raise
 
     def stop(self) -> None:
-        """End both processes at once: nobody will read their data again."""
+        """End both processes at once: no one will read their data again."""
         for process in self.processes():
             process.resume()
             process.kill()
@@ -275,7 +275,7 @@ class ApiServer(Started):
             "--advertise-address=127.0.0.1",
             "--authorization-mode=RBAC",
             "--service-cluster-ip-range=10.0.0.0/24",
-            "--disable-admission-plugins=ServiceAccount",  # nobody here makes the accounts that pods would need
+            "--disable-admission-plugins=ServiceAccount",  # no one here makes the accounts that pods would need
             "--endpoint-reconciler-type=none",  # the address is loopback, which it would refuse to publish
         ]
 

@@ -1,7 +1,7 @@
 """An API server that keeps account of who asked for what, as RBAC sees it, and whether it was allowed.
 
 In: what ``ApiServer`` takes. Out: calls, read from its audit log. Entries are written before a request is answered, so
-what a test has seen the effect of stands in the log.
+what a test has seen the effect of is in the log.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class AuditedApiServer(ApiServer):
             f"--audit-policy-file={policy}",
             f"--audit-log-path={self.audit_log}",
             "--audit-log-mode=blocking",
-            "--audit-log-maxsize=10000",  # MB: a log that begins anew would have forgotten calls
+            "--audit-log-maxsize=10000",  # MB: a log that begins again would have forgotten calls
         ]
 
 

@@ -19,7 +19,7 @@ class Blackhole:
         self._sockets: list[socket.socket] = []
 
     def open(self) -> None:
-        """Begin to swallow. OSError when somebody listens there."""
+        """Begin to swallow. OSError when a server listens there."""
         listener = self._made()
         listener.bind(("127.0.0.1", self._port))
         listener.listen(0)

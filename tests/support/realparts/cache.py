@@ -1,6 +1,6 @@
 """One folder outside the repository where downloads and builds are kept, safe for several processes at once.
 
-In: a name and a way to make it. Out: its path, complete or not there at all: things are made beside their place and
+In: a name and a way to make it. Out: its path, complete or not there at all: things are made next to their place and
 renamed into it, under a lock that dies with its holder. Called by everything here that downloads or builds.
 """
 
@@ -52,7 +52,7 @@ def once(relative: str, title: str, make: Callable[[Path], None]) -> Path:
     if place.exists():
         return place
     with lock(relative.replace("/", "-")):
-        if place.exists():  # somebody else made it while we waited
+        if place.exists():  # another process made it while we waited
             return place
         place.parent.mkdir(parents=True, exist_ok=True)
         with scratch() as folder, step(title):

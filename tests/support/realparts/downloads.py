@@ -1,6 +1,6 @@
 """Fetches pinned packages with pip, and unpacks them.
 
-In: a lock file beside this module (exact versions and sha256). Out: files in the cache, whose sums were checked before
+In: a lock file next to this module (exact versions and sha256). Out: files in the cache, whose sums were checked before
 they got there. Called by ``jvm``, ``gotools`` and ``kubernetes_binaries``.
 """
 

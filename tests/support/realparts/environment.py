@@ -83,7 +83,7 @@ def say(line: str) -> None:
 
 
 def main(folder: Path, lock: Path) -> None:
-    """Make it under a lock, so that a second run beside the first one waits for it."""
+    """Make it under a lock, so that a second run next to the first one waits for it."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     parent = os.open(folder.parent, os.O_RDONLY)
     try:

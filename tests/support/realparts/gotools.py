@@ -41,7 +41,7 @@ def _kubernetes(version: str) -> tuple[tuple[str, str], ...]:
 
 _CONTROL_PLANE = _kubernetes("1.36.3")
 APISERVER = GoTool("apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", _CONTROL_PLANE)
-# What a whole node needs besides (see the package ``node``).
+# What a whole node needs as well (see the package ``node``).
 CONTROLLER_MANAGER, SCHEDULER, PROXY = (
     GoTool(name, f"k8s.io/kubernetes/cmd/{name}", _CONTROL_PLANE, shares="apiserver")
     for name in ("kube-controller-manager", "kube-scheduler", "kube-proxy")

@@ -84,7 +84,7 @@ class Helm:
         return objects
 
     def given(self, values: Mapping[str, Any] | Path | None) -> Sequence[str]:
-        """Options that hand over values: a file, or a mapping, which is written to one."""
+        """Options that pass values: a file, or a mapping, which is written to one."""
         if values is None:
             return ()
         if not isinstance(values, Path):

@@ -60,7 +60,7 @@ class KafkaBroker:
     def __init__(self, node: Node, process: ManagedProcess) -> None:
         self.id = node.id
         self.internal = f"127.0.0.1:{node.internal_port}"
-        #: What clients outside are told, which is the proxy's address if there is one.
+        #: What clients outside get, which is the proxy's address if there is one.
         self.external = f"127.0.0.1:{node.external_advertised_port}"
         #: Where the broker itself listens, behind the proxy.
         self.external_listen = f"127.0.0.1:{node.external_port}"
@@ -264,7 +264,7 @@ class KafkaCluster(Started):
                 raise
 
     def stop(self) -> None:
-        """End every process: brokers are not shut down politely, as nobody will read their data again."""
+        """End every process: brokers are not shut down politely, as no one will read their data again."""
         for process in self._processes.values():
             process.resume()
             process.kill()
@@ -277,7 +277,7 @@ class KafkaCluster(Started):
             _remove(self.directory)
 
     def mend(self) -> None:
-        """Undo every fault: resume and restart brokers, mend the proxy and the disks, wait until all are in."""
+        """Undo every fault: resume and restart brokers, repair the proxy and the disks, wait until all are in."""
         for disk in self._slow_disks.values():
             disk.clear()
         if self.proxy:

@@ -1,6 +1,6 @@
 """Kafka's jars and how to run a class of them. In: nothing. Out: command lines for the JVM.
 
-Called by the Kafka starter (brokers), ``kafka_storage`` (formatting) and whoever wants one of Kafka's own tools.
+Called by the Kafka starter (brokers), ``kafka_storage`` (formatting) and by users of Kafka's own tools.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from realparts import cache, jars, jvm
 
 VERSION = "4.3.1"
-# Small heap, one collector thread, no optimising compiler: a broker in a test lives for minutes, beside many others.
+# Small heap, one collector thread, no optimising compiler: a broker in a test lives for minutes, next to many others.
 FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Djava.awt.headless=true")
 LOGGING = (
     "-Dorg.slf4j.simpleLogger.logFile=System.out",

@@ -1,7 +1,7 @@
 """One node's server.properties as a pure function. In: what the node is and where it listens. Out: a mapping.
 
 Called by ``kafka`` when it lays out a cluster. Everything that is not set here is Kafka's own default: the session
-timeout, the replica lag time and the automatic preferred election stand as operators know them.
+timeout, the replica lag time and the automatic preferred election are as operators know them.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ _LOGIN = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 
 
 def compiler() -> str | None:
-    """The Java compiler beside the Java that runs Kafka, or on PATH; None without one."""
+    """The Java compiler next to the Java that runs Kafka, or on PATH; None without one."""
     beside = jvm.java().path.resolve().with_name("javac")
     return str(beside) if beside.exists() else shutil.which("javac")
 

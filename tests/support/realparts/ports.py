@@ -1,7 +1,7 @@
 """Ports of 127.0.0.1 that stay ours, also while the server behind them is down.
 
 In: nothing. Out: held ports. The kernel picks each (port 0), and the socket that asked stays bound without listening: a
-server that sets SO_REUSEADDR (the JVM, Go and Python do) can listen on it, while the kernel gives it to nobody else.
+server that sets SO_REUSEADDR (the JVM, Go and Python do) can listen on it, while the kernel gives it to no one else.
 Without that, an outgoing connection may take a broker's port while the broker restarts.
 """
 

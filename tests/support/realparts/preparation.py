@@ -1,4 +1,4 @@
-"""Makes several parts side by side: what is fetched in a few threads, what is compiled one after another beside it.
+"""Makes several parts side by side: what is fetched in a few threads, what is compiled one after another next to it.
 
 In: parts. Out: their paths, each as soon as it is there; the first failure ends all. Called by ``prepare`` and by the
 demo, which starts Kafka while the API server is still compiled.

@@ -24,7 +24,7 @@ class StartFailed(RuntimeError):
 
 
 def whole_lines(log: Path) -> list[str]:
-    """The lines that stand in a log by now, but for a last one that is still being written."""
+    """The lines that are in a log by now, but for a last one that is still being written."""
     text = log.read_text()
     return text[: text.rfind("\n") + 1].splitlines()
 
@@ -50,7 +50,7 @@ def _tell_guardian(line: str) -> None:
 
 
 def started() -> list[ManagedProcess]:
-    """Every process that we have started and not detached, and that somebody still refers to."""
+    """Every process that we have started and not detached, and that are still referred to."""
     return list(_started)
 
 
@@ -141,7 +141,7 @@ class ManagedProcess:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
 
     def pause(self) -> None:
-        """Freeze it (SIGSTOP): it keeps its sockets and answers nothing. Waits until it stands, or for some seconds."""
+        """Freeze it (SIGSTOP): it keeps its sockets and answers nothing. Waits some seconds for that."""
         self._signal(signal.SIGSTOP)
         with contextlib.suppress(TooLate):  # a thread that waits for its disk stops only after that
             until(lambda: not self.alive or self._stands(), 3, ignoring=(OSError,))

@@ -27,7 +27,7 @@ class PrometheusServer(Started):
 
     ``job`` is the name of the one job that they belong to; labels that a target tells itself win (``honor_labels``).
     ``rules`` are rule files, evaluated each second. With ``certificate``, the files of a certificate and of its key, it
-    speaks TLS. ``users`` are names and bcrypt hashes of passwords: with any, it lets nobody else in.
+    speaks TLS. ``users`` are names and bcrypt hashes of passwords: with any, it lets no one else in.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""A Kafka cluster that trusts nobody: TLS, every SASL mechanism, mutual TLS, and an authorizer that denies the rest.
+"""A Kafka cluster that trusts no one: TLS, every SASL mechanism, mutual TLS, and an authorizer that denies the rest.
 
 In: a folder. Out: the cluster, users of each mechanism, a token endpoint, and ACLs to grant and to take away. The
-internal listener stays in the clear, and whoever comes by it is the administrator. Tests of credentials start it.
+internal listener stays in the clear, and its clients are administrators. Tests of credentials start it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Small C libraries that change what one process sees of its machine (LD_PRELOAD), compiled once into the cache.
 
-In: a C source beside this file. Out: the compiled library, and environment variables to start a process with. Called by
+In: a C source. Out: the compiled library, and environment variables to start a process with. Called by
 ``slowdisk``, ``detours`` and ``wrongclock``.
 """
 

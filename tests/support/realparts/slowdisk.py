@@ -1,4 +1,4 @@
-"""A disk that is slow when told to be, for the processes started under it: a small C shim and its control file.
+"""A disk that is slow on request, for the processes started under it: a small C shim and its control file.
 
 In: a directory and a number of milliseconds. Out: environment variables to start a broker or a storage probe with.
 """

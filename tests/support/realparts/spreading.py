@@ -1,4 +1,4 @@
-"""Waits until every broker knows of a change: the controller says yes before any of them has heard of it.
+"""Waits until every broker knows of a change: the controller says yes before the brokers do.
 
 In: brokers' addresses in the clear, whose client is the administrator. Out: nothing; or TooLate. Called by
 ``secured`` for permissions and passwords, which a client may meet at any broker a moment later.

@@ -48,7 +48,7 @@ class TokenEndpoint(Started):
         key |= {"n": _number(numbers.n), "e": _number(numbers.e)}
         self.jwks.write_text(json.dumps({"keys": [key]}))
         self._server: ThreadingHTTPServer | None = None
-        self._ports = HeldPorts()  # nobody may have it while the endpoint is down
+        self._ports = HeldPorts()  # no other process may have it while the endpoint is down
         self._port = self._ports.take()
 
     @property
@@ -72,7 +72,7 @@ class TokenEndpoint(Started):
                     self.end_headers()
                     self.wfile.write(said)
                 except OSError:
-                    return  # whoever asked has gone
+                    return  # the client has gone
 
             def log_message(self, *_: Any) -> None:
                 return
@@ -81,7 +81,7 @@ class TokenEndpoint(Started):
             daemon_threads = True
 
             def finish_request(self, request: Any, address: Any) -> None:
-                # The handshake is each connection's own: one that does not go on holds nobody else.
+                # The handshake is each connection's own: one that does not go on holds no other.
                 request.settimeout(30)
                 try:
                     super().finish_request(context.wrap_socket(request, server_side=True), address)

@@ -1,7 +1,7 @@
-"""The load balancer before every external listener: one toxiproxy server, told over its HTTP API what to break.
+"""The load balancer before every external listener: one toxiproxy server, controlled over its HTTP API what to break.
 
 In: named ways from a listening port to an upstream port, all on 127.0.0.1. Out: cut, silent, slow or whole ways.
-Called by the Kafka starter, and through ``KafkaCluster.proxy`` by whoever plays the fault.
+Called by the Kafka starter, and through ``KafkaCluster.proxy`` by tests that play the fault.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Toxiproxy(Started):
     """A running toxiproxy. Names are the caller's; the Kafka starter uses ``broker-1`` and so on."""
 
     def __init__(self, log: Path, *, elsewhere: tuple[str, int] | None = None) -> None:
-        """Nothing runs yet. ``elsewhere`` is where somebody else has started one, which is told alike."""
+        """Nothing runs yet. ``elsewhere`` is where one runs already, which is controlled alike."""
         self._log = log
         self._ports = HeldPorts()
         self._address = elsewhere or ("127.0.0.1", self._ports.take())

@@ -1,4 +1,4 @@
-"""A wall clock that is wrong when told to be, for the processes started under it: a C shim and its control file.
+"""A wall clock that is wrong on request, for the processes started under it: a C shim and its control file.
 
 In: a number of seconds. Out: environment variables to start a prober with. A clock may jump while the process runs, as
 one does that is set by hand.

@@ -1,4 +1,4 @@
-"""Entries of the audit trail survive being written down, and what a newer version added is passed over."""
+"""Entries of the audit trail survive being written down, and what a newer version added is skipped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The webhook over real sockets on loopback: what it takes, and what nobody can make it do."""
+"""The webhook over real sockets on loopback: what it takes, and what it refuses."""
 
 from __future__ import annotations
 

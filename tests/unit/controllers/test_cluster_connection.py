@@ -83,7 +83,7 @@ def test_a_secret_that_is_not_there_is_named_and_not_shown(connector: Connector)
     ("holder", "of", "age", "elsewhere"),
     [
         pytest.param("operator-b", "default/main", 1, True, id="another process renews the policy's Lease"),
-        pytest.param("operator-b", "default/main", 11, False, id="the Lease stands still"),
+        pytest.param("operator-b", "default/main", 11, False, id="the Lease is not renewed"),
         pytest.param("", "default/main", 1, False, id="the Lease was given up"),
         pytest.param("operator-b", "default/other", 1, False, id="another policy has the cluster"),
     ],

@@ -167,7 +167,7 @@ def test_with_kafka_gone_the_deletion_waits_its_time_and_then_ends_with_an_expor
 def test_a_broker_that_stays_sick_delays_deletion_until_the_timeout(operator: MemoryOperator):
     loop = demoting(operator, deletionTimeoutSeconds=30)
     heal(operator)
-    # Nobody can lead in its place, nor it: the election back is never possible.
+    # No broker can lead in its place, nor it: the election back is never possible.
     for p in operator.site.cluster.partitions():
         if p.leader != 1:
             operator.site.cluster.shrink_isr(p.name, 1)

@@ -196,7 +196,7 @@ def test_at_the_end_all_are_halted_before_any_is_waited_for(hall: Hall):
         loop.heard = order
     hall.loops.request_stop(1)
     assert order == ["halt", "halt", "join 1", "join 1"]
-    assert hall.loops.known() == frozenset(), "what begins anew knows nothing of before"
+    assert hall.loops.known() == frozenset(), "a restarted watch knows nothing of before"
 
 
 def test_only_events_are_watched_so_that_kopf_writes_nothing(hall: Hall):
@@ -221,7 +221,7 @@ def test_the_watches_never_give_up_on_an_api_that_is_away(hall: Hall) -> None:
     configure.fn(settings=settings)
     pauses = settings.networking.error_backoffs
     assert not isinstance(pauses, int | float | Sized), "kopf would count the tries, and stop"
-    for _ in range(2):  # each request begins anew
+    for _ in range(2):  # each request restarts
         first = list(itertools.islice(pauses, 10_000))
         for pause, meant in zip(first, (0.5, 1.0, 2.0, *[3.0] * 9_997), strict=True):
             assert pause == pytest.approx(meant, rel=SHARE)

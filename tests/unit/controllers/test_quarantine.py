@@ -58,7 +58,7 @@ ENDED = replace(HELD, ended_at=after(90), reason=Reason.QUARANTINE_ENDED)
         pytest.param(report(HELD), (True, "BrokerHeld"), id="held"),
         pytest.param(report(ENDED), (False, "QuarantineEnded"), id="ended lately"),
         pytest.param(
-            report(not_held={1: BrokerHold(1, Reason.AGENT_UNAVAILABLE, "nobody")}),
+            report(not_held={1: BrokerHold(1, Reason.AGENT_UNAVAILABLE, "no agent")}),
             (False, "AgentUnavailable"),
             id="refused",
         ),

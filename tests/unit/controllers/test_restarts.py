@@ -1,4 +1,4 @@
-"""A rolling restart that nobody announced: pods come and go, and the policy's loop drains and hands back."""
+"""An unannounced rolling restart: pods come and go, and the policy's loop drains and hands back."""
 
 from __future__ import annotations
 

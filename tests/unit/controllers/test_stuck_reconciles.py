@@ -1,4 +1,4 @@
-"""A loop that stands still is found; one that is slow, stands by, waits for Kafka or has ended is not."""
+"""A loop that hangs is found; one that is slow, on standby, waits for Kafka or has ended is not."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def go() -> threading.Event:
 
 @pytest.fixture
 def clock() -> ManualClock:
-    """The loop's own; that of its Lease stands still."""
+    """The loop's own; that of its Lease is stuck."""
     return ManualClock()
 
 
@@ -202,7 +202,7 @@ def test_a_lease_whose_renewal_died_is_reported(operator: MemoryOperator, clock:
     lease._thread = dead
     assert_wording(lease.unhealthy_reason())
     lease._stop.set()
-    assert lease.unhealthy_reason() is None, "a Lease that was given up is renewed by nobody"
+    assert lease.unhealthy_reason() is None, "a Lease that was given up is not renewed"
 
 
 def test_a_lease_whose_renewal_hangs_is_reported(operator: MemoryOperator, clock: ManualClock):

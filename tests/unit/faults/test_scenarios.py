@@ -1,4 +1,4 @@
-"""The table of faults itself: complete, told apart by name, and told in the documentation as it is run."""
+"""The table of faults itself: complete, unique by name, and documented as it is run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process that holds the namespaces is told from a later one of its id, and what it says of itself is read back."""
+"""The process that holds the namespaces is distinguished from a later one of its id, and its note is read back."""
 
 from __future__ import annotations
 

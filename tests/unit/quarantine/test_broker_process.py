@@ -1,4 +1,4 @@
-"""A broker's process is found, held and released; whoever held it may die in any way, and it runs again."""
+"""A broker's process is found, held and released; the holder may die in any way, and it runs again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from waiting import limit, until
 
 PROC = Path("/proc")
 SLEEPS = ("-c", "import time; time.sleep(120)")
-# Looks like the broker of nobody else on this machine.
+# Looks like no other broker on this machine.
 MINE = rf"(^|.*/)java\0.*\0test\.Kafka{os.getpid()}\0"
 # Holds the process of that id, and then stands still or ends without a word, as it is told.
 AGENT = """
@@ -65,7 +65,7 @@ def stopped(broker: subprocess.Popen[bytes]) -> bool:
 
 def test_it_is_held_and_released(broker: subprocess.Popen[bytes], process: BrokerProcess) -> None:
     assert process.state() is ProcessState.RUNNING
-    assert not process.guarded(), "nobody guards what is not held"
+    assert not process.guarded(), "what is not held has no guard"
     with capture_logs() as logs:
         process.hold()
     assert [one["event"] for one in logs] == ["broker_not_shut_down"], "it listens nowhere"
@@ -293,7 +293,7 @@ def test_a_keeper_that_is_gone_is_missed(broker: subprocess.Popen[bytes], proces
     assert not stopped(broker)
 
 
-# Listens on two ports; told to end, it closes the first and its connections after a moment, and ends or not.
+# Listens on two ports; asked to end, it closes the first and its connections after a moment, and ends or not.
 SERVER = """
 import signal, socket, sys, time
 clients, exporter = socket.create_server(("127.0.0.1", 0)), socket.create_server(("127.0.0.1", 0))
@@ -387,7 +387,7 @@ def test_a_broker_that_ends_before_the_hold_is_reported(server: Callable[[str], 
         BrokerProcess(broker.process.pid).hold()
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become somebody who may not")
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become an unprivileged user")
 def test_who_may_not_signal_the_broker_says_so(broker: subprocess.Popen[bytes]) -> None:
     script = (
         "import os, sys\n"

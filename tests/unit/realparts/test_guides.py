@@ -1,4 +1,4 @@
-"""Reading an example's README: which commands stand in it, and whether what they print is what it shows."""
+"""Reading an example's README: which commands are in it, and whether what they print is what it shows."""
 
 from __future__ import annotations
 

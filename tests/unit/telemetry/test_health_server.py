@@ -27,7 +27,7 @@ def health() -> Health:
 def server(health: Health) -> Iterator[HealthServer]:
     made = HealthServer(health, 0)
     yield made
-    threading.Thread(target=made.close).start()  # it ends within half a second: nobody has to wait
+    threading.Thread(target=made.close).start()  # it ends within half a second: no test has to wait
 
 
 def ask(server: HealthServer, path: str, method: str = "GET") -> tuple[int, str]:

@@ -51,7 +51,7 @@ def test_waiting_for_long_is_not_silence() -> None:
     silences: list[str | None] = []
 
     class Passing(threading.Event):
-        """An event that nobody sets: the time passes at once."""
+        """An event that is never set: the time passes at once."""
 
         def wait(self, timeout: float | None = None) -> bool:
             clock.advance(timeout or 0.0)

@@ -27,7 +27,7 @@ from waiting import limit, until
 
 
 class Subject(Protocol):
-    """What the suite asks of either cluster, besides the ports."""
+    """What the suite asks of either cluster, as well as the ports."""
 
     @property
     def reader(self) -> ClusterReader:
@@ -46,7 +46,7 @@ class Subject(Protocol):
         """Elects at the price of records."""
 
     def configure(self, topic: str, name: str, value: str) -> None:
-        """Somebody sets a topic's setting."""
+        """Another client changes a topic's setting."""
 
     def create(self, *orders: Sequence[int], min_isr: int = 1, topic: str | None = None) -> str:
         """A topic with a partition for each order, in sync wherever its brokers live; returns its name."""
@@ -55,7 +55,7 @@ class Subject(Protocol):
         """Delete a topic and wait until it is gone."""
 
     def reassign(self, topic: str, target: Sequence[int]) -> None:
-        """Somebody else's reassignment of partition 0."""
+        """Another tool's reassignment of partition 0."""
 
     def kill(self, broker: int) -> None:
         """The broker's process dies, and the controller has noticed."""

@@ -1,7 +1,7 @@
 """What clients really see of partitions: records written with each acks, and what a consumer gets to read.
 
 In: a cluster's bootstrap servers. Out: errors by topic, and values by topic. Each round has clients of its own, so that
-nobody's cached metadata answers for the brokers.
+no cached metadata answers for the brokers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FEW = {KafkaError.NOT_ENOUGH_REPLICAS, KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APP
 def produce(bootstrap: str, topics: Collection[str], acks: str, value: str, patience: int = 1) -> dict[str, str]:
     """Write one record to partition 0 of each topic, without any retry; what became of it, by topic.
 
-    ``patience`` is how many times the usual time whoever leads has for it.
+    ``patience`` is how many times the usual time the leader has for it.
     """
     give_up_ms = _GIVE_UP_MS * patience
     producer = Producer(

@@ -63,7 +63,7 @@ def metadata(*topics: Any, brokers: Sequence[int] = (1, 2), error: int = 0) -> C
 def moves(
     *found: Mapping[tuple[str, int], tuple[Sequence[int], Sequence[int]]], error: int = 0
 ) -> Callable[[Any], Any]:
-    """Each call answers with the next of ``found``, the last one for good."""
+    """Each call answers with the next of ``found``, the last one for the rest."""
     left = list(found) or [{}]
     kind = ListPartitionReassignmentsResponse.OngoingTopicReassignment
 

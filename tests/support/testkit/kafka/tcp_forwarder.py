@@ -22,9 +22,9 @@ class Forwarder:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
-        """Refuse connections; those that stand go on."""
+        """Refuse new connections; open ones go on."""
         with contextlib.suppress(OSError):
-            self._listening.shutdown(socket.SHUT_RDWR)  # or whoever waits there takes one more
+            self._listening.shutdown(socket.SHUT_RDWR)  # or the waiting thread takes one more
         self._listening.close()
 
     def _accept(self) -> None:

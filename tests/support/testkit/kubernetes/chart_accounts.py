@@ -99,7 +99,7 @@ class Accounts:
         self._await_all()
 
     def remove(self) -> None:
-        """Take away what stands outside namespaces: it would bind others."""
+        """Remove the objects outside namespaces: they would bind others."""
         for kind in (*_ADMISSION, "ClusterRole", "ClusterRoleBinding"):
             names = [o["metadata"]["name"] for o in self.objects if o["kind"] == kind]
             if names:

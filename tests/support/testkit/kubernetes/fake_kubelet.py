@@ -42,7 +42,7 @@ class Ran:
 class FakeKubelet:
     """A context manager. ``reach`` turns arguments into others, as names of Services mean nothing here.
 
-    Without ``pulls`` no image can be pulled: a Job fails at its deadline, for which nobody waits here.
+    Without ``pulls`` no image can be pulled: a Job fails at its deadline, which tests do not wait for.
     """
 
     server: ApiServer

@@ -74,7 +74,7 @@ class Stage:
         return self.accounts.client(account, pod)
 
     def health(self, broker: int, policy: str = "main") -> Object:
-        """A broker's object as it stands."""
+        """A broker's object as it is."""
         return self.admin.get(BROKER_HEALTHS, self.namespace, object_names.broker_health(policy, broker))
 
     def signals(self, broker: int) -> dict[tuple[str, str], str]:

@@ -40,13 +40,13 @@ class Lack:
     recovers: bool = True
 
     def shown(self, crew: Crew, account: str, key: Key, group: str) -> None:
-        """Take the verb away and see that the lack is told and the goal missed. Raises AssertionError."""
+        """Take the verb away and see that the lack is reported and the goal missed. Raises AssertionError."""
         where, resource, verb = key
         namespace = crew.home if where is Where.LEASES else crew.site.namespace
         self.before(crew)
         with crew.accounts.without(account, group, resource, verb, namespace):
             self.then(crew)
-            what = f"the lack of {verb} on {resource} is told"
+            what = f"the lack of {verb} on {resource} is reported"
             crew.site.until(lambda: told(crew, group, resource, verb), 60, what, crew.site.logs)
             assert not self.goal(crew), "it came about all the same"
         if self.recovers:

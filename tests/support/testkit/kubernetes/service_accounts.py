@@ -1,4 +1,4 @@
-"""Operator, probers, sampler and people as processes that are nobody but the chart's accounts.
+"""Operator, probers, sampler and people as processes with the chart's accounts.
 
 In: an audited API server, brokers. Out: a ``Crew``: a ``Site`` whose processes carry tokens of ServiceAccounts, which
 have what the chart gives them, in a namespace apart from the policy's; and a Secret that policies refer to.
@@ -35,7 +35,7 @@ PERSON = "ann"
 
 
 class Crew:
-    """See the module. ``home`` is the release's namespace; policies stand in ``site.namespace``.
+    """See the module. ``home`` is the release's namespace; policies are in ``site.namespace``.
 
     ``everywhere``: the operator watches all namespaces. ``values`` of the chart are added to those that all crews have.
     """
@@ -109,7 +109,7 @@ class Crew:
         return formatted(self.directory / f"disk-{broker}", broker, self.site.kafka.cluster_id)
 
     def agent(self, broker: int) -> ManagedProcess:
-        """``bellwether quarantine-agent`` of a broker, beside a process that takes the broker's place."""
+        """``bellwether quarantine-agent`` of a broker, next to a process that takes the broker's place."""
         beside = self.site.start(f"locker-{broker}", broker_process(self.disk(broker)))
         where = ["--policy", POLICY, "-n", self.site.namespace, "--lease-namespace", self.home]
         which = ["--pid", str(beside.pid), "--log-format", "json"]
@@ -145,7 +145,7 @@ class Crew:
             self.accounts.until_allowed(name, of_role(role, namespace))
         return self.server.kubeconfig_for(name)
 
-    # What stands beforehand
+    # What exists beforehand
 
     def secured(self, **more: Any) -> Object:
         """``spec.kafka`` for the listener that wants TLS and a password, both in the Secret."""

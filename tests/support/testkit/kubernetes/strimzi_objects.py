@@ -1,4 +1,4 @@
-"""Objects as Strimzi leaves them in the Kubernetes API, without a Strimzi: for tests of whoever reads them.
+"""Objects as Strimzi leaves them in the Kubernetes API, without a Strimzi: for tests of their readers.
 
 In: names, addresses, certificates. Out: bodies of ``kafka.strimzi.io`` and of the Secrets and pods that belong to them,
 status included. The integration tests hold the same bodies against Strimzi's real definitions.
@@ -122,7 +122,7 @@ def kafka_user(
 
 
 def secret(name: str, namespace: str = NAMESPACE, cluster: str = CLUSTER, **values: str) -> Object:
-    """A Secret with Strimzi's labels; ``_`` in a key stands for ``.``."""
+    """A Secret with Strimzi's labels; ``_`` in a key means ``.``."""
     labels = {"strimzi.io/cluster": cluster, "strimzi.io/kind": "Kafka"}
     data = {key.replace("_", "."): base64.b64encode(value.encode()).decode() for key, value in values.items()}
     return {"metadata": {"name": name, "namespace": namespace, "labels": labels}, "data": data}
@@ -201,7 +201,7 @@ def put_cluster(
     namespace: str = NAMESPACE,
     annotations: Mapping[str, str] | None = None,
 ) -> None:
-    """Let a cluster stand as Strimzi leaves it, with its authority (PEM) and a user that has a password."""
+    """Create a cluster as Strimzi leaves it, with its authority (PEM) and a user that has a password."""
     api.put(GROUPS, served("v1"))
     api.put(KAFKAS, kafka(namespace=namespace, annotations=annotations))
     api.put(USERS, kafka_user(namespace=namespace))

@@ -1,7 +1,7 @@
 """Random problems by hour of the week: partitions that are busy at once, in three regions, or as jobs.
 
-In: how many partitions and hours, and a seed. Out: an ``HourlyCase`` of five brokers, which also stands in for the
-passes over stored loads. Called by unit and property tests.
+In: how many partitions and hours, and a seed. Out: an ``HourlyCase`` of five brokers, which also replaces the
+reading of stored loads. Called by unit and property tests.
 """
 
 from __future__ import annotations

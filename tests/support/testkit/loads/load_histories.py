@@ -1,6 +1,6 @@
 """Samples of partitions made up from a few words, for the arithmetic of loads.
 
-In: how much is sent, and what befalls the log. Out: samples one by one, and as the arrays that are measured.
+In: how much is sent, and what happens to the log. Out: samples one by one, and as the arrays that are measured.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 In: the variable DIES_AT (SIGKILL), FREEZES_AT (SIGSTOP) or HANGS_AT (that thread alone goes no further), such as
 ``after elect 1`` or ``before reorder 2``; only the requests of this process count. ``event loop 1`` hangs the watches.
 At ``before reorder`` the undo record is durable and the request not yet sent; at ``after`` Kafka has done its part and
-the operator has not heard of it. It says on stderr when it gets there.
+the operator does not know it. It says on stderr when it gets there.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HANGS_SECONDS = 3600.0
 
 
 def hang_event_loop() -> None:
-    """Let the event loop of the watches stand still once it has begun."""
+    """Let the event loop of the watches hang once it has begun."""
 
     async def stuck(pulse: Heartbeat) -> None:
         pulse.beat()

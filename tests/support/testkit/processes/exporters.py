@@ -174,7 +174,7 @@ class Site:
         self.add("kafka_log_logmanager_offlinelogdirectorycount", labels, self.choose(broker, 0, 1))
 
     def nodes(self, target: Callable[[int], Mapping[str, str]]) -> Site:
-        """Node exporters, one beside each broker, with a root disk, a broker's disk and a loop device."""
+        """Node exporters, one next to each broker, with a root disk, a broker's disk and a loop device."""
         for broker in self.brokers:
             labels = target(broker)
             for device, well, ill in (("nvme0n1", 0.001, 0.001), ("nvme1n1", 0.001, 0.12), ("loop0", 5.0, 5.0)):

@@ -42,7 +42,7 @@ class FakeProber:
             self.says(broker, Reading.PASSING)
 
     def stop(self) -> None:
-        """Fall silent: the Lease is given up."""
+        """Go silent: the Lease is given up."""
         self._stop.set()
         self._pulse.join(limit(5))
         self._lease.release()

@@ -19,7 +19,7 @@ def ask(port: int, path: str, timeout_seconds: float = 5.0) -> tuple[int, str]:
 
 
 def answers(port: int) -> bool:
-    """Whether anybody answers within two seconds."""
+    """Whether anyone answers within two seconds."""
     try:
         return ask(port, "/healthz", 2)[0] in (200, 503)
     except OSError:

@@ -1,6 +1,6 @@
 """The processes below one, and whether they are gone: for tests of programs that must leave nothing running.
 
-In: a process id. Out: processes, told apart from later ones of the same id. Called by the end-to-end tests.
+In: a process id. Out: processes, distinguished from later ones of the same id. Called by the end-to-end tests.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ ENDING_SECONDS = 30.0
 
 
 class Process(NamedTuple):
-    """One process, told apart from a later one of the same id by when it began."""
+    """One process, distinguished from a later one of the same id by when it began."""
 
     id: int
     began: str
 
 
 def parent_and_process(entry: Path) -> tuple[int, Process] | None:
-    """None for one that has ended, also while nobody has asked how: not every machine's first process asks soon."""
+    """None for one that has ended, also while its status was not read: not every machine's first process asks soon."""
     try:
         fields = (entry / "stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -2,7 +2,7 @@
 
 In: the example's folder and a site. Out: a ``Guide`` whose sections a test goes through, and between them looks at
 Kafka with eyes of its own. Commands are run by a shell in a copy of the folder, with the site's API and namespace as
-kubectl's own and Kafka's tools on the PATH. What the README calls its cluster stands for the site's.
+kubectl's own and Kafka's tools on the PATH. What the README calls its cluster represents the site's.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from waiting import TooLate, limit, until
 BOOTSTRAP = "kafka-bootstrap.kafka:9092"
 """What every example calls its brokers."""
 ANY = "..."
-"""A line that stands for any number of lines, and within a line for whatever is there."""
+"""A line that represents any number of lines, or any text within a line."""
 REPEATED = re.compile(r"kubectl (get|wait) |.* --verify$", re.DOTALL)
 """Commands that only look: run again until they print what is shown."""
 

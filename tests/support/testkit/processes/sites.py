@@ -103,7 +103,7 @@ class Site:
         return voice
 
     def silence(self) -> None:
-        """All voices fall silent."""
+        """All voices go silent."""
         while self._voices:
             self._voices.pop().stop()
 
@@ -122,7 +122,7 @@ class Site:
         self.until(lambda: self._whole(wanted), 30, "the topics are known", self.partitions)
 
     def adopt(self, *topics: str) -> None:
-        """Take topics that somebody else makes for the site's own: they end with it."""
+        """Count topics of another client as the site's own: they end with it."""
         self._topics += topics
 
     def delete_topic(self, topic: str) -> None:
@@ -177,7 +177,7 @@ class Site:
     # What people read
 
     def policy_now(self, name: str = POLICY) -> Object:
-        """The policy as it stands."""
+        """The policy as it is."""
         return self.api.get(POLICIES, self.namespace, name)
 
     def baselines(self, record: UndoRecord | None) -> dict[TopicPartition, tuple[int, ...]]:
@@ -246,7 +246,7 @@ class Site:
         return sum(p.leader == broker for p in self.partitions().values())
 
     def displaced(self, broker: int, baselines: Mapping[TopicPartition, tuple[int, ...]]) -> bool:
-        """Whether a broker leads none of these partitions and stands last in each, the replica sets being as before."""
+        """Whether a broker leads none of these partitions and is last in each, the replica sets being as before."""
         now = self.partitions()
         return all(
             name in now
@@ -257,7 +257,7 @@ class Site:
         )
 
     def restored(self, baselines: Mapping[TopicPartition, tuple[int, ...]]) -> bool:
-        """Whether each of these partitions has its baseline again, and the leader that stands first in it."""
+        """Whether each of these partitions has its baseline again, and the leader that is first in it."""
         now = self.partitions()
         return baselines.keys() <= now.keys() and all(
             now[name].replicas == order and now[name].leader == order[0] for name, order in baselines.items()
@@ -268,9 +268,9 @@ class Site:
     def until(
         self, wanted: Callable[[], object], seconds: float, what: str, shown: Callable[[], object] = str
     ) -> float:
-        """Wait until ``wanted``; how long it took, in seconds. ``shown`` tells what stood instead.
+        """Wait until ``wanted``; how long it took, in seconds. ``shown`` tells what was there instead.
 
-        While nobody answers whoever asks for it, it is not so yet.
+        While a request gets no answer, it is not so yet.
         """
         began = time.monotonic()
         seen = lambda: f"{shown()}\n{self.logs()}"  # noqa: E731 - asked at the end alone
@@ -290,7 +290,7 @@ class Site:
         )
 
     def until_demoted(self, broker: int, baselines: Mapping[TopicPartition, tuple[int, ...]]) -> float:
-        """Wait until a broker leads nothing and stands last, and is said to be demoted."""
+        """Wait until a broker leads nothing and is last, and is said to be demoted."""
         took = self.until(lambda: self.displaced(broker, baselines), 60, f"broker {broker} is displaced", self.orders)
         self.until(
             lambda: demoted(self.health(broker)) and self.health(broker).get("leaders") == 0,
@@ -346,7 +346,7 @@ class Site:
             mover.elect([one.name for one in astray])
 
     def _delete_topics(self) -> None:
-        """Every broker has heard of it then: whoever comes next may ask any of them."""
+        """Every broker knows of it then: later requests may go to any of them."""
         delete_topics(self.kafka.bootstrap, self._topics)
         if gone := frozenset(self._topics):
             KafkaSite(self.kafka).everywhere(lambda c: gone.isdisjoint(p.topic for p in c.partitions))

@@ -56,7 +56,7 @@ class ProcessTree:
                 # A child is a copy of its parent until it runs a program of its own.
                 program = program_name(_arguments(process.id)) or self._seen.get(process, ("", 0.0))[0]
                 self._seen[process] = (program, own)
-        self._last = max(total, self._last)  # a process that nobody waits for is not counted after its end
+        self._last = max(total, self._last)  # a process that is not waited for is not counted after its end
         return self._last
 
     def programs(self) -> dict[str, float]:
@@ -109,7 +109,7 @@ class TimeRecorder:
         return (yield from self._timed(self._fixtures[f"{fixturedef.argname} ({fixturedef.scope})"]))
 
     def pytest_sessionfinish(self) -> None:
-        """A worker hands over what it has recorded."""
+        """A worker passes on what it has recorded."""
         if hasattr(self._config, "workeroutput"):
             self._config.workeroutput["times"] = self._rows()
 

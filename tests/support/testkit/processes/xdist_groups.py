@@ -1,8 +1,8 @@
 """Lots: which tests run in one process where several processes run them side by side.
 
-In: a test's id. Out: the name of its lot, by the folder that it lies in. Tests of a lot share clusters that are dear to
-start. Called by ``tests/conftest.py``. (pytest-xdist's own groups hang on ids of tests that pytest no longer lets
-anybody change.)
+In: a test's id. Out: the name of its lot, by the folder that it lies in. Tests of a lot share clusters that start
+slowly. Called by ``tests/conftest.py``. (pytest-xdist's own groups hang on ids of tests that pytest no longer lets
+anyone change.)
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def lot_of(test: str) -> str:
 
 
 def begins(test: str) -> int:
-    """How early a test's lot begins: the longest first, and what needs no real part last, beside those that wait."""
+    """How early a test's lot begins: the longest first, and what needs no real part last, while others wait."""
     lot = lot_of(test)
     if lot in LONGEST_FIRST:
         return LONGEST_FIRST.index(lot)

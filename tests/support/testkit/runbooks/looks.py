@@ -241,7 +241,7 @@ def _not_served(installation: Installation, port: str, path: str) -> list[str]:
 
 
 EMPTY = ("certificate_expiry", "sampler", "kubernetes_requests")
-"""Metrics of which nothing is to be told here: no TLS, no sampler, no request refused."""
+"""Metrics that have no values here: no TLS, no sampler, no request refused."""
 
 
 def _query_faults(installation: Installation, command: PageCommand) -> list[str]:

@@ -48,7 +48,7 @@ def sections(text: str) -> Mapping[str, str]:
 
 
 def placeholders(text: str) -> frozenset[str]:
-    """The words in capitals of a command, which stand for something else."""
+    """The words in capitals of a command, which represent something else."""
     return frozenset(_PLACEHOLDER.findall(text))
 
 

@@ -50,14 +50,14 @@ class MemoryEnds:
 
 @dataclass
 class MemoryWard:
-    """A simulated cluster, and whoever examines it."""
+    """A simulated cluster, and its examiner."""
 
     cluster: MemoryCluster
     ends: Ends = field(default_factory=dict)
     samples: dict[PartitionKey, LogEndSample] = field(default_factory=dict)
 
     def examiner(self) -> Examiner:
-        """Whoever examines it, through a broker that answers."""
+        """Its examiner, through a broker that answers."""
         route = MemoryRoute(self.cluster)
         route.avoided = frozenset(b.id for b in self.cluster.brokers.values() if b.frozen)
 

@@ -1,4 +1,4 @@
-"""Scenes of quarantine: broker 1 is demoted for its slow disk, follows everywhere, and has a agent beside it."""
+"""Scenes of quarantine: broker 1 is demoted for its slow disk, follows everywhere, and has a agent next to it."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def ordered(
     ended_at: datetime | None = None,
     reason: Reason = Reason.QUARANTINE_PENDING,
 ) -> QuarantineOrder:
-    """An order that stands, and was not seen to be obeyed yet."""
+    """An order that was not seen to be obeyed yet."""
     end = until or after(600)
     return QuarantineOrder(broker, 1, number, since, end, renewed_at, reason, "so it was", held_at, ended_at)
 
 
 def held_in(seen: Cluster, slow: int = 1, **standings: Sequence[int]) -> dict[int, Verdict]:
-    """Everybody is well but for the slow one."""
+    """Every broker is healthy but for the slow one."""
     judged = verdicts(seen, **{"sick": [slow], **standings})
     judged[slow] = replace(judged[slow], slow=Reason.STORAGE_SLOW, reason=Reason.STORAGE_SLOW)
     return judged

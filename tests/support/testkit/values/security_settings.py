@@ -1,4 +1,4 @@
-"""Everything that a connection can be told about security, by password and by token."""
+"""Every security setting of a connection, by password and by token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hypothesis strategies: partitions, clusters, undo records, simulated clusters, and what may befall them."""
+"""Hypothesis strategies: partitions, clusters, undo records, simulated clusters, and what may happen to them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from bellwether.simulation.memory_world import START
 from testkit.simulation.fault_injection import Fate
 
 Act = Callable[[MemoryCluster], object]
-"""Something that befalls a cluster; a no-op where it makes no sense any more."""
+"""Something that happens to a cluster; a no-op where it makes no sense any more."""
 
 
 def orders(brokers: list[int], max_size: int = 5) -> st.SearchStrategy[tuple[int, ...]]:
@@ -207,7 +207,7 @@ def _do_to_partition(c: MemoryCluster, kind: str, topic: str, pick: int, seed: i
 
 @st.composite
 def placements(draw: st.DrawFn) -> Placement:
-    """Wishes for the racks of ``memory_clusters``, one that no broker has among them; in order, by weight, by topic."""
+    """Preferred racks of ``memory_clusters``, one that no broker has among them; in order, by weight, by topic."""
     racks = st.lists(st.sampled_from(["rack-0", "rack-1", "rack-2", "gone"]), min_size=1, max_size=3, unique=True)
 
     def preference() -> Preference:

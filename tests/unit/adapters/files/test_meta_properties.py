@@ -1,4 +1,4 @@
-"""``meta.properties`` says whose a log directory is; what does not say so is nobody's."""
+"""``meta.properties`` says whose a log directory is; without it the directory has no owner."""
 
 from __future__ import annotations
 

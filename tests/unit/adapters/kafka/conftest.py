@@ -1,4 +1,4 @@
-"""Time on the wire as a test wants it: deadlines that are over at once, without anybody waiting for them."""
+"""Time on the wire as a test wants it: deadlines that are over at once, without waiting for them."""
 
 from __future__ import annotations
 

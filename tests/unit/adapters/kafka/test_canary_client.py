@@ -1,4 +1,4 @@
-"""Why the canary topic cannot be used: what lasts is told apart from what passes, with the remedy."""
+"""Why the canary topic cannot be used: what lasts is distinguished from what passes, with the remedy."""
 
 from __future__ import annotations
 

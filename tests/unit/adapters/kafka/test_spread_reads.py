@@ -26,7 +26,7 @@ from testkit.kafka.scripted_metadata import (
 
 
 class Peers:
-    """Brokers that show the same topics, unless told otherwise; ``offsets`` is how far each one's metadata goes."""
+    """Brokers that show the same topics by default; ``offsets`` is how far each one's metadata goes."""
 
     def __init__(self, stack: contextlib.ExitStack, count: int = 3) -> None:
         self.offsets = [10] * count

@@ -1,4 +1,4 @@
-"""Whoever is refused reads who lacks what, and where it is granted."""
+"""A refusal names the account, what it lacks, and where it is granted."""
 
 from __future__ import annotations
 

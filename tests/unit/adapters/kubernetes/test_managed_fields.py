@@ -1,4 +1,4 @@
-"""By whose hand a field stands as it does."""
+"""Which manager owns a field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An account's lacks are told one by one, each with what it is for and where it is granted."""
+"""An account's lacks are reported one by one, each with what it is for and where it is granted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies that nobody vouches for: each becomes samples or one sentence, whatever it holds."""
+"""Untrusted bodies: each becomes samples or one sentence, whatever it holds."""
 
 from __future__ import annotations
 

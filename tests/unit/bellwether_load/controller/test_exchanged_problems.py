@@ -57,7 +57,7 @@ def _all(problem: Problem) -> tuple[PartitionInput, ...]:
 
 
 def exchanged(store: Store, name: str, change: Exchange) -> None:
-    """Somebody replaces a problem of the store."""
+    """Another client replaces a problem of the store."""
     problem_files.write_problem(store, name, change(problem_files.read_problem(store, name)))
 
 

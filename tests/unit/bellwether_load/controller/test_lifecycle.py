@@ -1,4 +1,4 @@
-"""The life of a rebalance: when one is due, what may follow which state, and by whose word."""
+"""The life of a rebalance: when one is due, what may follow which state, and on whose request."""
 
 from __future__ import annotations
 
@@ -274,7 +274,7 @@ class TestFollowed:
     def test_a_plan_of_the_record_that_status_has_lost_is_gone_on_with(self, state: RunState):
         found = on_progress(run(state, digest="f" * 16), application(9, taken_up=3), None, asked="please")
         assert (found.state, found.digest, found.taken_up) == (RunState.APPLYING, DIGEST, 3)
-        assert on_superseded(found, "please") == found  # whoever asked, asked for this one
+        assert on_superseded(found, "please") == found  # the request was for this one
 
     def test_a_plan_that_could_not_be_gone_on_with_is_not_begun_over_and_over(self):
         failed = run(RunState.FAILED)

@@ -21,7 +21,7 @@ from testkit.loads.load_configs import profile
 from testkit.messages import assert_wording
 
 RUN = "at-1"
-# Stands for Python: says how it was called and does what the folder's files tell it.
+# Runs in place of Python: says how it was called and does what the folder's files tell it.
 SCRIPT = """#!/bin/sh
 echo "$3 $*" >> "$FOLDER/called"
 env > "$FOLDER/environment"

@@ -19,7 +19,7 @@ SAID = (
 
 @pytest.fixture
 def shared(desked: Desked) -> Desked:
-    """Besides the store that every namespace may use, there is one for another team."""
+    """As well as the store that every namespace may use, there is one for another team."""
     content = body(str(desked.planner.store))
     content["stores"]["private"] = {"namespaces": ["team-b"], "uri": "/private"}
     desked.desk = desk_of(desked.planner, desked.site.clock, desked.desks, LoadConfig.model_validate(content))

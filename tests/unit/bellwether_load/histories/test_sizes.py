@@ -64,7 +64,7 @@ def test_where_sizes_are_missing_messages_tell():
 
 
 def test_no_messages_are_no_bytes_even_if_the_log_grew():
-    # The leader has bytes that its followers have not, so the end that clients see stands still for a minute.
+    # The leader has bytes that its followers have not, so the end that clients see does not move for a minute.
     history = [replace(s, end=400 if s.at == 300 else s.end) for s in steady(8)]
     assert bytes_of(history) == [1000.0] * 4 + [0.0, 2000.0, 1000.0]
 

@@ -1,4 +1,4 @@
-"""Plans and bounds beside the exact optimum that HiGHS finds."""
+"""Plans and bounds next to the exact optimum that HiGHS finds."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class Told(ManualClock):
 
 
 class AtOnce(threading.Event):
-    """Nobody waits in earnest."""
+    """No real waiting."""
 
     def wait(self, timeout: float | None = None) -> bool:  # noqa: ARG002 - the standard library's
         return self.is_set()

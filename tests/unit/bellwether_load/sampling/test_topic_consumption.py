@@ -1,4 +1,4 @@
-"""How much consumers read of each topic: answers that are believed, and a Prometheus that keeps nobody waiting."""
+"""How much consumers read of each topic: answers that are believed, and a Prometheus that delays no round."""
 
 from __future__ import annotations
 

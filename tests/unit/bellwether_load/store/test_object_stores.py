@@ -81,7 +81,7 @@ def test_a_large_file_goes_in_parts_and_comes_back_whole(store, bucket):
 def test_a_compaction_that_is_broken_off_leaves_nothing_that_counts(store, bucket):
     for minute in range(3):
         sample_files.write_round(store, rows(minute), f"{minute:08x}")
-    # The process ends right after pyarrow has completed what it was broken off in: nobody takes it away any more.
+    # The process ends right after pyarrow has completed what it was broken off in: nothing removes it.
     bucket.refuse = lambda method, _key: "AccessDenied" if method == "DELETE" else ""
     with pytest.raises(Stopped):
         Compactor(store, CLUSTER, ignore, stopped=lambda: True).run(NEXT_DAY)

@@ -1,4 +1,4 @@
-"""``bellwether check``: one line for each thing that an installation needs, and what to do about what is amiss."""
+"""``bellwether check``: one line for each thing that an installation needs, and what to do about what is wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``bellwether history``: what was moved, when, why and by whose word, for a person and for programs."""
+"""``bellwether history``: what was moved, when, why and on whose request, for a person and for programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``drain`` through an operator in memory: what is written, awaited, told, and the exit status that scripts go by."""
+"""``drain`` through an operator in memory: what is written, awaited and printed, and exit statuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``demote``, ``promote`` and ``release`` through the operator: what is written, awaited, told, and exit statuses."""
+"""``demote``, ``promote`` and ``release`` through the operator: what is written, awaited and printed; exit status."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def words(found: Result) -> str:
 
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
-    """A policy of brokers 1 to 3, of which nobody is judged yet."""
+    """A policy of brokers 1 to 3, none of which is judged yet."""
     made = MemoryApi()
     conditions = [condition("Ready", "True", "UpToDate"), condition("Settled", "True", "UpToDate")]
     policy = {**api_objects.policy(mode="Enforce"), "status": {"conditions": conditions, "brokers": {"demoted": 0}}}
@@ -73,7 +73,7 @@ def settles(api: MemoryApi, *, demoted: int = 0, work: str = "", held: bool = Fa
 
 
 def plays(monkeypatch: pytest.MonkeyPatch, *acts: Callable[[], None]) -> None:
-    """What the operator does while the command waits; whoever waits for longer finds the time over."""
+    """What the operator does while the command waits; a longer wait finds the time over."""
     now, script = [0.0], list(acts)
 
     def sleep(seconds: float) -> None:

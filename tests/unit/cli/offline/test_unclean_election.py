@@ -26,7 +26,7 @@ ORDERS = name("orders")
 
 
 class Person:
-    """Who is asked, what was told, and what is answered; ``before`` happens while the person thinks."""
+    """Who is asked, what was printed, and what is answered; ``before`` happens while the person thinks."""
 
     def __init__(self, answer: str = "orders-0", before: Callable[[], object] = lambda: None) -> None:
         self.told: list[str] = []

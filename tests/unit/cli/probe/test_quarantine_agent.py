@@ -1,4 +1,4 @@
-"""``bellwether quarantine-agent``: what it asks for, and what it says of the process beside it without touching it."""
+"""``bellwether quarantine-agent``: what it asks for, and what it says of the process next to it without touching it."""
 
 from __future__ import annotations
 

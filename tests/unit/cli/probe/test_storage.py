@@ -69,7 +69,7 @@ def test_what_is_missing_or_wrong_is_named_by_its_option(arguments: list[str], c
 
 
 class Site:
-    """A policy with brokers 1 and 3, and a process beside one of them. ``failed`` is what ended it."""
+    """A policy with brokers 1 and 3, and a process next to one of them. ``failed`` is what ended it."""
 
     def __init__(self) -> None:
         self.api, self.failed = MemoryApi(), list[str]()

@@ -283,7 +283,7 @@ def test_a_definition_that_is_too_old_is_said_in_fields_that_it_knows_and_work_g
     assert desk.reporter.problems() == [str(old)]
     assert ("Warning", "CRDOutdated", "main") in desk.events()
     desk.reporter.leading("default", "main", False)
-    assert desk.reporter.problems() == [], "whoever leads by now finds out what can be written"
+    assert desk.reporter.problems() == [], "the present leader finds out what can be written"
 
     desk.publish()
     assert desk.reporter.problems() == [str(old)]

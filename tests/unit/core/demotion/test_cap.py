@@ -134,7 +134,7 @@ def test_the_cap_in_brokers(cap: int | str, brokers: int, number: int):
         pytest.param(
             12, [], [1, 2, 3], [4, 5, 6], [1, 2], dict.fromkeys([3, 4, 5, 6], CAP), id="12, three cut, three slow"
         ),
-        pytest.param(12, range(1, 7), [], [], [], {}, id="12, half of them dead and nobody sick: nothing to block"),
+        pytest.param(12, range(1, 7), [], [], [], {}, id="12, half of them dead and none sick: nothing to block"),
     ],
 )
 def test_with_the_defaults_of(

@@ -39,7 +39,7 @@ def policy(cap: int | str = 2, dwell_seconds: int = 0) -> Policy:
 
 
 def big(brokers: int | Sequence[int] = 10, **more: object) -> Cluster:
-    """A cluster in which everybody has a partition; racks are only where they are named."""
+    """A cluster in which every broker has a partition; racks are only where they are named."""
     ids = list(range(1, brokers + 1)) if isinstance(brokers, int) else list(brokers)
     ring = [partition(index=i, replicas=[ids[(i + k) % len(ids)] for k in range(3)]) for i in range(len(ids))]
     return cluster(*ring, brokers=ids, **more)  # type: ignore[arg-type]
@@ -265,7 +265,7 @@ def test_override_on_an_unknown_broker_is_named_and_demotes_none():
 
 
 class TestDwell:
-    """A broker that has turned sick just now waits for the signals of a common cause to come in."""
+    """A broker that has become sick just now waits for the signals of a common cause to come in."""
 
     def decided(self, since: float, **more: object) -> Decisions:
         seen = big()

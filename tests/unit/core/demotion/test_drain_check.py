@@ -42,7 +42,7 @@ WELL = FaultTolerance(quorum=Quorum(CONTROLLERS, CONTROLLERS))
 
 
 def ring(brokers: int = 5, *more: Partition, **besides: object) -> Cluster:
-    """Everybody has a partition of three replicas."""
+    """Every broker has a partition of three replicas."""
     ids = list(range(1, brokers + 1))
     rings = [
         partition(index=i, replicas=[ids[(i + k) % brokers] for k in range(min(3, brokers))]) for i in range(brokers)

@@ -85,7 +85,7 @@ def test_far_heavier_harm_exceeds_the_cap_by_one(
 @pytest.mark.parametrize(
     ("lost", "chosen", "blocked"),
     [
-        pytest.param({1: 1.0, 2: 0.12}, [1], {2: SHARED}, id="one cut off beside one that loses an eighth"),
+        pytest.param({1: 1.0, 2: 0.12}, [1], {2: SHARED}, id="one cut off next to one that loses an eighth"),
         pytest.param({1: 1.0, 2: 0.3}, [], {1: SHARED, 2: SHARED}, id="not four times as heavy"),
         pytest.param({1: 0.12, 2: 0.12}, [], {1: SHARED, 2: SHARED}, id="two that lose an eighth"),
     ],

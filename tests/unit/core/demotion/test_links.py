@@ -337,7 +337,7 @@ class TestPeople:
 
 
 class TestDeferral:
-    """Other work goes first: a link does not act anew."""
+    """Other work goes first: a link does not act twice."""
 
     BUSY = Strimzi(namespace="kafka", name="one", listener="tls", rebalancing=("full",))
 

@@ -243,7 +243,7 @@ class TestInSync:
 
 
 class TestUnjudged:
-    """A cluster without probers: everybody is Unknown, and Kafka's word is all there is."""
+    """A cluster without probers: every broker is Unknown, and Kafka's metadata is all there is."""
 
     def test_signals_that_demoted_must_be_heard_again(self):
         seen = away()

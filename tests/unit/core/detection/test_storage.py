@@ -1,4 +1,4 @@
-"""A disk against its peers: what slows one is one broker's, what slows all is nobody's."""
+"""A disk against its peers: what slows one is one broker's, what slows all is none's."""
 
 from __future__ import annotations
 

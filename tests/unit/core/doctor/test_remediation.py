@@ -1,4 +1,4 @@
-"""What a person is told to do: what clients see, what is safe, what costs what, and the exact commands."""
+"""What a person is advised to do: what clients see, what is safe, what costs what, and the exact commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where partitions stand: every class, told from metadata and a few settings, and what stays unknown."""
+"""The state of partitions: every class, from metadata and a few settings, and what stays unknown."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def told(
         pytest.param((1,), 2, Risk.UNDER_MIN_ISR, id="below"),
         pytest.param((1, 2), 3, Risk.UNDER_MIN_ISR, id="all three are asked for"),
         pytest.param((1, 2, 3), 3, Risk.AT_MIN_ISR, id="all three are asked for, and are there"),
-        pytest.param((1, 2), None, Risk.UNDER_REPLICATED, id="nobody knows the setting"),
-        pytest.param((1, 2, 3), None, Risk.IN_SYNC, id="nobody knows the setting, nor need they"),
+        pytest.param((1, 2), None, Risk.UNDER_REPLICATED, id="the setting is unknown"),
+        pytest.param((1, 2, 3), None, Risk.IN_SYNC, id="the setting is unknown and not needed"),
     ],
 )
 def test_partition_with_a_leader_is_rated_by_isr_and_setting(isr: tuple[int, ...], floor: int | None, risk: Risk):

@@ -1,4 +1,4 @@
-"""Which listeners brokers advertise and nobody watches."""
+"""Which listeners brokers advertise and no policy watches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from testkit.messages import assert_wording
 
 
 def settings(*names: str, **more: str) -> dict[str, str]:
-    """A broker's, with an internal listener besides."""
+    """A broker's, with an internal listener as well."""
     advertised = ["INTERNAL://in:9092", *(f"{name}://out:{port}" for port, name in enumerate(names, 9094))]
     given = {key.replace("_", "."): value for key, value in more.items()}
     return {"advertised.listeners": ",".join(advertised), "inter.broker.listener.name": "INTERNAL", **given}

@@ -148,7 +148,7 @@ class TestResults:
         pytest.param([partition(replicas=[1, 2, 3, 4])], Reason.CHANGED_SINCE_PLAN, id="RF was raised"),
         pytest.param([partition(replicas=[1, 2])], Reason.CHANGED_SINCE_PLAN, id="RF was lowered"),
         pytest.param([partition(replicas=[1, 2, 4])], Reason.CHANGED_SINCE_PLAN, id="a replica was moved"),
-        pytest.param([partition(replicas=[3, 2, 1])], Reason.CHANGED_SINCE_PLAN, id="somebody else reordered"),
+        pytest.param([partition(replicas=[3, 2, 1])], Reason.CHANGED_SINCE_PLAN, id="reordered by another client"),
     ],
 )
 def test_what_is_no_longer_as_planned_is_held(fresh: Sequence[Partition], reason: Reason | None):
@@ -176,7 +176,9 @@ DONE = partition(replicas=AWAY, leader=1)
         pytest.param(partition(replicas=[3, 2, 1]), ReadbackResult.NOT_APPLIED, id="another order"),
         pytest.param(replace(DONE, topic_id="another"), ReadbackResult.TOUCHED, id="another topic has the name"),
         pytest.param(
-            replace(DONE, replicas=(2, 3, 1, 4), adding=(4,)), ReadbackResult.MOVING_ON, id="somebody adds one by now"
+            replace(DONE, replicas=(2, 3, 1, 4), adding=(4,)),
+            ReadbackResult.MOVING_ON,
+            id="a replica is being added",
         ),
         pytest.param(replace(DONE, replicas=(2, 3, 1, 4)), ReadbackResult.TOUCHED, id="a replica was added"),
         pytest.param(replace(DONE, replicas=(2, 1)), ReadbackResult.TOUCHED, id="a replica was removed"),
@@ -184,7 +186,7 @@ DONE = partition(replicas=AWAY, leader=1)
             replace(DONE, replicas=(2, 3, 1, 4), removing=(4,)), ReadbackResult.TOUCHED, id="ours removes a new one"
         ),
         pytest.param(replace(DONE, adding=(3,)), ReadbackResult.TOUCHED, id="ours adds a lost replica"),
-        pytest.param(replace(DONE, removing=(3,)), ReadbackResult.MOVING_ON, id="somebody removes one by now"),
+        pytest.param(replace(DONE, removing=(3,)), ReadbackResult.MOVING_ON, id="a replica is being removed"),
         pytest.param(replace(DONE, leader_epoch=1), ReadbackResult.OVERTAKEN, id="a new epoch under the same leader"),
         pytest.param(replace(DONE, leader_epoch=1, leader=2), ReadbackResult.DONE, id="a new epoch of a new leader"),
         pytest.param(replace(DONE, leader_epoch=1, isr=(1, 2)), ReadbackResult.DONE, id="a new epoch of a smaller ISR"),

@@ -37,32 +37,24 @@ def entry_of(found: RecoveredRecord) -> UndoEntry | None:
     [
         pytest.param(INTENDED, AWAY, DISPLACED, None, id="intended, and it arrived"),
         pytest.param(INTENDED, HOME, INTENDED, None, id="intended, and not sent or not arrived"),
-        pytest.param(INTENDED, EARLIER, INTENDED, None, id="intended, the order before it stands"),
+        pytest.param(INTENDED, EARLIER, INTENDED, None, id="intended, the order before it is there"),
         pytest.param(INTENDED, LATE, INTENDED, None, id="intended, a late reorder overtook it"),
-        pytest.param(
-            INTENDED, FOREIGN, DISPLACED, Reason.ORDER_OVERWRITTEN, id="intended, somebody else's order stands"
-        ),
-        pytest.param(DISPLACED, AWAY, DISPLACED, None, id="displaced, and it stands"),
-        pytest.param(DISPLACED, HOME, DISPLACED, Reason.ORDER_OVERWRITTEN, id="displaced, somebody put it back"),
+        pytest.param(INTENDED, FOREIGN, DISPLACED, Reason.ORDER_OVERWRITTEN, id="intended, a foreign order is there"),
+        pytest.param(DISPLACED, AWAY, DISPLACED, None, id="displaced, and its order is there"),
+        pytest.param(DISPLACED, HOME, DISPLACED, Reason.ORDER_OVERWRITTEN, id="displaced, and put back"),
         pytest.param(DISPLACED, LATE, INTENDED, None, id="displaced, a late reorder overwrote it"),
         pytest.param(
             DISPLACED, EARLIER, DISPLACED, Reason.ORDER_OVERWRITTEN, id="displaced, the order before ours is back"
         ),
-        pytest.param(
-            DISPLACED, FOREIGN, DISPLACED, Reason.ORDER_OVERWRITTEN, id="displaced, somebody else's order stands"
-        ),
+        pytest.param(DISPLACED, FOREIGN, DISPLACED, Reason.ORDER_OVERWRITTEN, id="displaced, a foreign order is there"),
         pytest.param(RESTORING, HOME, RESTORED, None, id="restoring, and it arrived"),
         pytest.param(RESTORING, AWAY, RESTORING, None, id="restoring, and not arrived"),
         pytest.param(RESTORING, LATE, RESTORING, None, id="restoring, a late reorder overtook it"),
-        pytest.param(
-            RESTORING, FOREIGN, DISPLACED, Reason.ORDER_OVERWRITTEN, id="restoring, somebody else's order stands"
-        ),
-        pytest.param(RESTORED, HOME, RESTORED, None, id="restored, and it stands"),
+        pytest.param(RESTORING, FOREIGN, DISPLACED, Reason.ORDER_OVERWRITTEN, id="restoring, a foreign order is there"),
+        pytest.param(RESTORED, HOME, RESTORED, None, id="restored, and its order is there"),
         pytest.param(RESTORED, LATE, RESTORING, None, id="restored, a late reorder displaced it again"),
         pytest.param(RESTORED, AWAY, RESTORED, Reason.ORDER_OVERWRITTEN, id="restored, what we undid is back"),
-        pytest.param(
-            RESTORED, FOREIGN, RESTORED, Reason.ORDER_OVERWRITTEN, id="restored, somebody else's order stands"
-        ),
+        pytest.param(RESTORED, FOREIGN, RESTORED, Reason.ORDER_OVERWRITTEN, id="restored, a foreign order is there"),
     ],
 )
 def test_every_state_meets_every_order(
@@ -130,7 +122,7 @@ def test_topics_are_read_once_more_before_a_conclusion_is_drawn(seen: list[Parti
         pytest.param(INTENDED, HOME, True, id="it leads to the order that we set out to write"),
         pytest.param(RESTORING, HOME, True, id="it leads to the baseline that we set out to write"),
         pytest.param(INTENDED, AWAY, False, id="it leads to another order"),
-        pytest.param(DISPLACED, HOME, False, id="our order was seen to stand before it"),
+        pytest.param(DISPLACED, HOME, False, id="our order was seen before it"),
         pytest.param(RESTORED, HOME, False, id="a tombstone asks for nothing"),
         pytest.param(DISPLACED, LATE, True, id="it leads to an order that is outstanding"),
         pytest.param(RESTORED, LATE, True, id="restored, and it leads to an order that is outstanding"),
@@ -281,10 +273,10 @@ class TestTombstones:
     [
         pytest.param((1, 2, 3), (2, 3, 1), (1, 2, 3), id="the same set"),
         pytest.param((1, 2, 3), (2, 3, 4), (2, 3, 4), id="one replaced by a newcomer at the end"),
-        pytest.param((1, 2, 3), (4, 3, 1), (4, 1, 3), id="a newcomer stands where it was placed"),
+        pytest.param((1, 2, 3), (4, 3, 1), (4, 1, 3), id="a new replica keeps its place"),
         pytest.param((1, 2, 3), (3, 2, 1, 4), (1, 2, 3, 4), id="RF raised"),
         pytest.param((1, 2, 3), (3, 1), (1, 3), id="RF lowered"),
-        pytest.param((1, 2), (3, 4), (3, 4), id="nobody survives"),
+        pytest.param((1, 2), (3, 4), (3, 4), id="no replica survives"),
         pytest.param((3, 1, 2), (1, 5, 2), (1, 5, 2), id="survivors keep their relative order"),
     ],
 )
@@ -310,7 +302,7 @@ def test_who_is_demoted_and_under_which_epoch_is_kept():
 
 
 class TestPreferredRacks:
-    """Nobody is demoted, and the order is the racks'."""
+    """No broker is demoted, and the order is the racks'."""
 
     WISH = Placement(Preference(("a",)))
 

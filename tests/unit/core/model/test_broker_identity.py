@@ -299,7 +299,7 @@ def sites(draw: st.DrawFn) -> tuple[dict[int, tuple[str, ...]], list[tuple[int |
 
     Hosts outside are known of all brokers or of none, as a whole view gives them; a load balancer may be before
     several. Where not all hosts of a pool's pods are known, its node ids are its numbers plus an offset: a naming
-    that permutes ids and of which Kafka shows nothing cannot be told from one that does not.
+    that permutes ids and of which Kafka shows nothing cannot be distinguished from one that does not.
     """
     pools = draw(st.lists(st.sampled_from(["kafka", "kafka-broker", "kafka-controller", "b"]), min_size=1, max_size=3))
     hosts: dict[int, tuple[str, ...]] = {}

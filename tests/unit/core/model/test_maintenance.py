@@ -1,4 +1,4 @@
-"""Who is in maintenance, by a person's word or by the state of a pod."""
+"""Who is in maintenance, by a person's request or by the state of a pod."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RESTARTED = DemotedBroker(2, Cause.MAINTENANCE, Reason.RESTARTING, "pod kafka-2 
         pytest.param(drain(1, until=START), set(), id="its time is over"),
         pytest.param(override(1), set(), id="a demotion without a purpose"),
         pytest.param(
-            Override(1, OverrideState.PROMOTED, purpose=Purpose.MAINTENANCE), set(), id="a promotion drains nobody"
+            Override(1, OverrideState.PROMOTED, purpose=Purpose.MAINTENANCE), set(), id="a promotion drains no broker"
         ),
     ],
 )
@@ -63,10 +63,10 @@ def test_a_broker_whose_pod_is_recreated_stays_in_maintenance():
     [
         pytest.param({}, demoted(2), id="demoted by signals, no pod"),
         pytest.param({}, replace(RESTARTED, cause=Cause.SIGNALS), id="it has restarted, no pod"),
-        pytest.param({}, demoted(2, Cause.MAINTENANCE), id="drained at a person's word, no pod"),
+        pytest.param({}, demoted(2, Cause.MAINTENANCE), id="drained at a person's request, no pod"),
         pytest.param({2: Pod("kafka-2")}, RESTARTED, id="its pod is ready again"),
         pytest.param({2: UNMATCHED}, RESTARTED, id="its pod may be one that is not matched"),
-        pytest.param(None, RESTARTED, id="nobody watches pods any more"),
+        pytest.param(None, RESTARTED, id="pods are not watched any more"),
     ],
 )
 def test_no_other_broker_without_a_pod_is(pods: dict[int, Pod] | None, standing: DemotedBroker):

@@ -1,4 +1,4 @@
-"""Which racks are to lead: ranks, orders that may stay, and wishes that do not fit a cluster."""
+"""Which racks are to lead: ranks, orders that may stay, and preferences that do not fit a cluster."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_fenced_brokers_keep_their_rank():
         pytest.param((2, 1, 3), True, id="two of a rack in any order"),
         pytest.param((3, 1, 5), False, id="a better rack behind"),
         pytest.param((1, 5, 3), False, id="those behind in disorder"),
-        pytest.param((9, 1, 3), True, id="a rack that nobody knows disturbs nothing in front"),
+        pytest.param((9, 1, 3), True, id="an unknown rack disturbs nothing in front"),
         pytest.param((1, 9, 3), True, id="nor in between"),
     ],
 )
@@ -67,11 +67,11 @@ def test_an_order_is_sorted_when_better_racks_come_first(replicas: tuple[int, ..
 @pytest.mark.parametrize(
     ("brokers", "best"),
     [
-        pytest.param((5, 3, 1, 2), (1, 2), id="of the first rack, as they stand"),
-        pytest.param((5, 4, 3), (4, 3), id="of the next where the first has nobody"),
+        pytest.param((5, 3, 1, 2), (1, 2), id="of the first rack, as they are"),
+        pytest.param((5, 4, 3), (4, 3), id="of the next where the first has no broker"),
         pytest.param((9, 5), (5,), id="whose rack is unknown yields"),
         pytest.param((9, 8), (9, 8), id="all where no rack is known"),
-        pytest.param((), (), id="nobody"),
+        pytest.param((), (), id="no broker"),
     ],
 )
 def test_the_best_are_those_of_the_most_preferred_rack(brokers: tuple[int, ...], best: tuple[int, ...]):

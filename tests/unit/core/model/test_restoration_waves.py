@@ -1,4 +1,4 @@
-"""A broker's way back: which partitions a wave lets it lead, for good."""
+"""A broker's way back: which partitions a wave lets it lead."""
 
 from __future__ import annotations
 

@@ -48,9 +48,9 @@ MOVING = replace(FOUND, rebalancing=("full", "small"))
     ("there", "wanted", "accepted", "found"),
     [
         pytest.param(ALL, "", ["scram-sha-512", ""], SCRAM, id="the user's own kind comes first"),
-        pytest.param(ALL, "", ["tls"], MUTUAL, id="and nobody but internal listeners"),
+        pytest.param(ALL, "", ["tls"], MUTUAL, id="and internal listeners only"),
         pytest.param(ALL, "", [""], QUIET, id="without a user an encrypted one comes first"),
-        pytest.param((PLAIN, BALANCED), "", ["tls", ""], PLAIN, id="a listener that asks nobody will do"),
+        pytest.param((PLAIN, BALANCED), "", ["tls", ""], PLAIN, id="a listener without authentication will do"),
         pytest.param(ALL, "naked", ["scram-sha-512"], NAKED, id="a listener that is named need not be encrypted"),
         pytest.param(ALL, "external", ["tls"], BALANCED, id="nor internal"),
     ],

@@ -32,11 +32,11 @@ def displaced(
         pytest.param(2, (1, 2, 3), {1}, (2, 3, 1), id="the demoted goes last"),
         pytest.param(3, (1, 2, 3), {1}, (3, 2, 1), id="the others keep their order"),
         pytest.param(1, (1, 2, 3), {2}, (1, 3, 2), id="a follower that is demoted goes last, too"),
-        pytest.param(3, (1, 2, 3), {1, 2}, (3, 1, 2), id="several demoted stand as in the baseline"),
-        pytest.param(None, (1, 2, 3), {1}, (2, 3, 1), id="nobody can lead: last all the same"),
+        pytest.param(3, (1, 2, 3), {1, 2}, (3, 1, 2), id="several demoted keep the baseline order"),
+        pytest.param(None, (1, 2, 3), {1}, (2, 3, 1), id="no broker can lead: last all the same"),
         pytest.param(None, (1, 2, 3), {1, 2, 3}, (1, 2, 3), id="all demoted: as it was"),
         pytest.param(None, (1,), {1}, (1,), id="the only replica"),
-        pytest.param(1, (1, 2, 3), {1}, (1, 2, 3), id="a demoted one that must lead stands first"),
+        pytest.param(1, (1, 2, 3), {1}, (1, 2, 3), id="a demoted one that must lead is first"),
     ],
 )
 def test_the_order_follows_from_the_baseline_the_demoted_and_the_chosen(

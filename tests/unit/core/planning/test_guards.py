@@ -150,10 +150,10 @@ BUSY = Blocker(Reason.EXTERNAL_OPERATION, "KafkaRebalance full is running")
 @pytest.mark.parametrize(
     ("fought", "busy", "target", "refused"),
     [
-        pytest.param(True, BUSY, AWAY, True, id="somebody has overwritten it, and works on"),
-        pytest.param(True, None, AWAY, False, id="nobody works on the cluster any more"),
-        pytest.param(False, BUSY, AWAY, False, id="nobody has touched it: a demotion goes on"),
-        pytest.param(True, BUSY, (1, 2, 3), False, id="it goes home at a person's word"),
+        pytest.param(True, BUSY, AWAY, True, id="another client has overwritten it, and works on"),
+        pytest.param(True, None, AWAY, False, id="no external operation any more"),
+        pytest.param(False, BUSY, AWAY, False, id="not overwritten: a demotion goes on"),
+        pytest.param(True, BUSY, (1, 2, 3), False, id="it goes home at a person's request"),
     ],
 )
 def test_what_others_have_overwritten_is_theirs_while_they_work(
@@ -182,7 +182,7 @@ def test_an_order_that_is_right_already_is_not_contested():
     ("seen", "target", "demoted", "chosen", "living", "reason"),
     [
         pytest.param(partition(), AWAY, {1}, 2, cluster(), None, id="nothing against it"),
-        pytest.param(partition(), (1, 2, 3), set(), 1, cluster(), None, id="nobody is demoted"),
+        pytest.param(partition(), (1, 2, 3), set(), 1, cluster(), None, id="no broker is demoted"),
         pytest.param(partition(replicas=[1]), (1,), {1}, None, cluster(), Reason.ONLY_REPLICA, id="RF 1"),
         pytest.param(
             partition(replicas=[1, 2]), (1, 2), {1, 2}, None, cluster(), Reason.NO_HEALTHY_ISR_MEMBER, id="all demoted"

@@ -46,7 +46,7 @@ def plan(seen: Cluster, *brokers: int, undo: UndoRecord | None = None, **standin
             (2, 3, 1),
             False,
             Reason.NO_HEALTHY_ISR_MEMBER,
-            id="nobody else in sync: it leads on",
+            id="no other in sync: it leads on",
         ),
         pytest.param(partition(isr=[1, 3]), (3, 2, 1), True, None, id="only the third is in sync"),
         pytest.param(partition(adding=[3]), None, False, Reason.REASSIGNING, id="being reassigned"),

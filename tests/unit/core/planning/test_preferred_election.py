@@ -226,10 +226,10 @@ class TestBeforeAndAfter:
         pytest.param(
             [{AUTO_REBALANCE_CONFIG: "true"}, {AUTO_REBALANCE_CONFIG: "false"}], AutoRebalance.MIXED, id="not alike"
         ),
-        pytest.param([], AutoRebalance.UNKNOWN, id="nobody answers"),
-        pytest.param([{}], AutoRebalance.UNKNOWN, id="nobody tells"),
+        pytest.param([], AutoRebalance.UNKNOWN, id="no broker answers"),
+        pytest.param([{}], AutoRebalance.UNKNOWN, id="no broker has the setting"),
         pytest.param([{}, {AUTO_REBALANCE_CONFIG: "false"}], AutoRebalance.DISABLED, id="one tells"),
-        pytest.param([{AUTO_REBALANCE_CONFIG: "perhaps"}], AutoRebalance.UNKNOWN, id="a word that nobody knows"),
+        pytest.param([{AUTO_REBALANCE_CONFIG: "perhaps"}], AutoRebalance.UNKNOWN, id="an unknown value"),
     ],
 )
 def test_what_brokers_say_of_kafkas_own_balancing(told: list[dict[str, str]], auto: AutoRebalance):

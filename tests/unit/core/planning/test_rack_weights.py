@@ -90,4 +90,4 @@ def test_who_leads_for_a_weighted_rack_goes_on_where_all_candidates_are_elsewher
     shares = led(by, a=9, b=1)
     assert shares.is_uneven(by)
     assert shares.better(by, 1, (5,)) == ()
-    assert shares.better(by, 1, (9,)) == ()  # in a rack that nobody knows
+    assert shares.better(by, 1, (9,)) == ()  # in an unknown rack

@@ -60,7 +60,7 @@ def plan(
 
 
 def done(made: Plan, seen: Cluster, undo: UndoRecord) -> tuple[Cluster, UndoRecord]:
-    """The cluster and the record once a plan was carried out and seen to stand."""
+    """The cluster and the record once a plan was carried out and confirmed."""
     moved = {m.key: m for m in made.moves}
     partitions = tuple(
         replace(p, replicas=m.order, leader=m.order[0] if m.elect else p.leader) if (m := moved.get(p.key)) else p
@@ -83,13 +83,13 @@ class TestOrderedRacks:
     @pytest.mark.parametrize(
         ("seen", "moves"),
         [
-            pytest.param(partition(replicas=(1, 3, 5)), [], id="it stands as the racks want it"),
+            pytest.param(partition(replicas=(1, 3, 5)), [], id="it is as the racks want it"),
             pytest.param(partition(replicas=(3, 1, 5)), [((1, 3, 5), True)], id="the first rack takes over"),
             pytest.param(partition(replicas=(5, 3, 1)), [((1, 3, 5), True)], id="those behind follow by rack"),
             pytest.param(partition(replicas=(1, 5, 3)), [((1, 3, 5), False)], id="so that Kafka goes on there"),
             pytest.param(partition(replicas=(5, 3)), [((3, 5), True)], id="the second, where the first has no replica"),
             pytest.param(partition(replicas=(5, 6)), [], id="no listed rack has a replica"),
-            pytest.param(partition(replicas=(3, 1, 5), isr=(3, 5)), [], id="whoever is not in sync takes nothing over"),
+            pytest.param(partition(replicas=(3, 1, 5), isr=(3, 5)), [], id="a replica out of sync takes nothing over"),
             pytest.param(partition(replicas=(5, 1, 3), isr=(5, 3)), [((3, 1, 5), True)], id="the next one does"),
             pytest.param(partition(replicas=(1, 3, 5), leader=3), [((1, 3, 5), True)], id="back in sync: elected"),
             pytest.param(partition(replicas=(2, 1, 3), leader=1), [], id="led from the right rack: left to Kafka"),
@@ -145,7 +145,7 @@ class TestOrderedRacks:
         assert (again.moves, again.holds, again.entries) == ((), (), {})
 
     def test_a_recovered_broker_of_the_rack_gets_its_share_again(self):
-        """What was moved to its rack while it was demoted stands with its neighbour, and is spread once more."""
+        """What was moved to its rack while it was demoted is with its neighbour, and is spread once more."""
         led = [partition(index=i, replicas=(3, 1, 2)) for i in range(40)]
         seen, undo = stretched(*led), record()
         seen, undo = done(plan(seen, 1, undo=undo), seen, undo)

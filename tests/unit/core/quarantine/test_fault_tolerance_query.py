@@ -40,4 +40,4 @@ def test_margins_are_read_where_a_disk_is_slow_or_a_broker_is_held() -> None:
         seen, (disk(), agent(), disk(2), agent(2)), {1: ordered(held_at=after(10))}, opted_in()
     )
     assert both is not None
-    assert both.peers == {2, 3}, "a slow broker beside the held one may be lost, too"
+    assert both.peers == {2, 3}, "a slow broker next to the held one may be lost, too"

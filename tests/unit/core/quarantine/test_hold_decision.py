@@ -130,11 +130,11 @@ def test_a_broker_that_is_down_with_an_append_that_does_not_end_is_held_fenced_o
 @pytest.mark.parametrize(
     ("words", "reason", "case"),
     [
-        pytest.param([disk()], AGENT, "no quarantine agent reports", id="nobody beside it"),
+        pytest.param([disk()], AGENT, "no quarantine agent reports", id="no agent next to it"),
         pytest.param([disk(), agent(age=16.0)], AGENT, "no quarantine agent reports", id="an agent that is silent"),
-        pytest.param([disk(), agent(age=None)], AGENT, "no quarantine agent reports", id="an agent never heard of"),
+        pytest.param([disk(), agent(age=None)], AGENT, "no quarantine agent reports", id="an agent never seen"),
         pytest.param([disk(), agent(1, SILENT)], AGENT, "cannot hold it", id="an agent that may not signal it"),
-        pytest.param([agent(2), agent()], Reason.NO_EVIDENCE, "no storage probe", id="nobody on its disk"),
+        pytest.param([agent(2), agent()], Reason.NO_EVIDENCE, "no storage probe", id="no probe on its disk"),
         pytest.param([disk(age=999.0), agent()], Reason.NO_EVIDENCE, "no storage probe", id="a silent prober"),
         pytest.param([disk(1, GOOD), agent()], Reason.QUARANTINE_ENDED, "fast again", id="a fast disk"),
         pytest.param(
@@ -198,7 +198,7 @@ def test_who_is_about_to_be_stopped_is_not_held_and_is_released():
     assert ended(overrides=drained) == Reason.QUARANTINE_ENDED
     order = weighed(replace(scene(None, disk(), agent(1, BAD, 1), orders=[held()]), overrides=drained)).orders[1]
     assert order.message.startswith(f"{drained[0].reason}: a held process"), "it says what stops the broker"
-    assert ended(pods={1: Pod("kafka-1", ready=False)}) is None, "whoever is held answers no readiness probe"
+    assert ended(pods={1: Pod("kafka-1", ready=False)}) is None, "a held broker answers no readiness probe"
 
 
 def test_a_slow_disk_that_keeps_up_or_is_not_known_to_trail_is_no_reason_to_hold():
@@ -337,7 +337,7 @@ def test_a_quarantine_ends_on_any_further_loss_in_the_isr_or_the_quorum():
     shrunk = cluster(partition(replicas=(2, 3, 1), isr=(2,)))
     assert ended(seen=shrunk, margins=FaultTolerance({"orders": 2}, CONTROLLERS)) == Reason.NO_FAULT_TOLERANCE
     raised = FaultTolerance({"orders": 3}, CONTROLLERS)
-    assert ended(margins=raised) == Reason.NO_FAULT_TOLERANCE, "somebody raised min.insync.replicas"
+    assert ended(margins=raised) == Reason.NO_FAULT_TOLERANCE, "min.insync.replicas was raised"
     voters = Quorum(frozenset(range(1, 6)), frozenset({2, 3}))
     assert ended(margins=FaultTolerance({"orders": 1}, voters)) == Reason.NO_FAULT_TOLERANCE
 
@@ -362,7 +362,7 @@ def test_one_at_a_time_and_no_other_until_the_former_surely_runs_again():
     both = [disk(1), disk(2), agent(2)]
     assert two_slow(*both, agent(1, BAD, 1), order=held()) is Reason.ANOTHER_BROKER_UNHEALTHY
     gone = held(ended_at=NOW, reason=Reason.AGENT_UNAVAILABLE, renewed_at=NOW)
-    assert two_slow(*both, order=gone) is Reason.ANOTHER_BROKER_UNHEALTHY, "nobody has said that it runs"
+    assert two_slow(*both, order=gone) is Reason.ANOTHER_BROKER_UNHEALTHY, "nothing shows that it runs"
     assert two_slow(*both, agent(1, BAD, 1), order=gone) is Reason.ANOTHER_BROKER_UNHEALTHY, "it is held still"
     forgotten = two_slow(*both, agent(1, GOOD, 0), order=gone)
     assert forgotten is Reason.ANOTHER_BROKER_UNHEALTHY, "its quarantine agent has not seen the order"

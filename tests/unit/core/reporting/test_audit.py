@@ -107,7 +107,7 @@ def test_a_demotion_by_override_is_logged_with_the_person():
     now = replace(demoted(1, Cause.OVERRIDE), reason="OverrideDemoted", message="disk")
     (change,) = entry(deciding(now), seen=replace(snapshot(), overrides=(asked,)), verdicts={1: verdict()}).changes
     assert (change.word, change.reason, change.message) == ("override by ann", "OverrideDemoted", "disk")
-    assert change.evidence == (), "the person's word was enough"
+    assert change.evidence == (), "the person's request was enough"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The settings of a rebalance: off and harmless unless somebody says otherwise, and when a plan is too old."""
+"""The settings of a rebalance: off and harmless by default, and when a plan is too old."""
 
 from __future__ import annotations
 

@@ -185,7 +185,7 @@ MANY = tuple(partition("many", i, (1, 2, 3)) for i in range(10))
         pytest.param((), Reason.CHANGED_SINCE_PLAN, id="its topic is gone"),
         pytest.param((OTHER_ID,), Reason.CHANGED_SINCE_PLAN, id="its topic was made again"),
         pytest.param((partition(replicas=(1, 2, 4)),), Reason.CHANGED_SINCE_PLAN, id="its replicas are others"),
-        pytest.param((partition(replicas=(3, 2, 1)),), Reason.CHANGED_SINCE_PLAN, id="somebody else reordered it"),
+        pytest.param((partition(replicas=(3, 2, 1)),), Reason.CHANGED_SINCE_PLAN, id="reordered by another client"),
         pytest.param((partition(adding=(4,)),), Reason.REASSIGNING, id="it is being reassigned"),
         pytest.param((partition(isr=(1, 3)),), Reason.PREFERRED_NOT_IN_ISR, id="its leader-to-be is not in sync"),
     ],

@@ -44,7 +44,7 @@ def test_an_order_away_for_its_racks_is_no_unfinished_wave():
 
 
 def test_one_whose_first_is_out_of_sync_holds_no_wave_up():
-    """It may be out for days, as with a lost log directory; whoever can lead leads until then."""
+    """It may be out for days, as with a lost log directory; any replica that can lead leads until then."""
     behind, free = partition(index=0, replicas=(1, 2, 3), isr=(2, 3)), partition(index=1, replicas=(1, 2, 3))
     undo = record({behind.key: entry(baseline=(3, 1, 2), written=(1, 2, 3))})
     assert reconcile(seen_with(behind, free), free, to=2, undo=undo).taken == 1
@@ -62,7 +62,7 @@ def test_one_that_its_rack_has_no_room_for_holds_no_wave_up():
 
 
 def test_its_new_baseline_keeps_those_behind_where_they_were():
-    """The racks' own order of those behind is no order that anybody should go back to."""
+    """The racks' own order of those behind is no order to go back to."""
     away = partition(replicas=(1, 2, 3, 4))
     before = replace(entry(baseline=(4, 1, 3, 2), written=(1, 2, 3, 4)), contests=2)
     found = reconcile(seen_with(away), away, to=2, undo=record({away.key: before})).record.entries[away.key]
@@ -89,7 +89,7 @@ def test_once_the_planned_leader_leads_the_plan_is_done():
 
 
 def test_a_plan_that_wants_a_less_preferred_rack_to_lead_is_refused():
-    """The wish has changed since the plan was made, or the better rack has come back."""
+    """The preferred racks have changed since the plan was made, or the better rack has come back."""
     seen = partition(replicas=(1, 3))
     ended = reconcile(seen_with(seen), seen, to=3).application
     assert ended is not None

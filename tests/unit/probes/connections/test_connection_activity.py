@@ -146,7 +146,7 @@ def test_the_time_of_a_reading_stays_while_it_does() -> None:
 
 
 def test_a_look_that_comes_late_is_judged_by_the_kernels_ages_not_by_the_number_of_looks() -> None:
-    """A prober that was starved for a minute looks once and finds that somebody spoke a second ago."""
+    """A prober that was starved for a minute looks once and finds data from a second ago."""
     watch = last_received((TALKED_TO, 3))
     watch.at += 60
     assert reading(watch.sees(ConnectionSample(connections=2, last_received_seconds=1.0))) is Reading.PASSING

@@ -35,7 +35,7 @@ class Listener:
     """A server on loopback and the clients that talk to it."""
 
     def __init__(self, family: int, bind: str, at: str) -> None:
-        # The kernel may give a port that only IPv6 holds to somebody's IPv4 connection, which the table then counts.
+        # The kernel may give a port that only IPv6 holds to another IPv4 connection, which the table then counts.
         self._ports = HeldPorts()
         self.port = self._ports.take()
         self.server = socket.create_server((bind, self.port), family=family, dualstack_ipv6=bind == "::")

@@ -38,7 +38,7 @@ ADDRESSES = {broker: {"EXTERNAL": f"out-{broker}:1"} for broker in (1, 2, 3)}
 
 
 class Scripted:
-    """A kind that does to each broker what it was told; ``over`` lets hanging calls return."""
+    """A kind that does to each broker what it was asked to do; ``over`` lets hanging calls return."""
 
     type = "Fast"
 

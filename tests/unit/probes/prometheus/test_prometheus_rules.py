@@ -1,4 +1,4 @@
-"""What values make of brokers: only a figure that is surely one broker's, and bad beside its peers', is ever bad."""
+"""What values make of brokers: only a figure that is surely one broker's, and bad next to its peers', is ever bad."""
 
 from __future__ import annotations
 

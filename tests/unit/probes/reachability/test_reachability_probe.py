@@ -54,7 +54,7 @@ class Network:
             raise Transient("too many open files")
         if address in self.silent:
             self.swallowed.append(address)
-            self.over.wait()  # it holds whoever waits for it until the test is over: looking up a name obeys no timeout
+            self.over.wait()  # it blocks the waiting thread until the test is over: looking up a name obeys no timeout
         if address in self.refused:
             return Said(False, 0.001, "Connect", f"{address}: refused")
         return Said(advertised={"EXTERNAL": self.moved.get(broker_id, f"out-{broker_id}:1")})

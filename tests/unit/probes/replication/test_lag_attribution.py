@@ -14,7 +14,7 @@ THRESHOLD = 10.0
 
 
 def lags(brokers: Iterable[int], late: Iterable[tuple[int, int]], seconds: float = 34.0) -> list[Lag]:
-    """Everybody follows everybody on one partition each; ``late`` are pairs of leader and follower."""
+    """Every broker follows every other on one partition each; ``late`` are pairs of leader and follower."""
     named, behind = sorted(brokers), set(late)
     return [
         Lag(
@@ -50,7 +50,7 @@ def serving_slowly(*leaders: int, brokers: int) -> list[tuple[int, int]]:
 @pytest.mark.parametrize(
     ("brokers", "late", "who", "slow_leaders"),
     [
-        pytest.param(3, [], [], [], id="nobody-lags"),
+        pytest.param(3, [], [], [], id="none-lags"),
         pytest.param(3, slow(3, brokers=3), [3], [], id="one-slow-follower-of-three"),
         pytest.param(3, slow(2, 3, brokers=3), [2, 3], [], id="two-slow-followers-of-three"),
         pytest.param(6, slow(5, 6, brokers=6), [5, 6], [], id="two-slow-followers-of-six"),
@@ -59,7 +59,7 @@ def serving_slowly(*leaders: int, brokers: int) -> list[tuple[int, int]]:
         pytest.param(6, slow(6, brokers=6) + serving_slowly(1, brokers=6), [6], [1], id="one-slow-of-each"),
         pytest.param(3, [(1, 3)], [], [], id="behind-one-leader-alone"),
         pytest.param(6, [(1, 3), (2, 3)], [3], [], id="behind-two-of-five-leaders"),
-        pytest.param(3, slow(1, 2, 3, brokers=3), [], [1, 2, 3], id="everybody-behind-everybody"),
+        pytest.param(3, slow(1, 2, 3, brokers=3), [], [1, 2, 3], id="all-behind-all"),
         pytest.param(2, slow(2, brokers=2), [2], [], id="the-only-follower-of-the-only-leader"),
     ],
 )

@@ -31,7 +31,7 @@ def cluster(*partitions: Partition) -> Cluster:
 
 
 class Watch:
-    """One partition, asked every second; None stands for a broker that does not answer."""
+    """One partition, asked every second; None represents a broker that does not answer."""
 
     def __init__(self) -> None:
         self.trails = OffsetHistory()

@@ -150,7 +150,7 @@ def test_a_broker_that_metadata_no_longer_names_is_unknown_while_it_is_kept_and_
     bench.kept = None
     asks = bench.world.asks
     until(lambda: bench.world.asks > asks + 10)
-    assert bench.forgotten == [], "nobody is forgotten while it is not known who is kept"
+    assert bench.forgotten == [], "no broker is forgotten while it is not known which are kept"
     bench.kept = frozenset()
     until(lambda: bench.forgotten == [3])
     assert bench.sample("reading", broker="3") is None

@@ -27,7 +27,7 @@ SINCE = datetime(2026, 1, 2, tzinfo=UTC)
 
 
 class Told:
-    """A probe that says what it is told to."""
+    """A probe that says what it is asked to."""
 
     def __init__(self) -> None:
         self.words: list[Signal] = []

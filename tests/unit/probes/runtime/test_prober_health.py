@@ -1,4 +1,4 @@
-"""A prober that stands still is found by the kubelet; one that is slow, or without its API, is not."""
+"""A prober that hangs is found by the kubelet; one that is slow, or without its API, is not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long this process was away while it timed something: its own absence is nobody else's slowness."""
+"""How long this process was away while it timed something: its own absence is no slowness of others."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_a_thread_that_waits_for_a_disk_is_not_away(pauses: StallDetector) -> No
         threading.Event().wait(0.1)
         return pauses.lost(began + 0.1) < 0.1
 
-    until(at_work)  # a machine that stands still for all of a try spoils that one
+    until(at_work)  # a machine that hangs for all of a try spoils that one
 
 
 FROZEN = """
@@ -154,7 +154,7 @@ def test_a_process_that_was_frozen_knows_for_how_long() -> None:
         os.kill(process.pid, signal.SIGSTOP)
         stopped = clock.monotonic()
         time.sleep(1.0)
-        frozen = clock.monotonic() - stopped  # that long at least: we may stand still ourselves before we wake it
+        frozen = clock.monotonic() - stopped  # that long at least: we may pause before we wake it
         os.kill(process.pid, signal.SIGCONT)
         said, _ = process.communicate("\n", timeout=limit(30))
     finally:

@@ -206,7 +206,7 @@ def test_a_directory_that_vanishes_later_is_the_disks(tmp_path: Path) -> None:
 
 
 class Leaping(ManualClock):
-    """A clock that leaps ahead in the next sleep, as for a process that was frozen meanwhile, and else stands still."""
+    """A clock that leaps ahead in the next sleep, as for a process that was frozen, and does not move otherwise."""
 
     leap = 0.0
 

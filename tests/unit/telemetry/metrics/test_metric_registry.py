@@ -1,4 +1,4 @@
-"""What all the series of a process share, and gauges that are told whole."""
+"""What all the series of a process share, and gauges that are set as a whole."""
 
 from __future__ import annotations
 

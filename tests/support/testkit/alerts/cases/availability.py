@@ -58,7 +58,7 @@ CASES = (
     ),
     Case(
         FAST,
-        "an operator hands over: for half a minute nobody tells who leads",
+        "an operator gives up its Lease: for half a minute no operator leads",
         "40m",
         {
             asks("2", "ok"): "0+15x200",

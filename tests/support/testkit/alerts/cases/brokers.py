@@ -23,7 +23,7 @@ def quarantined(**values: str) -> dict[str, str]:
 
 
 def holding() -> str:
-    """What the quarantine agent beside broker 1 tells: 0 while it holds it."""
+    """What the quarantine agent next to broker 1 tells: 0 while it holds it."""
     return series("probe_reading", broker="1", type="Quarantine", source="broker-1", instance="agent")
 
 
@@ -81,7 +81,7 @@ CASES = (
     Case("BellwetherBrokerSick", "sick for half a minute", "2m", {verdict("Sick"): "0x2 1x2 0x20"}),
     Case(
         "BellwetherSickBrokerLeading",
-        "nobody moves its leaders away",
+        "no one moves its leaders away",
         "4m",
         {verdict("Sick"): "1x20", told("broker_leaders"): "12x20"},
         (ONE,),
@@ -176,7 +176,7 @@ CASES = (
     ),
     Case(
         "BellwetherPromotionPending",
-        "somebody came after half an hour",
+        "a person acted after half an hour",
         "62m",
         {told("broker_action_blocked", reason="PromotionManual"): "1x120 stale"},
     ),
@@ -294,7 +294,7 @@ CASES = (
     ),
     Case(
         "BellwetherQuarantineNotApplied",
-        "another broker sickened, which ends a quarantine as it should",
+        "another broker became sick, which ends a quarantine as it should",
         "2m",
         {told("broker_quarantine_ended", reason="AnotherBrokerUnhealthy"): "1x20", told("broker_demoted"): "1x20"},
     ),

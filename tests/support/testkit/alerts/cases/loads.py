@@ -42,7 +42,7 @@ CASES = (
         "40m",
         {rounds("complete"): "0+1x40 40x20 40+1x120", rounds("partial"): "0x40 0+1x20 20x120"},
     ),
-    Case("BellwetherRebalanceFailed", "and nobody asks again", "6m", {state("Failed"): "1x40"}, OURS),
+    Case("BellwetherRebalanceFailed", "and no one asks again", "6m", {state("Failed"): "1x40"}, OURS),
     Case("BellwetherRebalanceFailed", "the next one runs", "6m", {state("Failed"): "1x8 0x40"}),
     Case("BellwetherRebalancePending", "since this morning", "7h", {state("Proposed"): "1x90"}, OURS, "5m"),
     Case("BellwetherRebalancePending", "approved after an hour", "7h", {state("Proposed"): "1x12 0x90"}, (), "5m"),

@@ -150,7 +150,7 @@ CASES = (
     ),
     Case(
         "BellwetherKafkaRequestsFailing",
-        "nobody answers",
+        "no one answers",
         "8m",
         {kafka("Open", "Connect"): "0+5x50", kafka("Metadata", "ok"): "3x50"},
         OURS,
@@ -216,5 +216,5 @@ CASES = (
         {trouble("ClusterClaimed"): "1x4 stale"},
     ),
     Case("BellwetherPolicyInvalid", "for three minutes", "3m", {trouble("InvalidPolicy"): "1x20"}, OURS),
-    Case("BellwetherPolicyInvalid", "mended at once", "3m", {trouble("InvalidPolicy"): "1x4 stale"}),
+    Case("BellwetherPolicyInvalid", "repaired at once", "3m", {trouble("InvalidPolicy"): "1x4 stale"}),
 )

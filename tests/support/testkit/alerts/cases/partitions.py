@@ -101,7 +101,7 @@ CASES = (
     ),
     Case(
         "BellwetherReplicaSetConflict",
-        "an operator with one behind it hands over to another that begins at 0",
+        "an operator with one behind it is replaced by another that begins at 0",
         "5m",
         {
             series("replica_set_conflicts_total", instance="operator-a"): "1x8 stale",
@@ -124,13 +124,13 @@ CASES = (
     Case("BellwetherUndoRecordUnavailable", "for two minutes", "2m", {trouble("RecordUnavailable"): "1x20"}, OURS),
     Case(
         "BellwetherUndoRecordUnavailable",
-        "once, as somebody else wrote it first",
+        "once, as another writer was first",
         "2m",
         {trouble("RecordUnavailable"): "1x1 stale"},
     ),
     Case(
         "BellwetherReplicaOrdersNotRestored",
-        "nobody is demoted and orders stay displaced",
+        "no one is demoted and orders stay displaced",
         "31m",
         {**away("40x140"), series("broker_demoted", broker="1"): "0x140"},
         OURS,
@@ -157,7 +157,7 @@ CASES = (
     ),
     Case(
         "BellwetherReplicaOrdersNotRestored",
-        "a broker stands still on its way back",
+        "a broker is stuck in its restoration",
         "31m",
         {
             **away("40x140"),
@@ -174,13 +174,13 @@ CASES = (
     ),
     Case(
         "BellwetherReplicaOrdersNotRestored",
-        "they stand away for the sake of preferred racks",
+        "they are away for the sake of preferred racks",
         "31m",
         {**away("40x140", for_racks="40x140"), series("broker_demoted", broker="1"): "0x140"},
     ),
     Case(
         "BellwetherReplicaOrdersNotRestored",
-        "most stand away for the racks' sake, and a few for no good reason",
+        "most are away for the racks' sake, and a few for no good reason",
         "31m",
         {**away("40x140", for_racks="37x140"), series("broker_demoted", broker="1"): "0x140"},
         OURS,

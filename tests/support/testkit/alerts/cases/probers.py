@@ -36,7 +36,7 @@ CASES = (
     ),
     Case(
         "BellwetherProberDown",
-        "an operator takes over, and has heard of nobody yet",
+        "an operator takes over, and knows no broker yet",
         "4m",
         {
             age("zone-a"): "3x4 stale",
@@ -58,7 +58,7 @@ CASES = (
     ),
     Case(
         "BellwetherVantageIsolated",
-        "it reaches nobody",
+        "it reaches no one",
         "4m",
         {reading("1"): "0x20", reading("2"): "0x20", reading("1", "zone-b"): "1x20"},
         (ZONE_A,),

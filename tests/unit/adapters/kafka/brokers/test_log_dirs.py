@@ -27,7 +27,7 @@ def sizes(
     offline: bool = False,
     future: Mapping[TopicPartition, int] | None = None,
 ) -> Callable[[Any], Any]:
-    """A broker with these copies in one directory, besides ``future`` ones on their way to a second one."""
+    """A broker with these copies in one directory, as well as ``future`` ones on their way to a second one."""
     result = DescribeLogDirsResponse.DescribeLogDirsResult
     topic = result.DescribeLogDirsTopic
     partition = topic.DescribeLogDirsPartition

@@ -1,4 +1,4 @@
-"""What a decoder must stand: damaged answers, and answers of a newer Kafka with fields and errors unknown to us."""
+"""What a decoder must accept: damaged answers, and answers of a newer Kafka with fields and errors unknown to us."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is asked, in which order, and what it means when nobody answers."""
+"""Who is asked, in which order, and what it means when none answers."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from testkit.messages import assert_wording
 from waiting import limit
 
 PATIENT = Limits(opening_seconds=300, finding_seconds=300, request_seconds=300, read_seconds=900)
-"""Nobody is silent: who answers may take its time, as the machine is not ours alone."""
+"""No broker is silent: an answer may take its time, as the machine is shared."""
 PASSING = Limits(opening_seconds=limit(1), finding_seconds=300, request_seconds=300, read_seconds=900)
-"""Somebody may be silent, and another answers."""
+"""One broker may be silent, and another answers."""
 PLAIN = Security(protocol="SASL_PLAINTEXT", mechanism="PLAIN", username="u", password="s3cr3t")
 
 

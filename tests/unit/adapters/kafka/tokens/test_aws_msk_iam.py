@@ -176,7 +176,7 @@ def test_a_role_that_may_not_be_assumed_names_the_code_and_repeats_nothing(
     assert_wording(str(error))
     sts.refuse = ""
     aws_msk_iam.sign(CHAIN)
-    assert [one for one in caplog.records if "botocore" in one.name] == [], "it logs what it is told"
+    assert [one for one in caplog.records if "botocore" in one.name] == [], "it logs what it is given"
 
 
 def test_sts_that_is_down_is_tried_again_later(web_identity: Path, sts: Sts):

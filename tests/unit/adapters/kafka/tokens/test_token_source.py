@@ -1,4 +1,4 @@
-"""When tokens are fetched: before they end, once for everybody, and not too often when that fails."""
+"""When tokens are fetched: before they end, once for all requests, and not too often when that fails."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SOON = 5.0
 
 
 class Endpoint:
-    """Gives token after token, each for 100 seconds; ``failure`` is raised instead while it stands."""
+    """Gives token after token, each for 100 seconds; ``failure`` is raised instead while it is set."""
 
     def __init__(self) -> None:
         self.now = 0.0

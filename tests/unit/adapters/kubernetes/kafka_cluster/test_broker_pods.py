@@ -1,4 +1,4 @@
-"""Brokers' pods as the API shows them: whose they are, ready or not, and what is amiss with looking."""
+"""Brokers' pods as the API shows them: whose they are, ready or not, and what is wrong with looking."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def watch(api: MemoryApi) -> PodWatch:
 @pytest.mark.parametrize(
     ("spec", "found"),
     [
-        pytest.param({}, None, id="nobody asks"),
+        pytest.param({}, None, id="no policy asks"),
         pytest.param({"maintenance": {}}, None, id="nothing is asked"),
         pytest.param({"maintenance": {"pods": {"selector": "app=kafka"}}}, KAFKA, id="by labels"),
         pytest.param(

@@ -40,7 +40,7 @@ def pair(tmp_path: Path) -> tuple[bytes, bytes]:
 
 
 def put(api: MemoryApi, name: str, **data: str | bytes) -> None:
-    """A Secret; an underscore in a keyword stands for a dot in a key, two for a dash."""
+    """A Secret; an underscore in a keyword represents a dot in a key, two for a dash."""
     encoded = {
         key.replace("__", "-").replace("_", "."): base64.b64encode(v.encode() if isinstance(v, str) else v).decode()
         for key, v in data.items()

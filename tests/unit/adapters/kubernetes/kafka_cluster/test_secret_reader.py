@@ -1,4 +1,4 @@
-"""Credentials as files: private, and gone when nobody works with them any more."""
+"""Credentials as files: private, and removed with their last user."""
 
 from __future__ import annotations
 

@@ -219,7 +219,10 @@ def test_without_a_user_the_remedy_is_one_to_apply(api: MemoryApi, clusters: Str
             id="of another",
         ),
         pytest.param(
-            kafka_user(cluster=""), Reason.STRIMZI_REFERENCE_INVALID, ["belongs to no Kafka cluster"], id="of nobody"
+            kafka_user(cluster=""),
+            Reason.STRIMZI_REFERENCE_INVALID,
+            ["belongs to no Kafka cluster"],
+            id="of no cluster",
         ),
         pytest.param(
             kafka_user(kind=""), Reason.STRIMZI_REFERENCE_INVALID, ["authentication none"], id="without a kind"

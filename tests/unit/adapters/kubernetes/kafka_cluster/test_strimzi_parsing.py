@@ -68,12 +68,12 @@ def test_a_user_is_known_by_its_status_and_before_that_by_its_name():
     ("said", "namespace", "admitted"),
     [
         pytest.param(None, "default", True, id="its own always"),
-        pytest.param(None, "ops", False, id="no other unless told"),
+        pytest.param(None, "ops", False, id="no other by default"),
         pytest.param("ops", "ops", True, id="the one that is named"),
         pytest.param("platform, ops", "ops", True, id="one of several"),
         pytest.param("ops2", "ops", False, id="not one that begins alike"),
         pytest.param("*", "ops", True, id="all"),
-        pytest.param("", "ops", False, id="named nobody"),
+        pytest.param("", "ops", False, id="names none"),
     ],
 )
 def test_another_namespace_is_admitted_only_where_the_cluster_says_so(said: str | None, namespace: str, admitted: bool):

@@ -1,4 +1,4 @@
-"""The audit trail in ConfigMaps: durable before anything moves, bounded for ever, and in nobody's way."""
+"""The audit trail in ConfigMaps: durable before anything moves, bounded for ever, and blocking nothing."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ class Counting(MemoryApi):
 
 
 class Contended(MemoryApi):
-    """Somebody else writes between our read and our write, so many times."""
+    """Another client writes between our read and our write, so many times."""
 
     times = 2
 

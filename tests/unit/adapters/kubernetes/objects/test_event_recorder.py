@@ -1,4 +1,4 @@
-"""News for people: told, counted where it recurs, bounded where it flaps, and in the log where it is refused."""
+"""News for people: posted, counted where it recurs, bounded where it flaps, and in the log where it is refused."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def about(broker: int = 1) -> Object:
 
 
 def series(api: MemoryApi) -> list[tuple[str, int]]:
-    """Notes with how often each was told, in order of the notes."""
+    """Notes with how often each was posted, in order of the notes."""
     return sorted((e["note"], e.get("series", {}).get("count", 1)) for e in api.all(EVENTS))
 
 

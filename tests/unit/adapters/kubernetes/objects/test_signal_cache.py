@@ -56,7 +56,7 @@ def health(*entries: Any, broker: Any = 1, override: Any = None) -> dict[str, An
 
 
 def lease(seconds: float, holder: str = "prober-1") -> dict[str, Any]:
-    # The prober's own clock is hours away from ours, and nobody minds.
+    # The prober's own clock is hours away from ours, without effect.
     renewed = START - timedelta(hours=5) + timedelta(seconds=seconds)
     spec = {"holderIdentity": holder, "renewTime": renewed.strftime("%Y-%m-%dT%H:%M:%S.%fZ")}
     return {"metadata": {"name": "lease-a"}, "spec": spec}
@@ -186,7 +186,7 @@ def test_nor_does_it_bring_a_deleted_object_back(book: SignalCache) -> None:
     assert book.on_broker_health_gone(versioned(health(override=DEMOTED), 12))
     assert not book.on_broker_health(versioned(health(override=DEMOTED), 10))
     assert book.overrides() == ()
-    assert book.on_broker_health(versioned(health(override=DEMOTED), 13)), "made anew"
+    assert book.on_broker_health(versioned(health(override=DEMOTED), 13)), "made again"
 
 
 def test_the_generation_of_a_brokers_spec_goes_with_its_override(book: SignalCache):

@@ -1,4 +1,4 @@
-"""One prober's entries, of one source or of many: written on news, removed without a word about anybody else's."""
+"""One prober's entries, of one source or of many: written on news, removed without a change of others."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_two_probers_of_one_source_that_measure_different_things_know_each_other
     assert first.acquire()
     until(lambda: standing_by(first, second) == ("/data at kafka-b-1", "/data at kafka-a-1"))
     until(lambda: (first.beat(), first.rival)[1] == "")
-    assert first.seconds_left() > 0, "claims take the Lease from nobody"
+    assert first.seconds_left() > 0, "a claim leaves the Lease with its holder"
     first.release()
 
 

@@ -1,4 +1,4 @@
-"""Status is written when it is news, and again when somebody else has written over it."""
+"""Status is written when it is news, and again when another client has overwritten it."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ WEIGHT = {"rack": "a", "weight": 1}
             {"demotion": {"capacity": {"maxBytesPerSecond": 10**9, "maxLeaders": 9}}},
             "spec.demotion.capacity.maxBytesPerSecond: requires spec.rebalance, whose plans measure the load: set it,"
             " or limit brokers by maxLeaders",
-            id="a load that nobody measures",
+            id="a load that is not measured",
         ),
     ],
 )

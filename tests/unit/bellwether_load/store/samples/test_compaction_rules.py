@@ -36,7 +36,7 @@ def test_of_two_files_alike_the_first_by_name_counts() -> None:
 
 
 def test_of_two_rival_files_the_redundant_one_does_not_count() -> None:
-    # q was settled first: its own files have gone, while c still lies beside its rival p.
+    # q was settled first: its own files have gone, while c still lies next to its rival p.
     found = files(p="bc", q="ab", c="c")
     assert current(found) == ("c", "q")
 
