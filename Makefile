@@ -63,10 +63,6 @@ demo: $(DEMO_READY) ## Break a real cluster twice and watch its leaders leave an
 test: lint parts ## Lint, then unit, property, contract, architecture and integration tests, real parts included
 	@$(PYTEST) $(BY_LOT) -m "$(TEST)" $(PYTEST_ARGS)
 
-.PHONY: test-times
-test-times: setup parts ## Run the tests of `make test` and report where the time goes: reports/test-times.json and tables
-	@$(PYTEST) $(BY_LOT) -m "$(TEST)" --times=reports/test-times.json $(PYTEST_ARGS)
-
 .PHONY: test-fast
 test-fast: WORKERS = 3
 test-fast: setup ## What judges, plans and moves: unit tests, scenarios, invariants with few examples, no real part

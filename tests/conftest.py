@@ -26,7 +26,6 @@ from hypothesis import HealthCheck, settings
 from testkit.messages import Catalogue
 from testkit.processes.shared_parts import SharedParts
 from testkit.processes.slow_test_selection import chosen_files, shard_files
-from testkit.processes.time_report import TimeRecorder
 from testkit.processes.xdist_groups import begins, lot_of
 from waiting import limit
 
@@ -66,16 +65,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write golden files: tests/messages, scenarios")
     parser.addoption("--shard", metavar="K/N", help="only the K-th of N shares of the selected test files")
     parser.addoption("--changed-since", metavar="REV", help="only, or added to --shard, tests of changed sources")
-    parser.addoption("--times", metavar="FILE", type=Path, help="report where the time of the run goes")
     parser.addoption("--within", metavar="SECONDS", type=float, help="skip tests that would begin later than this")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Watch the shared parts, and record times where they are asked for."""
+    """Watch the shared parts, and compare messages with their catalogue."""
     config.pluginmanager.register(SharedParts())
     config.pluginmanager.register(Catalogue(Path(__file__).parent, update=config.getoption("update_golden")))
-    if report := config.getoption("times"):
-        config.pluginmanager.register(TimeRecorder(config, report))
 
 
 @pytest.hookimpl(trylast=True)

@@ -120,11 +120,6 @@ def test_every_line_is_named_by_all_that_tells_it_from_others(panel: Panel, targ
         assert unnamed(target) == []
 
 
-def test_a_line_without_its_broker_in_the_name_is_found() -> None:
-    target = {"expr": "max by (cluster, namespace, policy, broker) (a)", "legendFormat": "{{namespace}}/{{policy}}"}
-    assert unnamed(target) == ["broker", "cluster"]
-
-
 def test_a_panel_without_series_says_what_that_means_if_a_calm_cluster_has_none() -> None:
     for panel in ALL:
         assert panel.empty or panel.model["type"] in {"timeseries", "heatmap"}, panel

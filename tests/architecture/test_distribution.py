@@ -70,11 +70,6 @@ def test_the_extra_that_is_named_for_a_missing_package_brings_it() -> None:
     assert set(EXTRAS) & base == set(), "what is always there is missing nowhere"
 
 
-@pytest.mark.parametrize("link", ["docs/install.md", "../README.md"])
-def test_a_relative_link_is_found(link: str) -> None:
-    assert relative_links(f"[a](https://bellwether.dev/x) [b]({link}) [c](#part)") == [link]
-
-
 def test_what_is_said_to_install_is_this_distribution() -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     assert [str(page) for page in pages if re.search(r"pip install '?bellwether\b(?!-)", page.read_text())] == []

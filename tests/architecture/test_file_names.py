@@ -8,8 +8,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import pytest
-
 from sourcetree import ROOT, SOURCES, sources
 
 DRAWERS = frozenset(
@@ -58,16 +56,6 @@ def test_no_file_is_a_drawer_for_odds_and_ends() -> None:
 
 def test_no_module_is_named_like_the_standard_library() -> None:
     assert standard_names(ROOT) == []
-
-
-@pytest.mark.parametrize("name", ["utils.py", "common/__init__.py", "helpers.py", "manager.py"])
-def test_a_drawer_is_found(tmp_path: Path, name: str) -> None:
-    assert drawers(with_file(tmp_path, f"operator/bellwether/{name}")) == [f"operator/bellwether/{name}"]
-
-
-@pytest.mark.parametrize("name", ["types.py", "signal.py", "select.py", "statistics/__init__.py"])
-def test_a_name_of_the_standard_library_is_found(tmp_path: Path, name: str) -> None:
-    assert standard_names(with_file(tmp_path, f"tests/support/{name}")) == [f"tests/support/{name}"]
 
 
 def test_the_plain_folder_operator_is_not_taken_for_a_module(tmp_path: Path) -> None:

@@ -126,10 +126,3 @@ def test_a_requirement_that_is_not_locked_or_too_old_is_found(tmp_path: Path) ->
         '[project]\ndependencies = ["click>=8.2", "kopf"]\n[dependency-groups]\nlint = ["ruff"]\n'
     )
     assert missing(tmp_path) == ["click>=8.2", "kopf", "ruff"]
-
-
-@pytest.mark.parametrize(
-    "line", ["-r other.txt", "requests", "requests==2.0", "# by a tool", "x @ https://example.com/x.whl"]
-)
-def test_a_line_that_is_neither_pin_nor_hash_is_found(line: str) -> None:
-    assert strange_lines(f"click==8.2 \\\n    --hash=sha256:{'0' * 64}\n{line}\n") == [line]

@@ -98,10 +98,6 @@ class Watch:
 """
 
 
-def test_keys_are_accepted(tmp_path: Path) -> None:
-    assert bad_events(written(tmp_path, GOOD)) == []
-
-
 @pytest.mark.parametrize(
     ("old", "new", "line"),
     [

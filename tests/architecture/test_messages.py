@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from sourcetree import ROOT
-from testkit.messages import CheckedTest, area, plain
+from testkit.messages import CheckedTest, area
 
 UNIT = ROOT / "tests" / "unit"
 
@@ -54,12 +54,3 @@ def test_a_changed_message_is_refused_with_what_accepts_it(known: list[str], giv
     checked = CheckedTest(known, "core.yaml", update=False)
     with pytest.raises(AssertionError, match=refusal):
         [checked.check(one) for one in given], checked.end()
-
-
-def test_messages_are_noted_in_plain_forms() -> None:
-    checked = CheckedTest([], "core.yaml", update=True)
-    for message in ("a", ("a", "b"), {"b", "a"}, {1: "a"}):
-        checked.check(message)
-    checked.end()
-    assert checked.given == ["a", ["a", "b"], ["a", "b"], {"1": "a"}]
-    assert plain(()) == []

@@ -49,11 +49,3 @@ def test_the_standard_library_operator_is_imported_at_the_root() -> None:
     path, item = done.stdout.split()
     assert not Path(path).is_relative_to(ROOT / "operator")
     assert item == "b"
-
-
-def test_with_an_init_file_python_would_not_even_import_collections(tmp_path: Path) -> None:
-    (tmp_path / "operator").mkdir()
-    (tmp_path / "operator" / "__init__.py").touch()
-    done = python_started_at(tmp_path, "import collections")
-    assert done.returncode != 0
-    assert "operator" in done.stderr

@@ -6,8 +6,6 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from sourcetree import ROOT, sources
 
 OURS = ("bellwether", "bellwether_load", "chartvalues", "dashboards")
@@ -36,13 +34,3 @@ def _imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 def test_no_private_module_of_a_library_is_imported() -> None:
     assert private_imports(ROOT) == []
-
-
-@pytest.mark.parametrize(
-    "statement", ["import kopf._core.reactor", "from kopf._cogs.structs import references", "from typing import _T"]
-)
-def test_an_import_of_a_private_name_is_found(tmp_path: Path, statement: str) -> None:
-    folder = tmp_path / "operator" / "bellwether"
-    folder.mkdir(parents=True)
-    (folder / "watches.py").write_text(f"def f():\n    {statement}\n")
-    assert [found.partition(" ")[0] for found in private_imports(tmp_path)] == ["operator/bellwether/watches.py:2"]

@@ -40,12 +40,6 @@ def test_the_shards_take_each_file_once() -> None:
     assert max(map(len, shards)) - min(map(len, shards)) <= 1
 
 
-@pytest.mark.parametrize("shard", ["0/3", "4/3", "3", "a/b", "-1/3"])
-def test_a_shard_that_is_none_is_refused(shard: str) -> None:
-    with pytest.raises(pytest.UsageError, match="expected K/N"):
-        shard_files(SOURCES, shard)
-
-
 def test_an_unknown_revision_is_refused() -> None:
     with pytest.raises(pytest.UsageError, match="--changed-since=nosuch"):
         chosen_files(SOURCES, None, "nosuch")

@@ -176,11 +176,6 @@ def test_a_symptom_leads_to_every_page() -> None:
     assert without_symptom((alert_rules.PAGES / "README.md").read_text()) == []
 
 
-def test_a_page_that_no_symptom_leads_to_is_found() -> None:
-    index = "| writes fail | [Found](Found.md) |\n\n| [Found](Found.md) | info |\n| [Lost](Lost.md) | info |\n"
-    assert without_symptom(index) == ["Lost.md"]
-
-
 def test_a_missing_a_left_over_and_an_unlisted_page_are_found(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("| [Listed](Listed.md) |\n")
     for name in ("Listed", "Old", "Unlisted"):
@@ -209,12 +204,6 @@ def test_the_diagnosis_is_three_commands_and_the_first_one_shows_the_cause(page:
     assert unsuitable(page.stem, page_commands.commands(page)) == []
 
 
-def test_a_diagnosis_of_two_commands_that_does_not_begin_with_the_cause_is_found() -> None:
-    two = [PageCommand("A", "Diagnosis", text) for text in ("kubectl get bh", CAUSE)]
-    assert unsuitable("A", two) == ["2 commands, not three", "begins with kubectl get bh"]
-    assert unsuitable("BellwetherOperatorDown", [two[1], *two]) == [f"begins with {CAUSE}"]
-
-
 def test_every_command_of_the_pages_is_one_that_a_test_runs_and_the_other_way_round() -> None:
     commands = {one.text for page in page_commands.PAGES for one in page_commands.commands(page) if not one.query}
     assert commands == {*LOOKS, *ACTS, *PARTINGS}
@@ -229,13 +218,6 @@ def test_a_block_a_continued_line_a_comment_and_a_span_are_read_as_commands(tmp_
         PageCommand("p", "D", "up{a='B'}", query=True),
         PageCommand("p", "D", "bellwether drain 1"),
     )
-
-
-def test_a_placeholder_without_a_value_is_refused() -> None:
-    values = {"NAME": "orders", "BROKER": "2", "BROKER:PORT": "b:9093"}
-    assert page_commands.filled("x NAME-BROKER BROKER:PORT -CONT {Name}", values) == "x orders-2 b:9093 -CONT {Name}"
-    with pytest.raises(KeyError, match="POD"):
-        page_commands.filled("kubectl logs POD", values)
 
 
 def test_every_alert_is_by_policy_except_those_of_a_process() -> None:

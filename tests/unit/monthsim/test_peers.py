@@ -4,10 +4,7 @@ import pytest
 from monthsim import disks, peers
 from monthsim.assumptions import Assumptions
 from monthsim.episodes import Disk, DiskEffect, Episode, Kind, Month
-from monthsim.months import our_policy
 from monthsim.reconciles import Demotion
-
-DETECTION = our_policy().detection
 
 
 def month(*episodes: Episode, brokers: int = 12) -> Month:

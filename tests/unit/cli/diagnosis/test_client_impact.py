@@ -18,7 +18,6 @@ from testkit.messages import assert_wording
 from testkit.values.builders import cluster, decisions, partition, said, snapshot, verdicts
 
 ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
-FIGURES = "measured with a disk 80 ms slower per write and 60 records a second: 38 of 40 s lost"
 
 
 def lines(sick: list[int], slow: list[int], demoted: list[int], **spec: object) -> list[str]:
