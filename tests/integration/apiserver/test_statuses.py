@@ -108,11 +108,6 @@ def test_the_status_of_what_is_gone_is_nobodys_error(api: KubernetesClient, name
     assert not writer.write_broker_health(namespace, "gone", 1, {"leaders": 1})
 
 
-def test_the_probers_entries_are_not_the_operators_to_write(api: KubernetesClient, namespace: str) -> None:
-    with pytest.raises(ValueError, match="belongs to the probers"):
-        StatusWriter(api).write_broker_health(namespace, "main", 1, {"signals": []})
-
-
 def test_a_policys_conditions_are_written(api: KubernetesClient, namespace: str, policy: Any) -> None:
     condition = {**CONDITION, "type": "Ready", "reason": "UpToDate"}
     assert StatusWriter(api).write_policy(namespace, "main", {"conditions": [condition]})

@@ -1,1 +1,0 @@
-"""What a round of the replication probe costs on a huge cluster: ``python -m lagcosts``."""
