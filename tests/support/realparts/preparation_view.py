@@ -1,4 +1,4 @@
-"""Shows how far a preparation is: a few live lines on a terminal, one line for each event in a log.
+"""Shows how far a preparation is: one line for each event, and one where nothing happens for long.
 
 In: a ``Preparation`` and a console. Out: lines on the console. Nothing is shown for what was there already.
 """
@@ -12,9 +12,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console, Group, RenderableType
-from rich.live import Live
-from rich.text import Text
+from rich.console import Console
 
 from realparts.preparation import Preparation, Step
 
@@ -35,31 +33,18 @@ class PreparationView:
         self._preparation = preparation
         self._console = console
         self._title = title
-        self._live: Live | None = None
         self._ended = threading.Event()
         self._logging = threading.Thread(target=self._log, daemon=True)
 
     def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._live = Live(
-                console=self._console,
-                get_renderable=lambda: live_view(self._preparation, self._title, time.monotonic()),
-                refresh_per_second=2,
-                transient=True,
-            )
-            self._live.start()
-        else:
-            self._logging.start()
+        self._logging.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._ended.set()
-        if self._live:
-            self._live.stop()
-        else:
-            self._logging.join()
+        self._logging.join()
         for step in self._preparation.steps.values():
             if step.skipped:
                 self._console.print(f"no {step.name}, so what needs it is skipped: {step.skipped}", highlight=False)
@@ -94,26 +79,6 @@ def events(steps: Iterable[Step], reported: dict[str, str], now: float) -> list[
                 lines.append(f"{step.name}: ready after {took:.0f} s")
             reported[step.name] = "ended"
     return lines
-
-
-def live_view(preparation: Preparation, title: str, now: float) -> RenderableType:
-    """The few lines of a terminal."""
-    external_operation = [
-        step for step in preparation.steps.values() if step.started is not None and step.ended is None
-    ]
-    rows = [
-        f"  {step.name:<24} {clock(now - (step.started or now)):>6}  {action(step, now)}" for step in external_operation
-    ]
-    waiting = [step.name for step in preparation.steps.values() if step.started is None]
-    if waiting:
-        rows.append(f"  still to come: {', '.join(waiting)}")
-    lines = [headline(preparation, title, now), *rows]
-    return Group(
-        *(
-            Text(line, style="bold" if number == 0 else "", no_wrap=True, overflow="ellipsis")
-            for number, line in enumerate(lines)
-        )
-    )
 
 
 def headline(preparation: Preparation, title: str, now: float) -> str:
