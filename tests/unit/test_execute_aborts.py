@@ -270,8 +270,7 @@ def test_an_answer_that_leaves_a_partition_out_is_a_refusal():
     run = Run()
     sent = run.world.leaders.reorder
     run.world.leaders.reorder = lambda *asked: dict(list(sent(*asked).items())[1:])  # type: ignore[method-assign]
-    done = run.carry_out()
-    assert set(reasons(done)) == {Reason.REQUEST_REFUSED}
+    assert set(reasons(done := run.carry_out())) == {Reason.REQUEST_REFUSED}
     assert_wording(done.holds[0].message)
 
 
@@ -291,7 +290,7 @@ class TestOutstanding:
         assert self.outstanding(done) == sent
         assert {o.broker for e in done.record.entries.values() for o in e.outstanding} == {done.asked}
         assert run.site.store.record is not None
-        stored = [k for k, e in run.site.store.record.entries.items() if e.outstanding]
+        stored = [e for e in run.site.store.record.entries.values() if e.outstanding]
         assert len(stored) == len(done.record.entries), "a killed process cannot say which of them it sent"
 
     def test_nothing_is_outstanding_once_all_is_answered(self):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +17,6 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from realparts.secured import TOKEN_CLIENT, TOKEN_SECRET, Acl
 from realparts.tls import Authority
-from testkit.kafka.tcp_forwarder import Forwarder
 from testkit.processes.sites import condition
 
 if TYPE_CHECKING:
@@ -22,6 +24,54 @@ if TYPE_CHECKING:
     from testkit.processes.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+
+
+class Forwarder:
+    """Listens on one address and passes everything on to another; a context manager."""
+
+    def __init__(self, host: str, target: str) -> None:
+        """``target`` is host:port."""
+        name, _, port = target.rpartition(":")
+        self._target = (name, int(port))
+        self._listening = socket.create_server((host, 0))
+        self.address = f"{host}:{self._listening.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        """Refuse new connections; open ones go on."""
+        with contextlib.suppress(OSError):
+            self._listening.shutdown(socket.SHUT_RDWR)  # or the waiting thread takes one more
+        self._listening.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                inner, _ = self._listening.accept()
+            except OSError:
+                return
+            try:
+                outer = socket.create_connection(self._target)
+            except OSError:
+                inner.close()
+                continue
+            for source, sink in ((inner, outer), (outer, inner)):
+                threading.Thread(target=_pass_on, args=(source, sink), daemon=True).start()
+
+    def __enter__(self) -> Forwarder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _pass_on(source: socket.socket, sink: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(65536):
+            sink.sendall(data)
+    for end in (source, sink):
+        with contextlib.suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
+
 
 Data = dict[str, str | bytes | Path]
 MENDED = ("NotEnforcing", "ClusterClaimed", "NoEvidence", "UpToDate")
