@@ -270,7 +270,8 @@ def test_an_answer_that_leaves_a_partition_out_is_a_refusal():
     run = Run()
     sent = run.world.leaders.reorder
     run.world.leaders.reorder = lambda *asked: dict(list(sent(*asked).items())[1:])  # type: ignore[method-assign]
-    assert set(reasons(done := run.carry_out())) == {Reason.REQUEST_REFUSED}
+    done = run.carry_out()
+    assert set(reasons(done)) == {Reason.REQUEST_REFUSED}
     assert_wording(done.holds[0].message)
 
 
@@ -286,8 +287,7 @@ class TestOutstanding:
         run = Run()
         run.faults.fail_next("reorder", fate)
         done = run.carry_out()
-        sent = sorted(m.key.partition for m in run.plan.moves[:2])
-        assert self.outstanding(done) == sent
+        assert self.outstanding(done) == sorted(m.key.partition for m in run.plan.moves[:2])
         assert {o.broker for e in done.record.entries.values() for o in e.outstanding} == {done.asked}
         assert run.site.store.record is not None
         stored = [e for e in run.site.store.record.entries.values() if e.outstanding]
