@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from bellwether.core.model.quarantine_order import QuarantineChange
 from bellwether.core.reporting.audit import AuditEntry
-from bellwether.ports.kubernetes import NoAuditTrail
+from bellwether.ports.kubernetes import NothingShared
 from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
 from testkit.messages import assert_wording
 from testkit.simulation.quarantine_simulation import LIMIT_SECONDS, QuarantineSite
 
 
-class Trail(NoAuditTrail):
+class Trail(NothingShared):
     """Keeps what audit entries say of quarantines."""
 
     def __init__(self) -> None:

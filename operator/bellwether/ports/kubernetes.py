@@ -85,18 +85,8 @@ class AuditTrail(Protocol):
         ...
 
 
-class NoAuditTrail:
-    """No-op audit log for simulations, replays and dry runs."""
-
-    def begin(self, entry: AuditEntry) -> None:
-        """Nothing."""
-
-    def conclude(self, entry: AuditEntry) -> None:
-        """Nothing."""
-
-
-class UnsavedRecord:
-    """``UndoRecords`` of a process that only reads, or simulates: never written."""
+class NothingShared:
+    """Undo record, Lease and audit trail of a process that stores nothing: it simulates, reads, or only elects."""
 
     def take_over(self, cluster_id: str) -> UndoRecord:
         """Empty: the record in use was read before."""
@@ -105,10 +95,12 @@ class UnsavedRecord:
     def save(self, record: UndoRecord) -> None:
         """Nothing."""
 
-
-class NoLease:
-    """``Leadership`` of a process that needs none: it simulates, or elects preferred leaders, however late."""
-
     def seconds_left(self) -> float:
-        """Always enough."""
+        """Always enough: an election of preferred leaders needs no Lease, however late it arrives."""
         return float("inf")
+
+    def begin(self, entry: AuditEntry) -> None:
+        """Nothing."""
+
+    def conclude(self, entry: AuditEntry) -> None:
+        """Nothing."""

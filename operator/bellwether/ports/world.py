@@ -15,8 +15,8 @@ from bellwether.ports.kafka import ClusterReader, ConfigReader, FaultToleranceRe
 from bellwether.ports.kubernetes import (
     AuditTrail,
     Leadership,
-    NoAuditTrail,
     NoQuarantineOrders,
+    NothingShared,
     QuarantineOrders,
     SignalReader,
     UndoRecords,
@@ -41,7 +41,7 @@ class World:
     signals: SignalReader
     clock: Clock
     strimzi: Strimzi | None = None
-    trail: AuditTrail = field(default_factory=NoAuditTrail)
+    trail: AuditTrail = field(default_factory=NothingShared)
     margins: FaultToleranceReader | None = None
     configs: ConfigReader | None = None
     """Reads the marks of throttled replicas, while another tool moves some."""

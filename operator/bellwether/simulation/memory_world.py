@@ -20,7 +20,7 @@ from bellwether.core.signals import (
     UnreachableCause,
 )
 from bellwether.ports.clock import Clock
-from bellwether.ports.kubernetes import NoLease, SignalReader, UnsavedRecord
+from bellwether.ports.kubernetes import NothingShared, SignalReader
 from bellwether.ports.world import World
 from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.memory_kafka import (
@@ -231,5 +231,6 @@ def memory_world(
 ) -> World:
     """The ports of one process that alone works on a cluster; what it stores is in its memory only."""
     route = route or MemoryRoute(cluster)
+    alone = NothingShared()
     reader, mover = MemoryReader(cluster, route), MemoryMover(cluster, route=route)
-    return World(reader, mover, UnsavedRecord(), NoLease(), signals, clock, **ports)
+    return World(reader, mover, alone, alone, signals, clock, **ports)

@@ -37,7 +37,7 @@ from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.settings.policy import Policy
 from bellwether.gather import Memory
 from bellwether.ports.clock import Clock
-from bellwether.ports.kubernetes import NoLease, SignalReader, UnsavedRecord
+from bellwether.ports.kubernetes import NothingShared, SignalReader
 from bellwether.ports.world import World
 
 
@@ -109,7 +109,7 @@ def world_of(policy: LeadershipPolicy, secrets: SecretReader, signals: SignalRea
     connection, strimzi = surroundings(policy.spec.kafka, secrets)
     nodes = BrokerPool(connection, MANUAL_LIMITS)
     reader, mover, configs, log_dirs = KafkaReader(nodes), KafkaMover(nodes), KafkaConfigs(nodes), KafkaLogDirs(nodes)
-    records, lease = UnsavedRecord(), NoLease()
+    records = lease = NothingShared()
     margins = KafkaFaultTolerance(nodes)
     return World(
         reader, mover, records, lease, signals, clock, strimzi, margins=margins, configs=configs, log_dirs=log_dirs

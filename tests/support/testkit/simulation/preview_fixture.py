@@ -9,7 +9,7 @@ import pytest
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.planning import policy_inputs
 from bellwether.ports.clock import Clock
-from bellwether.ports.kubernetes import NoLease, SignalReader, UnsavedRecord
+from bellwether.ports.kubernetes import NothingShared, SignalReader
 from bellwether.ports.world import World
 from testkit.simulation.operator_fixture import MemoryOperator
 
@@ -19,7 +19,7 @@ def lead_to_cluster_of(monkeypatch: pytest.MonkeyPatch, operator: MemoryOperator
 
     def world_of(_policy: LeadershipPolicy, _secrets: object, signals: SignalReader, clock: Clock) -> World:
         process = operator.site.process()
-        records, lease = UnsavedRecord(), NoLease()
+        records = lease = NothingShared()
         world = World(process.clusters, process.leaders, records, lease, signals, clock, configs=process.configs)
         return replace(world, margins=process.margins)
 
