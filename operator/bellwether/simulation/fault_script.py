@@ -271,7 +271,7 @@ def _all_pass(stage: Stage, policy: Policy) -> None:
     for broker in sorted(stage.site.cluster.brokers):
         if policy.detection.external_reachability.enabled:
             stage.site.signals.say(broker, Reading.PASSING, sources=stage.vantages)
-        if policy.detection.storage.enabled:
+        if policy.detection.storage_latency.enabled:
             source = f"disk-{broker}"
             stage.site.signals.say(broker, Reading.PASSING, type=SignalType.STORAGE_LATENCY, sources=[source])
 
