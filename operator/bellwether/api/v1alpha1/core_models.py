@@ -70,13 +70,11 @@ def _setting(one: Field[Any], hint: Any) -> tuple[Any, Any]:
 class Of:
     """Where the value of a field comes from: a path of attributes of the core's value; its own name if empty.
 
-    With ``times`` a number is multiplied, rounded and kept within the field's bounds; with ``percent`` a fraction is
-    shown as the text of a percentage with so many decimals.
+    With ``times`` a number is multiplied, rounded and kept within the field's bounds.
     """
 
     path: str = ""
     times: int = 0
-    percent: int | None = None
 
 
 class StatusModel(Reported, Generic[C]):
@@ -148,8 +146,6 @@ def _column(name: str, field: Any, core_fields: dict[str, Any]) -> _Column:
             return tuple(map(nested.of, kept)) if nested is not None else kept
         if nested is not None:
             return nested.of(value)
-        if of.percent is not None:
-            return f"{value * 100:.{of.percent}f}"
         if of.times:
             if not math.isfinite(value) and not field.is_required():
                 return None
@@ -159,8 +155,8 @@ def _column(name: str, field: Any, core_fields: dict[str, Any]) -> _Column:
     def read(value: Any) -> Any:
         if nested is not None:
             return tuple(one.to_core() for one in value) if isinstance(value, tuple) else value.to_core()
-        return float(value) / 100 if of.percent is not None else value / of.times
+        return value / of.times
 
-    converted = nested is not None or of.percent is not None or of.times
+    converted = nested is not None or of.times
     target = path[0] if len(path) == 1 and path[0] in core_fields else ""
     return _Column(name, target, show, read if converted else None)

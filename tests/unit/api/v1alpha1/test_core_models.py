@@ -74,7 +74,6 @@ def test_fields_keep_the_order_of_the_dataclass_and_its_descriptions() -> None:
 class Core:
     name: str
     load: float
-    share: float | None = None
     inner: Core | None = None
     hosts: tuple[str, ...] = ()
     internal: int = 0
@@ -83,21 +82,19 @@ class Core:
 class Shown(StatusModel[Core]):
     title: Annotated[str, Of("name")] = Field(max_length=5)
     load_milli: Annotated[int, Of("load", 1000)] = Field(ge=0, le=9000)
-    share_percent: Annotated[str | None, Of("share", percent=1)] = None
     inner: Shown | None = None
     inner_name: Annotated[str, Of("inner.name")] = "none"
     hosts: tuple[Annotated[str, Field(max_length=253)], ...] = Field(default=(), max_length=2)
     size: int = 0
 
 
-VALUE = Core("a", 2.5, 0.125, Core("b", 0.0), ("host-1", "host-2"))
+VALUE = Core("a", 2.5, Core("b", 0.0), ("host-1", "host-2"))
 
 
 def test_value_is_shown_in_units_and_names_of_the_api() -> None:
     assert Shown.of(VALUE, size=3).body() == {
         "title": "a",
         "loadMilli": 2500,
-        "sharePercent": "12.5",
         "inner": {"title": "b", "loadMilli": 0, "innerName": "none", "hosts": [], "size": 0},
         "innerName": "b",
         "hosts": ["host-1", "host-2"],
