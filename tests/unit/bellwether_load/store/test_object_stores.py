@@ -3,13 +3,13 @@
 from datetime import timedelta
 
 import pytest
+from testkit.loads.object_store import KEY, SECRET, Bucket
 
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.samples import sample_files
 from bellwether_load.store.samples.compaction import Compactor, Stopped
 from bellwether_load.store.samples.retention import expire
 from bellwether_load.store.store_errors import StoreDamaged, StoreMissing, StoreUnavailable, StoreUnusable
-from testkit.loads.object_store import KEY, SECRET, Bucket
 from testkit.loads.sample_rounds import CLUSTER, DAY, MIDNIGHT, held, named, rows, told
 
 NEXT_DAY = MIDNIGHT + timedelta(days=1, minutes=10)
