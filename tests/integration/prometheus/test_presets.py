@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from bellwether.adapters.prometheus.query_client import PrometheusClient
-from bellwether.api.v1alpha1.spec.promql import Scope
 from bellwether.api.v1alpha1.spec.query_presets import (
     BITNAMI,
     BLACKBOX,
@@ -20,6 +19,7 @@ from bellwether.api.v1alpha1.spec.query_presets import (
     PRESETS,
     REPORTER,
     Preset,
+    Scope,
 )
 from bellwether.core.model.broker_identity import Hosts, Named, match
 from bellwether.core.settings.detection import PrometheusRule

@@ -22,8 +22,13 @@ from requests.adapters import HTTPAdapter
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.http_proxies import proxied, proxy_failure, refusal
-from bellwether.adapters.prometheus.alert_rules import unevaluated
-from bellwether.adapters.prometheus.query_response import SERIES_LIMIT, QueryResponse, error_of, read_answer
+from bellwether.adapters.prometheus.query_response import (
+    SERIES_LIMIT,
+    QueryResponse,
+    error_of,
+    read_answer,
+    unevaluated,
+)
 from bellwether.kafka_connection import Hidden, HttpProxy
 from bellwether.ports.errors import Terminal, Transient
 

@@ -33,8 +33,7 @@ from bellwether.api.v1alpha1.spec.credentials_spec import (
 )
 from bellwether.api.v1alpha1.spec.detection_spec import Selector, SignalSourceRef
 from bellwether.api.v1alpha1.spec.kafka_spec import authorities_of
-from bellwether.api.v1alpha1.spec.promql import Scope
-from bellwether.api.v1alpha1.spec.query_presets import ALERTS_NAMED, BY_NAME, PRESETS, alerts_of
+from bellwether.api.v1alpha1.spec.query_presets import ALERTS_NAMED, BY_NAME, PRESETS, Scope, alerts_of
 from bellwether.api.v1alpha1.status.status_conditions import Conditions
 from bellwether.api.v1alpha1.validation_errors import nearest
 from bellwether.core.settings import detection

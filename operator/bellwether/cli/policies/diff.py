@@ -157,7 +157,7 @@ def _of(
         return PolicyDiff(
             namespace,
             name,
-            tuple(_all_changed_fields(live, policy)),
+            tuple(_changed_fields(_settings(live), _settings(policy))),
             situation,
             forecast(situation, live.policy(), seconds) if live is not None else None,
             forecast(overridden, policy.policy(), seconds),
@@ -301,22 +301,19 @@ def _shown(value: Any) -> str:
     return "unset" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _all_changed_fields(live: LeadershipPolicy | None, policy: LeadershipPolicy) -> Iterator[tuple[str, Any, Any]]:
-    """Fields of the policy that differ, and those of its SignalSources."""
-    yield from _changed_fields(live.spec.body() if live is not None else {}, policy.spec.body())
-    before, after = (
-        {one.source.metadata.name: one.source.spec.body() for one in (found.sources.used if found is not None else ())}
-        for found in (live, policy)
-    )
-    for name in dict.fromkeys([*before, *after]):
-        yield from _changed_fields(before.get(name, {}), after.get(name, {}), f"SignalSource {name}: spec")
+def _settings(policy: LeadershipPolicy | None) -> dict[str, Any]:
+    """A policy's fields, and those of its SignalSources."""
+    if policy is None:
+        return {"spec": {}}
+    sources = (one.source for one in policy.sources.used)
+    return {"spec": policy.spec.body(), **{f"SignalSource {one.metadata.name}": one.spec.body() for one in sources}}
 
 
-def _changed_fields(before: Any, after: Any, path: str = "spec") -> Iterator[tuple[str, Any, Any]]:
+def _changed_fields(before: Any, after: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
     """Fields that differ, with both values; None where there is none."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for key in dict.fromkeys([*before, *after]):
-            yield from _changed_fields(before.get(key), after.get(key), f"{path}.{key}")
+            yield from _changed_fields(before.get(key), after.get(key), f"{path}.{key}".removeprefix("."))
     elif before != after:
         yield path, before, after
 

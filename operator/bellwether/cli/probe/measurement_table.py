@@ -30,8 +30,8 @@ from bellwether.probes.canary.canary_state import CanaryState, late
 from bellwether.probes.connections.self_reachability import measure_once as sample_once
 from bellwether.probes.connections.socket_table import SocketTable
 from bellwether.probes.plugins.plugin_api import Kind
-from bellwether.probes.plugins.plugin_call import attempted
 from bellwether.probes.plugins.plugin_discovery import Found
+from bellwether.probes.plugins.plugin_probe import attempted
 from bellwether.probes.prometheus.prometheus_probe import QueryClient, answer_of
 from bellwether.probes.prometheus.prometheus_rules import figures, judge
 from bellwether.probes.reachability.asked_round import NoAnswer

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
-from bellwether.api.v1alpha1.spec.promql import Scope
-from bellwether.api.v1alpha1.spec.query_presets import PRESETS, Preset
+from bellwether.api.v1alpha1.spec.query_presets import PRESETS, Preset, Scope
 from bellwether.cli.kubernetes_target import Target, connect
 from bellwether.cli.probe.prober_options import need, prober_command, reported
 from bellwether.core.signals import SignalType
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
     from bellwether.api.v1alpha1.signal_source import SignalSource, UsedSource
     from bellwether.core.settings.detection import PrometheusRule
-    from bellwether.probes.prometheus.prometheus_probe import QueryAnswer, QueryClient
+    from bellwether.probes.prometheus.prometheus_probe import QueryClient
     from bellwether.probes.runtime.prober_process import PolicyProber, Ports
     from bellwether.probes.runtime.watched_policies import Selection
 
@@ -76,13 +75,11 @@ class _Unable:
     def __init__(self, error: Terminal) -> None:
         self._error = error
 
-    def ask(self, query: str, label: str, timeout_seconds: float) -> QueryAnswer:  # noqa: ARG002 - the port's signature
+    def ask(self, *_: object) -> NoReturn:
         """Raise Terminal."""
         raise Terminal(f"cannot be queried: {self._error}")
 
-    def check_alerts(self, alerts: Collection[str], timeout_seconds: float) -> None:  # noqa: ARG002 - the port's
-        """Raise Terminal."""
-        raise Terminal(f"cannot be queried: {self._error}")
+    check_alerts = ask
 
 
 def _once(api: KubernetesClient, namespace: str, policy: str, output: str) -> int:

@@ -64,12 +64,6 @@ class Listeners:
                 self._known[broker_id] = {BOOTSTRAP: address, **(advertised or last)}
         return dict(self._known)
 
-    def forget(self, brokers: frozenset[int]) -> None:
-        """Drop what is known of brokers that are gone."""
-        for broker in brokers:
-            self._known.pop(broker, None)
-            self._ask_at.pop(broker, None)
-
     def _ask(self, broker: int, address: str) -> Mapping[str, str]:
         try:
             answer = self._client.ask(address, broker, _ASK_SECONDS)

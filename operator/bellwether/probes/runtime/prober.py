@@ -173,12 +173,8 @@ class Prober:
         return None if found is None else frozenset(found)
 
     def with_sources(self, policy: LeadershipPolicy) -> LeadershipPolicy:
-        """The policy with the SignalSources that it names; logs which it lacks. Raises Transient or Terminal."""
-        found = with_sources(self._api, policy)
-        if (problem := str(found.sources)) != self._said.get("sources", ""):
-            self._said["sources"] = problem
-            self._log.warning("signal_sources_changed", problem=problem or "none")
-        return found
+        """The policy with the SignalSources that it names. Raises Transient or Terminal."""
+        return with_sources(self._api, policy)
 
     def report_source(self, source: SignalSource, problem: str) -> None:
         """Whether a source can be used, for its status; only by the replica that reports its signals."""

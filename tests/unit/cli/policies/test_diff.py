@@ -12,7 +12,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from bellwether.adapters.kubernetes.api_client import POLICIES
+from bellwether.adapters.kubernetes.api_client import POLICIES, SIGNAL_SOURCES
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.main import main
@@ -76,6 +76,23 @@ def test_a_change_that_moves_nothing_else_ends_with_status_0(live: Live):
     done = diff(api_objects.policy(promotion={"stabilizationSeconds": 7}))
     assert done.exit_code == 0
     assert "spec.promotion.stabilizationSeconds: 60 -> 7" in done.stdout
+
+
+def test_changed_source_is_compared_by_its_fields_and_by_what_it_judges(live: Live):
+    rule = {"name": "flush", "query": "up", "threshold": "200"}
+    for resource, body in (
+        (SIGNAL_SOURCES, api_objects.source("prom", prometheus={"url": "http://p", "rules": [rule]})),
+        (POLICIES, api_objects.naming("prom", mode="Enforce")),
+    ):
+        live.api.put(resource, body)
+    live.site.signals.say(1, Reading.PASSING)
+    live.site.signals.say(2, Reading.FAILING, type="Prometheus", sources=["flush"])
+    suspecting = {**rule, "onFailing": "Suspect"}
+    changed = api_objects.source("prom", prometheus={"url": "http://p", "rules": [suspecting]})
+    done = diff(api_objects.naming("prom", mode="Enforce"), changed, options=("-o", "json"))
+    (found,) = json.loads(done.stdout)
+    assert [change["field"] for change in found["settings"]] == ["SignalSource prom.prometheus.rules"]
+    assert (found["current"]["demoted"], found["changed"]["demoted"]) == ([2], [])
 
 
 def test_json_has_each_move_and_the_leaders_before_and_after(live: Live):

@@ -209,6 +209,19 @@ def test_secrets_are_looked_for_if_there_are_any_and_need_the_purpose_label(tmp_
     assert problems(policy, written(tmp_path, "other.yaml", SECRET % ("kafka-ca", LABELLED))) == []
 
 
+def test_source_that_a_policy_names_must_be_among_those_of_the_files(tmp_path: Path):
+    policy = written(tmp_path, "policy.yaml", json.dumps(api_objects.naming("prom")))
+    assert problems(policy) == []
+    other = written(tmp_path, "other.yaml", json.dumps(api_objects.source("proms", plugin={"type": "Wear"})))
+    (missing,) = problems(policy, other)
+    assert (missing["severity"], missing["field"]) == ("warning", "spec.detection.signalSources[0]")
+    assert_wording(str(missing["message"]))
+    values = {"signalSources": [{"name": "prom", "namespace": "default", "spec": {"plugin": {"type": "Wear"}}}]}
+    assert problems(policy, written(tmp_path, "other.yaml", json.dumps(values))) == []
+    elsewhere = api_objects.source("proms", "kafka", plugin={"type": "Wear"})
+    assert problems(policy, written(tmp_path, "other.yaml", json.dumps(elsewhere))) == []
+
+
 def test_policies_in_chart_values_are_checked_with_their_secrets(tmp_path: Path):
     kafka = "{bootstrapServers: ['k:1'], tls: {caSecretName: ca}}"
     entry = f"policies:\n- name: main\n  spec:\n    mode: observe\n    kafka: {kafka}\n"

@@ -14,8 +14,7 @@ from bellwether.core.settings.detection import Plugin
 from bellwether.core.signals import Reading, Signal
 from bellwether.probes.plugins import plugin_probe
 from bellwether.probes.plugins.plugin_api import Measurement
-from bellwether.probes.plugins.plugin_call import attempted
-from bellwether.probes.plugins.plugin_probe import MOST_AT_ONCE, PluginProbe
+from bellwether.probes.plugins.plugin_probe import MOST_AT_ONCE, PluginProbe, attempted
 from bellwether.telemetry.metrics.probe_metrics import PluginMetrics, ProbeMetrics
 from waiting import limit, until
 

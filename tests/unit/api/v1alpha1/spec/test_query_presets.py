@@ -8,8 +8,7 @@ import pytest
 
 from bellwether.api.v1alpha1.base_model import InvalidObject
 from bellwether.api.v1alpha1.signal_source import SignalSource
-from bellwether.api.v1alpha1.spec.promql import Scope
-from bellwether.api.v1alpha1.spec.query_presets import BY_NAME, PRESETS, Preset
+from bellwether.api.v1alpha1.spec.query_presets import BY_NAME, PRESETS, Preset, Scope
 from bellwether.core.settings import detection
 from sourcetree import ROOT
 from testkit.kubernetes.api_objects import prometheus, rules_of
