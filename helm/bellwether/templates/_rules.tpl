@@ -16,7 +16,7 @@
   verbs: [get, list, create, update, patch, delete]
 - apiGroups: [bellwether.dev]
   resources: [signalsources]
-  verbs: [list]
+  verbs: [list, watch]
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
   verbs: [list, watch]

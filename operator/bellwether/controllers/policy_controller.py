@@ -98,7 +98,13 @@ class PolicyController(threading.Thread):
         Only the leader insists: two that do not lead would overwrite each other for ever.
         """
         if self._session.leads and self._reporter.overwritten(resource, body):
-            self._wakeups.overwritten()
+            self._wakeups.reconcile()
+
+    def source_changed(self, name: str) -> None:
+        """A SignalSource of the namespace was seen, changed or deleted."""
+        named = ((self.body.get("spec") or {}).get("detection") or {}).get("signalSources") or ()
+        if name in (ref.get("name") for ref in named):
+            self._wakeups.reconcile()
 
     def wake(self) -> None:
         """A signal or an override may have changed."""

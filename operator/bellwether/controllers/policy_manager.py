@@ -88,6 +88,12 @@ class PolicyManager:
             if not gone:
                 loop.compare(BROKER_HEALTHS, body)
 
+    def source(self, body: Mapping[str, Any]) -> None:
+        """A SignalSource was seen, changed or deleted."""
+        for loop in list(self._loops.values()):
+            if loop.namespace == body["metadata"]["namespace"]:
+                loop.source_changed(body["metadata"]["name"])
+
     def lease(self, event: str | None, body: dict[str, Any]) -> None:
         """A prober's Lease was seen, renewed or deleted."""
         label = (body["metadata"].get("labels") or {}).get(object_names.POLICY_LABEL, "")
@@ -168,6 +174,10 @@ def register(registry: kopf.OperatorRegistry, loops: PolicyManager, *, pulse: He
     @kopf.on.event(GROUP, VERSION, "brokerhealths", registry=registry)
     async def health_seen(event: Mapping[str, Any], body: kopf.Body, **_: Any) -> None:
         loops.health(event.get("type"), dict(body))
+
+    @kopf.on.event(GROUP, VERSION, "signalsources", registry=registry)
+    async def source_seen(body: kopf.Body, **_: Any) -> None:
+        loops.source(body)
 
     @kopf.on.cleanup(registry=registry)
     async def rest(**_: Any) -> None:

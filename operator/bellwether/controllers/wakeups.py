@@ -28,7 +28,7 @@ class Wakeups:
         self._beat = beat
         self._event = threading.Event()
         self._stop = threading.Event()
-        self._overwritten = threading.Event()
+        self._wanted = threading.Event()
         self._judged: object = None
         self._seen: object = None
 
@@ -36,9 +36,9 @@ class Wakeups:
         """Something may have changed: compare at once."""
         self._event.set()
 
-    def overwritten(self) -> None:
-        """Another process changed a status that this one wrote: reconcile, to write it again."""
-        self._overwritten.set()
+    def reconcile(self) -> None:
+        """Reconcile whatever has changed: a status that this process wrote, or a source that the policy names."""
+        self._wanted.set()
         self._event.set()
 
     def stop(self) -> None:
@@ -60,8 +60,8 @@ class Wakeups:
                 break
             if self._event.wait(min(left, self._poll_seconds)):
                 self._event.clear()
-                if self.changed(body()) or self._overwritten.is_set():
-                    self._overwritten.clear()
+                if self.changed(body()) or self._wanted.is_set():
+                    self._wanted.clear()
                     break
             elif self._judged is not None and self._judged != self._inputs():
                 break  # a signal has become stale

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAPS, JOBS, PODS
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAPS, JOBS, PODS, SIGNAL_SOURCES
 from bellwether.adapters.kubernetes.permissions import OPERATOR as TABLE
 from bellwether.adapters.kubernetes.permissions import Only, Where
 from bellwether.core.signals import Reading
+from testkit.kubernetes import api_objects
 from testkit.kubernetes.chart_accounts import OPERATOR
 from testkit.kubernetes.missing_permissions import Key, Lack, needs
 from testkit.kubernetes.service_accounts import Crew
@@ -83,6 +84,17 @@ def begin_with_quarantine(crew: Crew) -> None:
 
 def begin_with_a_source(crew: Crew) -> None:
     begin(crew, detection={"signalSources": [{"name": "prom"}]})
+
+
+def begin_and_add_a_source(crew: Crew) -> None:
+    begin_with_a_source(crew)
+    crew.site.until_reported()
+    source = api_objects.source("prom", crew.site.namespace, plugin={"type": "Wear"})
+    crew.site.api.create(SIGNAL_SOURCES, crew.site.namespace, source)
+
+
+def source_found(crew: Crew) -> bool:
+    return all(one["type"] != "SourcesUsable" for one in crew.site.status().get("conditions", ()))
 
 
 def begin_over_tls(crew: Crew) -> None:
@@ -252,6 +264,7 @@ LACKS: dict[Key, Lack] = {
     (P, BH, "delete"): Lack(tidy, begin_beside_a_stray),
     (P, f"{BH}/status", "patch"): Lack(judged, begin),
     (P, "signalsources", "list"): Lack(reported, begin_with_a_source),
+    (P, "signalsources", "watch"): Lack(source_found, begin_and_add_a_source),
     (P, CM, "get"): Lack(led_away, demote, settle),
     (P, CM, "list"): Lack(reported, begin),
     (P, CM, "create"): Lack(reported, begin),

@@ -51,6 +51,9 @@ class Loop:
     def update(self, _body: dict[str, Any]) -> None:
         self.heard.append("update")
 
+    def source_changed(self, name: str) -> None:
+        self.heard.append(f"source_changed {name}")
+
     def wake(self) -> None:
         self.heard.append("wake")
 
@@ -143,6 +146,13 @@ def test_a_renewal_that_says_nothing_new_wakes_nobody(hall: Hall):
     assert "wake" not in hall.made[0].heard
 
 
+def test_source_reaches_the_policies_of_its_namespace(hall: Hall):
+    hall.loops.policy("ADDED", POLICY)
+    hall.loops.source(api_objects.source("prom"))
+    hall.loops.source(api_objects.source("elsewhere", "kafka"))
+    assert hall.made[0].heard == ["start", "source_changed prom"]
+
+
 def test_another_policys_objects_are_not_told(hall: Hall):
     hall.loops.policy("ADDED", POLICY)
     hall.loops.health("ADDED", api_objects.health(policyRef={"name": "other"}))
@@ -203,7 +213,7 @@ def test_only_events_are_watched_so_that_kopf_writes_nothing(hall: Hall):
     registry = kopf.OperatorRegistry()
     register(registry, hall.loops)
     assert not registry._changing.get_all_handlers()
-    assert len(list(registry._watching.get_all_handlers())) == 2
+    assert len(list(registry._watching.get_all_handlers())) == 3
 
 
 def test_definitions_are_not_watched_so_that_no_right_to_them_is_needed(hall: Hall):

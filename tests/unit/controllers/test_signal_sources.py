@@ -37,6 +37,16 @@ def test_missing_source_is_named_in_a_condition_until_it_exists(operator: Memory
     assert "SourcesUsable" not in {c["type"] for c in operator.body()["status"]["conditions"]}
 
 
+def test_changed_source_ends_the_wait_of_the_policies_that_name_it(operator: MemoryOperator) -> None:
+    loop, other = operator.make(detection=NAMED), operator.make("other")
+    for one in (loop, other):
+        operator.step(one)
+    for one, name, ends in ((loop, "prom", True), (loop, "another", False), (other, "prom", False)):
+        one.source_changed(name)
+        assert one._wakeups._wanted.is_set() is ends
+        one._wakeups._wanted.clear()
+
+
 def test_rule_of_a_source_makes_a_broker_sick(operator: MemoryOperator) -> None:
     operator.api.put(SIGNAL_SOURCES, api_objects.prometheus(query="up"))
     loop = operator.make(detection=NAMED)

@@ -65,7 +65,7 @@ OPERATOR = (
         "one object for each broker, created by server-side apply",
     ),
     Need(BELLWETHER, "brokerhealths/status", ("patch",), "status of a broker"),
-    Need(BELLWETHER, "signalsources", ("list",), "rules and plug-ins that policies name"),
+    Need(BELLWETHER, "signalsources", ("list", "watch"), "rules and plug-ins that policies name"),
     Need(
         "",
         "configmaps",
