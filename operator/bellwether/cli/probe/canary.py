@@ -11,7 +11,7 @@ import click
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.cli.kubernetes_target import Target, connect
-from bellwether.cli.probe.prober_options import POLICY_NEEDED, bootstrap_option, need, prober_command, reported
+from bellwether.cli.probe.prober_options import POLICY_NEEDED, bootstrap_option, need, policy_once, prober_command
 from bellwether.core.settings.detection import CANARY_TOPIC, Canary, Detection
 from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import SignalType
@@ -49,30 +49,24 @@ def canary(
     detection.canary has one partition for each broker and must exist. Needs Read and Write on that topic.
     """
     from bellwether.adapters.kafka.canary_client import ConfluentCanary
-    from bellwether.probes.runtime.prober import read_policy
     from bellwether.probes.runtime.prober_process import ProberProcess
 
-    if bootstrap and not once:
-        raise click.UsageError("--bootstrap requires --once: signals can be reported to Kubernetes only.")
     if topic and not bootstrap:
         raise click.UsageError("--topic requires --bootstrap: with --policy the topic is detection.canary.topic.")
     need(policy or bootstrap or not once, "--policy", f"{POLICY_NEEDED} (or --bootstrap)")
-    with reported():
-        if once:
-            if bootstrap:
-                outside, detection = Connection(bootstrap), Detection(canary=Canary(topic=topic or CANARY_TOPIC))
-            else:
-                api, namespace = connect(target)
-                found = read_policy(api, namespace, str(policy))
-                secrets = SecretReader(api, namespace)  # its files last as long as it does
-                outside, detection = _outside(found, secrets), found.policy().detection
-            client = ConfluentCanary(outside, detection.canary.topic, Canary.timeout_seconds)
-            try:
-                sys.exit(_once(client, detection.objectives, output))
-            finally:
-                client.close()
-        need(vantage, "--vantage", "a stable name of this vantage, such as eu-west-1a")
-        ProberProcess.begin(connect(target), selection, SignalType.CANARY, str(vantage), ports).run(_run)
+    if once:
+        if bootstrap:
+            outside, detection = Connection(bootstrap), Detection(canary=Canary(topic=topic or CANARY_TOPIC))
+        else:
+            found, secrets = policy_once(target, policy)
+            outside, detection = _outside(found, secrets), found.policy().detection
+        client = ConfluentCanary(outside, detection.canary.topic, Canary.timeout_seconds)
+        try:
+            sys.exit(_once(client, detection.objectives, output))
+        finally:
+            client.close()
+    need(vantage, "--vantage", "a stable name of this vantage, such as eu-west-1a")
+    ProberProcess.begin(connect(target), selection, SignalType.CANARY, str(vantage), ports).run(_run)
 
 
 def _run(policy: PolicyProber) -> None:

@@ -11,7 +11,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.cli.kubernetes_target import Target, connect
 from bellwether.cli.probe.plugin import Chosen, measure_once, run_kind
-from bellwether.cli.probe.prober_options import POLICY_NEEDED, bootstrap_option, need, prober_command, reported
+from bellwether.cli.probe.prober_options import POLICY_NEEDED, bootstrap_option, need, policy_once, prober_command
 from bellwether.core.settings.detection import CertificateExpiry, Reachability
 from bellwether.core.signals import SignalType
 from bellwether.kafka_connection import Connection
@@ -52,7 +52,6 @@ def certificates(
     from bellwether.adapters.kafka.brokers.broker_certificate import CertificateReader
     from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import sides
     from bellwether.probes.certificates.certificate_expiry import BrokerCertificates, measured_by
-    from bellwether.probes.runtime.prober import read_policy
     from bellwether.probes.runtime.prober_process import PolicyProber, ProberProcess
 
     def chosen(reader: CertificateReader, found: LeadershipPolicy, secrets: SecretReader) -> Chosen:
@@ -71,22 +70,16 @@ def certificates(
 
         run_kind(prober, BrokerCertificates(reader.ends, prober.clock), enabled)
 
-    if bootstrap and not once:
-        raise click.UsageError("--bootstrap requires --once: signals can be reported to Kubernetes only.")
     if listeners and not bootstrap:
         raise click.UsageError("--listener requires --bootstrap: with --policy the listeners are the policy's.")
     need(policy or bootstrap or not once, "--policy", f"{POLICY_NEEDED} (or --bootstrap)")
-    with reported():
-        reader = CertificateReader()
-        kind = BrokerCertificates(reader.ends, SystemClock())
-        if bootstrap:
-            settings = measured_by(CertificateExpiry(), listeners or Reachability().listeners)
-            sys.exit(measure_once(kind, (Connection(bootstrap), settings), output))
-        if once:
-            api, namespace = connect(target)
-            secrets = SecretReader(api, namespace)  # its files last as long as it does
-            found = chosen(reader, read_policy(api, namespace, str(policy)), secrets)
-            sys.exit(measure_once(kind, found, output))
-        need(source, "--source", "a stable name of this location, such as eu-west-1a")
-        process = ProberProcess.begin(connect(target), selection, SignalType.CERTIFICATE_EXPIRY, str(source), ports)
-        process.run(run)
+    reader = CertificateReader()
+    kind = BrokerCertificates(reader.ends, SystemClock())
+    if bootstrap:
+        settings = measured_by(CertificateExpiry(), listeners or Reachability().listeners)
+        sys.exit(measure_once(kind, (Connection(bootstrap), settings), output))
+    if once:
+        sys.exit(measure_once(kind, chosen(reader, *policy_once(target, policy)), output))
+    need(source, "--source", "a stable name of this location, such as eu-west-1a")
+    process = ProberProcess.begin(connect(target), selection, SignalType.CERTIFICATE_EXPIRY, str(source), ports)
+    process.run(run)

@@ -60,10 +60,8 @@ def reachability(roster: Roster, asker: ListenerClient, settings: Reachability, 
     with ThreadPoolExecutor(max(1, len(targets))) as pool:
         found = pool.map(lambda item: _broker(item[0], item[1], asker, settings), targets.items())
         rows = [row for rows in found for row in rows]
-    print_rows(
-        ("BROKER", "EXTERNAL ADDRESS", "EXTERNAL", "LATENCY", "INTERNAL", "INTERNAL LATENCY", "MESSAGE"), rows, output
-    )
-    return 0 if rows and all(row[2] == Reading.PASSING for row in rows) else exit_status.FOUND
+    head = ("BROKER", "EXTERNAL ADDRESS", "EXTERNAL", "LATENCY", "INTERNAL", "INTERNAL LATENCY", "MESSAGE")
+    return _printed(head, rows, output, 2)
 
 
 def storage(disks: Mapping[str, tuple[Writer, Reader | None]], detection: Detection, clock: Clock, output: str) -> int:
@@ -111,8 +109,7 @@ def canary(probe: CanaryProbe, brokers: Collection[int], objectives: Objectives,
     while clock.monotonic() < until and not all(_both_answered(probe.states().get(b)) for b in brokers):
         probe.run_round()
     rows = [(str(broker), *_canary_cells(state, objectives)) for broker, state in sorted(probe.states().items())]
-    print_rows(("BROKER", "CANARY", "PRODUCE", "FETCH"), rows, output)
-    return 0 if rows and all(row[1] == Reading.PASSING for row in rows) else exit_status.FOUND
+    return _printed(("BROKER", "CANARY", "PRODUCE", "FETCH"), rows, output)
 
 
 def _both_answered(state: CanaryState | None) -> bool:
@@ -141,8 +138,7 @@ def replication(soundings: LagRounds, settings: ReplicationLag, clock: Clock, ou
         )
         for broker, look in sorted(watch_once(soundings, settings, clock).items())
     ]
-    print_rows(("BROKER", "REPLICATION", "LAG", "LAGGING", "IN ISR", "MESSAGE"), rows, output)
-    return 0 if rows and all(row[1] == Reading.PASSING for row in rows) else exit_status.FOUND
+    return _printed(("BROKER", "REPLICATION", "LAG", "LAGGING", "IN ISR", "MESSAGE"), rows, output)
 
 
 def plugin(kind: Kind, brokers: Mapping[int, Mapping[str, str]], settings: Plugin, clock: Clock, output: str) -> int:
@@ -151,15 +147,13 @@ def plugin(kind: Kind, brokers: Mapping[int, Mapping[str, str]], settings: Plugi
     for broker, seen in attempted(kind, brokers, settings, clock).items():
         reading = {True: Reading.PASSING, False: Reading.FAILING, None: Reading.UNKNOWN}[seen.ok]
         rows.append((str(broker), str(reading), "" if seen.value is None else f"{seen.value:.6g}", seen.message))
-    print_rows(("BROKER", settings.type.upper(), "VALUE", "MESSAGE"), rows, output)
-    return 0 if rows and all(row[1] == Reading.PASSING for row in rows) else exit_status.FOUND
+    return _printed(("BROKER", settings.type.upper(), "VALUE", "MESSAGE"), rows, output)
 
 
 def prometheus(asked: Iterable[tuple[PrometheusRule, QueryClient]], hosts: Hosts, output: str) -> int:
     """Evaluate every rule once. Empty ``hosts``: all brokers whose ids are in the query results."""
     rows = [row for rule, client in asked for row in _rule(client, rule, hosts)]
-    print_rows(("RULE", "BROKER", "PROMETHEUS", "VALUE", "PEERS", "THRESHOLD", "MESSAGE"), rows, output)
-    return 0 if rows and all(row[2] == Reading.PASSING for row in rows) else exit_status.FOUND
+    return _printed(("RULE", "BROKER", "PROMETHEUS", "VALUE", "PEERS", "THRESHOLD", "MESSAGE"), rows, output, 2)
 
 
 def kinds(found: Sequence[Found], output: str) -> int:
@@ -187,6 +181,12 @@ def self_reachability(table: SocketTable, port: int, settings: SelfReachability,
     )
     print_rows(("PORT", "TABLE", "CONNECTIONS", "CLIENTS", "LAST SEEN", "MESSAGE"), [row], output)
     return 0 if found is Reading.PASSING else exit_status.FOUND
+
+
+def _printed(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], output: str, column: int = 1) -> int:
+    """Print the rows; exit status 0 if there are some, and each one's reading, in that column, passes."""
+    print_rows(head, rows, output)
+    return 0 if rows and all(row[column] == Reading.PASSING for row in rows) else exit_status.FOUND
 
 
 def _rule(client: QueryClient, rule: PrometheusRule, hosts: Hosts) -> list[tuple[str, ...]]:

@@ -11,7 +11,7 @@ import click
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.cli.kubernetes_target import Target, connect
-from bellwether.cli.probe.prober_options import POLICY_NEEDED, bootstrap_option, need, prober_command, reported
+from bellwether.cli.probe.prober_options import POLICY_NEEDED, bootstrap_option, need, policy_once, prober_command
 from bellwether.core.settings.detection import Plugin
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal
@@ -63,51 +63,48 @@ def plugin(
     from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
     from bellwether.adapters.kubernetes.objects.signal_sources import with_sources
     from bellwether.cli.probe import measurement_table
-    from bellwether.probes.runtime.prober import read_policy
     from bellwether.probes.runtime.prober_process import ProberProcess
 
     if list_:
         sys.exit(measurement_table.kinds(plugin_discovery.found(), output))
-    if bootstrap and not once:
-        raise click.UsageError("--bootstrap requires --once: signals can be reported to Kubernetes only.")
     if settings and not bootstrap:
         raise click.UsageError(
             "--setting requires --bootstrap: with --policy the settings are those of its SignalSource."
         )
     need(type_, "--type", "the signal type to measure (--list shows the installed ones)")
     need(policy or bootstrap or not once, "--policy", f"{POLICY_NEEDED} (or --bootstrap)")
-    with reported():
-        kind = plugin_discovery.load(str(type_))
+    kind = plugin_discovery.load(str(type_))
 
-        def chosen(found: LeadershipPolicy, secrets: SecretReader) -> tuple[UsedSource, Chosen] | None:
-            used = next((one for one in found.sources.used if any(p.type == type_ for p in one.plugins)), None)
-            return None if used is None else (used, (connection(found.spec.kafka, secrets), used.plugins[0]))
+    def chosen(found: LeadershipPolicy, secrets: SecretReader) -> tuple[UsedSource, Chosen] | None:
+        used = next((one for one in found.sources.used if any(p.type == type_ for p in one.plugins)), None)
+        return None if used is None else (used, (connection(found.spec.kafka, secrets), used.plugins[0]))
 
-        def run(prober: PolicyProber) -> None:
-            def wanted(found: LeadershipPolicy) -> Chosen | None:
-                one = chosen(prober.prober.with_sources(found), prober.secrets)
-                if one is None:
-                    return None
-                prober.prober.report_source(one[0].source, "")
-                return one[1]
-
-            run_kind(prober, kind, wanted)
-
-        if bootstrap:
-            given = Plugin(type=str(type_), settings=_pairs(settings))
-            sys.exit(measure_once(kind, (Connection(bootstrap), given), output))
-        if once:
-            api, namespace = connect(target)
-            secrets = SecretReader(api, namespace)  # its files last as long as it does
-            found = with_sources(api, read_policy(api, namespace, str(policy)))
-            one = chosen(found, secrets)
+    def run(prober: PolicyProber) -> None:
+        def wanted(found: LeadershipPolicy) -> Chosen | None:
+            one = chosen(prober.prober.with_sources(found), prober.secrets)
             if one is None:
-                why = str(found.sources) or "add one to spec.detection.signalSources"
-                raise Terminal(f"policy {namespace}/{policy} has no SignalSource with a plugin of type {type_}: {why}")
-            sys.exit(measure_once(kind, one[1], output))
-        need(source, "--source", "a stable name of this location, such as eu-west-1a")
-        process = ProberProcess.begin(connect(target), selection, str(type_), str(source), ports)
-        process.run(run)
+                return None
+            prober.prober.report_source(one[0].source, "")
+            return one[1]
+
+        run_kind(prober, kind, wanted)
+
+    if bootstrap:
+        given = Plugin(type=str(type_), settings=_pairs(settings))
+        sys.exit(measure_once(kind, (Connection(bootstrap), given), output))
+    if once:
+        found, secrets = policy_once(target, policy)
+        found = with_sources(secrets.api, found)
+        one = chosen(found, secrets)
+        if one is None:
+            why = str(found.sources) or "add one to spec.detection.signalSources"
+            raise Terminal(
+                f"policy {secrets.namespace}/{policy} has no SignalSource with a plugin of type {type_}: {why}"
+            )
+        sys.exit(measure_once(kind, one[1], output))
+    need(source, "--source", "a stable name of this location, such as eu-west-1a")
+    process = ProberProcess.begin(connect(target), selection, str(type_), str(source), ports)
+    process.run(run)
 
 
 def run_kind(policy: PolicyProber, kind: Kind, chosen: Callable[[LeadershipPolicy], Chosen | None]) -> None:

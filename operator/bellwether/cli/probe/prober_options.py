@@ -8,14 +8,18 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from bellwether.cli.kubernetes_target import namespaced
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
+from bellwether.cli.kubernetes_target import Target, connect, namespaced
 from bellwether.cli.output import OUTPUT
 from bellwether.cli.process_options import LOG_FORMAT, LOG_LEVEL, METRICS_PORT, selecting
 from bellwether.ports.errors import BellwetherError
+
+if TYPE_CHECKING:
+    from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 
 POLICY_NEEDED = "the LeadershipPolicy to read settings from"
 PORT = click.IntRange(1, 65535)
@@ -85,7 +89,10 @@ def prober_command(
             from bellwether.telemetry.logs import configure
 
             configure(log_format, "warning" if once and log_level == "info" else log_level)
-            work(once=once, ports=Ports(metrics_port, health_port), **values)
+            if values.get("bootstrap") and not once:
+                raise click.UsageError("--bootstrap requires --once: signals can be reported to Kubernetes only.")
+            with reported():
+                work(once=once, ports=Ports(metrics_port, health_port), **values)
 
         command: Callable[..., Any] = run
         for option in reversed(options):
@@ -126,6 +133,14 @@ class LogDirectoryOption(click.ParamType[LogDirectory]):
         if not path:
             self.fail(f"{text!r} has no path: use NAME=PATH such as data-0=/var/lib/kafka/data-0", param, ctx)
         return LogDirectory(Path(os.fsdecode(click.Path(file_okay=False).convert(path, param, ctx))), name)
+
+
+def policy_once(target: Target, policy: str | None) -> tuple[LeadershipPolicy, SecretReader]:
+    """The policy for ``--once``, and the reader of its Secrets, whose files last as long as it does."""
+    from bellwether.probes.runtime.prober import read_policy
+
+    api, namespace = connect(target)
+    return read_policy(api, namespace, str(policy)), SecretReader(api, namespace)
 
 
 def need(value: object, option: str, what: str) -> None:

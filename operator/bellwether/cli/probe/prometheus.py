@@ -13,7 +13,7 @@ from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.v1alpha1.spec.query_presets import PRESETS, Preset, Scope
 from bellwether.cli.kubernetes_target import Target, connect
-from bellwether.cli.probe.prober_options import need, prober_command, reported
+from bellwether.cli.probe.prober_options import need, prober_command
 from bellwether.core.signals import SignalType
 from bellwether.ports.errors import Terminal
 
@@ -52,10 +52,9 @@ def prometheus(
         click.echo("\n\n".join(described(preset) for preset in PRESETS))
         return
     need(policy or not once, "--policy", "the LeadershipPolicy to read rules from (or --presets)")
-    with reported():
-        if once:
-            sys.exit(_once(*connect(target), str(policy), output))
-        ProberProcess.begin(connect(target), selection, SignalType.PROMETHEUS, SOURCE, ports, many=True).run(_run)
+    if once:
+        sys.exit(_once(*connect(target), str(policy), output))
+    ProberProcess.begin(connect(target), selection, SignalType.PROMETHEUS, SOURCE, ports, many=True).run(_run)
 
 
 def described(preset: Preset) -> str:

@@ -22,7 +22,6 @@ from bellwether.cli.probe.prober_options import (
     directories_option,
     need,
     prober_command,
-    reported,
 )
 from bellwether.core.model.quarantine_order import MAX_HOLD_SECONDS
 from bellwether.core.quarantine.agent import ProcessState
@@ -88,49 +87,48 @@ def quarantine_agent(
     from bellwether.quarantine.broker_process import KAFKA, BrokerProcess
     from bellwether.quarantine.order_reader import BrokerOrders
 
-    with reported():
-        broker_process = BrokerProcess(pid, pattern or KAFKA)
-        if once:
-            state = broker_process.state()
-            holdable = state is ProcessState.RUNNING
-            print_rows(("PROCESS", "CAN BE HELD"), [(str(state), "yes" if holdable else "no")], output)
-            if not holdable and state is not ProcessState.STOPPED and (remedy := broker_process.remedy()):
-                click.echo(remedy, err=True)
-            sys.exit(0 if holdable else exit_status.FOUND)
-        # First of all, because later steps may fail: the agent that held it is dead, and crash loops back off.
-        release_found(broker_process)
-        need(policy, "--policy", POLICY_NEEDED)
-        need(lease_namespace, "--lease-namespace", "the namespace of the operator's Leases, which has the orders")
-        process = SidecarProcess.begin(connect(target), str(policy), QUARANTINE_AGENT, ports)
-        paths = [one.path.absolute() for one in directories]
-        identity = process.identify((lambda: read_broker(paths)) if paths else broker_process.identify)
-        if identity is None:
-            return
-        number, source = identity.broker, f"broker-{identity.broker}"
-        broker_process.expect(number)  # of itself the directory does not prove whose process is found
-        of_broker = process.prober(source, identity, "its process")
-        api, prober = of_broker.secrets.api, of_broker.prober
-        orders = BrokerOrders(api, str(lease_namespace), of_broker.secrets.namespace, str(policy), number)
-        running = QuarantineAgent(
-            number,
-            source,
-            broker_process,
-            orders,
-            prober.post,
-            of_broker.clock,
-            of_broker.metrics,
-            leads=prober.leads,
-            ending=process.stop,
-            max_hold_seconds=max_hold_seconds,
-        )
+    broker_process = BrokerProcess(pid, pattern or KAFKA)
+    if once:
+        state = broker_process.state()
+        holdable = state is ProcessState.RUNNING
+        print_rows(("PROCESS", "CAN BE HELD"), [(str(state), "yes" if holdable else "no")], output)
+        if not holdable and state is not ProcessState.STOPPED and (remedy := broker_process.remedy()):
+            click.echo(remedy, err=True)
+        sys.exit(0 if holdable else exit_status.FOUND)
+    # First of all, because later steps may fail: the agent that held it is dead, and crash loops back off.
+    release_found(broker_process)
+    need(policy, "--policy", POLICY_NEEDED)
+    need(lease_namespace, "--lease-namespace", "the namespace of the operator's Leases, which has the orders")
+    process = SidecarProcess.begin(connect(target), str(policy), QUARANTINE_AGENT, ports)
+    paths = [one.path.absolute() for one in directories]
+    identity = process.identify((lambda: read_broker(paths)) if paths else broker_process.identify)
+    if identity is None:
+        return
+    number, source = identity.broker, f"broker-{identity.broker}"
+    broker_process.expect(number)  # of itself the directory does not prove whose process is found
+    of_broker = process.prober(source, identity, "its process")
+    api, prober = of_broker.secrets.api, of_broker.prober
+    orders = BrokerOrders(api, str(lease_namespace), of_broker.secrets.namespace, str(policy), number)
+    running = QuarantineAgent(
+        number,
+        source,
+        broker_process,
+        orders,
+        prober.post,
+        of_broker.clock,
+        of_broker.metrics,
+        leads=prober.leads,
+        ending=process.stop,
+        max_hold_seconds=max_hold_seconds,
+    )
 
-        def follow(found: LeadershipPolicy | None) -> bool:
-            settings = found.policy().quarantine if found is not None else None
-            running.configure(settings)
-            return settings is not None and settings.mode is QuarantineMode.ENABLED
+    def follow(found: LeadershipPolicy | None) -> bool:
+        settings = found.policy().quarantine if found is not None else None
+        running.configure(settings)
+        return settings is not None and settings.mode is QuarantineMode.ENABLED
 
-        running.start()
-        of_broker.run(running, follow)
+    running.start()
+    of_broker.run(running, follow)
 
 
 def release_found(process: BrokerProcessPort) -> None:

@@ -10,7 +10,7 @@ import click
 
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.cli.kubernetes_target import Target, connect
-from bellwether.cli.probe.prober_options import POLICY_NEEDED, bootstrap_option, need, prober_command, reported
+from bellwether.cli.probe.prober_options import POLICY_NEEDED, bootstrap_option, need, policy_once, prober_command
 from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import SignalType
 from bellwether.kafka_connection import Connection
@@ -52,27 +52,22 @@ def reachability(
     The internal address is probed as the control. A probe passes only if that broker answers a Kafka request: an open
     port is not enough, and neither is another broker behind the load balancer.
     """
-    from bellwether.probes.runtime.prober import read_policy
     from bellwether.probes.runtime.prober_process import ProberProcess
 
-    if bootstrap and not once:
-        raise click.UsageError("--bootstrap requires --once: signals can be reported to Kubernetes only.")
     if listener and not bootstrap:
         raise click.UsageError("--listener requires --bootstrap: with --policy the listener is the policy's.")
     need(policy or bootstrap or not once, "--policy", f"{POLICY_NEEDED} (or --bootstrap)")
-    with reported():
-        if bootstrap:
-            settings = Reachability(listeners=(listener,)) if listener else Reachability()
-            sys.exit(_once_reachability(Connection(bootstrap), settings, no_internal, output))
-        if once:
-            api, namespace = connect(target)
-            secrets = SecretReader(api, namespace)  # its files last as long as it does
-            made, settings = _connection(read_policy(api, namespace, str(policy)), secrets)
-            sys.exit(_once_reachability(made, settings, no_internal, output))
-        need(vantage, "--vantage", "a stable name of this vantage, such as eu-west-1a")
-        kind = SignalType.EXTERNAL_REACHABILITY
-        process = ProberProcess.begin(connect(target), selection, kind, str(vantage), ports)
-        process.run(lambda policy: _run(policy, no_internal))
+    if bootstrap:
+        settings = Reachability(listeners=(listener,)) if listener else Reachability()
+        sys.exit(_once_reachability(Connection(bootstrap), settings, no_internal, output))
+    if once:
+        found, secrets = policy_once(target, policy)
+        made, settings = _connection(found, secrets)
+        sys.exit(_once_reachability(made, settings, no_internal, output))
+    need(vantage, "--vantage", "a stable name of this vantage, such as eu-west-1a")
+    kind = SignalType.EXTERNAL_REACHABILITY
+    process = ProberProcess.begin(connect(target), selection, kind, str(vantage), ports)
+    process.run(lambda policy: _run(policy, no_internal))
 
 
 def _connection(found: LeadershipPolicy, secrets: SecretReader) -> tuple[Connection, Reachability]:

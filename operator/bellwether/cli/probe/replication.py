@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.cli.kafka_target import KafkaTarget, kafka_options
 from bellwether.cli.kubernetes_target import Target, connect
-from bellwether.cli.probe.prober_options import POLICY_NEEDED, need, prober_command, reported
+from bellwether.cli.probe.prober_options import POLICY_NEEDED, need, policy_once, prober_command
 from bellwether.cli.process_options import METADATA_LIMIT
 from bellwether.core.settings.detection import ReplicationLag
 from bellwether.core.signals import SignalType
@@ -55,7 +54,6 @@ def replication(
     """
     from bellwether.adapters.kafka.connection.broker_pool import Limits
     from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
-    from bellwether.probes.runtime.prober import read_policy
     from bellwether.probes.runtime.prober_process import ProberProcess
 
     named, limits = kafka.servers or kafka.secured_by, Limits(metadata_bytes=metadata_mebibytes << 20)
@@ -64,17 +62,14 @@ def replication(
             "--bootstrap and the TLS and SASL options require --once: with --policy the connection is the policy's."
         )
     need(policy or named or not once, "--policy", f"{POLICY_NEEDED} (or --bootstrap)")
-    with reported():
-        if named:
-            sys.exit(_once(kafka.connection(), limits, ReplicationLag(), output))
-        if once:
-            api, namespace = connect(target)
-            secrets = SecretReader(api, namespace)
-            found = read_policy(api, namespace, str(policy))
-            settings = found.policy().detection.replication_lag
-            sys.exit(_once(connection(found.spec.kafka, secrets), limits, settings, output))
-        process = ProberProcess.begin(connect(target), selection, SignalType.REPLICATION_LAG, source, ports)
-        process.run(lambda policy: _run(policy, limits))
+    if named:
+        sys.exit(_once(kafka.connection(), limits, ReplicationLag(), output))
+    if once:
+        found, secrets = policy_once(target, policy)
+        settings = found.policy().detection.replication_lag
+        sys.exit(_once(connection(found.spec.kafka, secrets), limits, settings, output))
+    process = ProberProcess.begin(connect(target), selection, SignalType.REPLICATION_LAG, source, ports)
+    process.run(lambda policy: _run(policy, limits))
 
 
 def _run(policy: PolicyProber, limits: Limits) -> None:

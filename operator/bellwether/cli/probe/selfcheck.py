@@ -19,7 +19,6 @@ from bellwether.cli.probe.prober_options import (
     directories_option,
     need,
     prober_command,
-    reported,
 )
 from bellwether.core.settings.detection import SelfReachability
 from bellwether.core.signals import SignalType
@@ -80,31 +79,30 @@ def selfcheck(
         raise click.BadParameter(f"{error}; {advice}", param_hint="'--ignore'") from error
     need(port, "--port", "the port that the broker's external listener is bound to")
     at = int(port or 0)
-    with reported():
-        if once:
-            settings = SelfReachability()
-            if policy:
-                settings = read_policy(*connect(target), policy).policy().detection.self_reachability
-            sys.exit(measurement_table.self_reachability(_open(at, networks), at, settings, SystemClock(), output))
-        need(policy, "--policy", POLICY_NEEDED)
-        need(directories, "--directory", "a log directory of the broker in this pod, which names the broker")
-        paths = [one.path.absolute() for one in directories]
-        process = SidecarProcess.begin(connect(target), str(policy), SignalType.SELF_REACHABILITY, ports)
-        identity = process.identify(lambda: read_broker(paths))
-        if identity is None:
-            return
-        name, broker = source or f"broker-{identity.broker}", identity.broker
-        prober = process.prober(name, identity, f"port {at}")
+    if once:
+        settings = SelfReachability()
+        if policy:
+            settings = read_policy(*connect(target), policy).policy().detection.self_reachability
+        sys.exit(measurement_table.self_reachability(_open(at, networks), at, settings, SystemClock(), output))
+    need(policy, "--policy", POLICY_NEEDED)
+    need(directories, "--directory", "a log directory of the broker in this pod, which names the broker")
+    paths = [one.path.absolute() for one in directories]
+    process = SidecarProcess.begin(connect(target), str(policy), SignalType.SELF_REACHABILITY, ports)
+    identity = process.identify(lambda: read_broker(paths))
+    if identity is None:
+        return
+    name, broker = source or f"broker-{identity.broker}", identity.broker
+    prober = process.prober(name, identity, f"port {at}")
 
-        def look() -> float:
-            prober.prober.verify()
-            return LOOK_SECONDS
+    def look() -> float:
+        prober.prober.verify()
+        return LOOK_SECONDS
 
-        table, settings, post = _open(at, networks), SelfReachability(), prober.prober.post
-        running = SelfReachabilityProbe(broker, name, at, table, settings, post, prober.clock, prober.metrics)
-        prober.run_sidecar(
-            running, lambda detection: (detection.self_reachability, detection.self_reachability.enabled), look
-        )
+    table, settings, post = _open(at, networks), SelfReachability(), prober.prober.post
+    running = SelfReachabilityProbe(broker, name, at, table, settings, post, prober.clock, prober.metrics)
+    prober.run_sidecar(
+        running, lambda detection: (detection.self_reachability, detection.self_reachability.enabled), look
+    )
 
 
 def _open(port: int, ignored: Ignored) -> SocketTable:

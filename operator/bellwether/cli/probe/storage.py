@@ -26,7 +26,6 @@ from bellwether.cli.probe.prober_options import (
     directories_option,
     need,
     prober_command,
-    reported,
 )
 from bellwether.core.settings.detection import Detection
 from bellwether.core.settings.harm import Objectives
@@ -75,17 +74,14 @@ def storage(
 
     need(directories, "--directory", "the broker's log directory")
     _check(directories, log_dir)
-    with reported():
-        if once:
-            detection = read_policy(*connect(target), policy).policy().detection if policy else Detection()
-            reads = detection.read_latency.enabled
-            disks = {
-                str(one.path): (DiskWriter(one.path), DiskReader(one.path) if reads else None) for one in directories
-            }
-            sys.exit(measurement_table.storage(disks, detection, SystemClock(), output))
-        need(policy, "--policy", POLICY_NEEDED)
-        process = SidecarProcess.begin(connect(target), str(policy), SignalType.STORAGE_LATENCY, ports)
-        measure(process, directories, source, log_dir)
+    if once:
+        detection = read_policy(*connect(target), policy).policy().detection if policy else Detection()
+        reads = detection.read_latency.enabled
+        disks = {str(one.path): (DiskWriter(one.path), DiskReader(one.path) if reads else None) for one in directories}
+        sys.exit(measurement_table.storage(disks, detection, SystemClock(), output))
+    need(policy, "--policy", POLICY_NEEDED)
+    process = SidecarProcess.begin(connect(target), str(policy), SignalType.STORAGE_LATENCY, ports)
+    measure(process, directories, source, log_dir)
 
 
 def measure(
