@@ -22,6 +22,7 @@ from bellwether.gather import Memory
 from bellwether.ports.errors import Terminal, Transient, WrongCluster
 from bellwether.ports.kafka import ClusterReader
 from bellwether.reconcile import reconcile
+from testkit.simulation.fault_injection import Wrapped
 from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import name, site
@@ -206,34 +207,24 @@ def test_a_demotion_by_hand_that_is_undone_while_the_policy_is_suspended_leaves_
     assert made.cluster.partition("orders").replicas == (3, 1, 2)
 
 
-class Asked(ClusterReader):
-    """Notes whom it is told to avoid."""
-
-    def __init__(self, inner: ClusterReader) -> None:
-        self.inner = inner
-        self.avoided: list[set[int]] = []
-
-    def read(self) -> Cluster:
-        return self.inner.read()
-
-    def partitions(self, topics: Collection[str]) -> tuple[Partition, ...]:
-        return self.inner.partitions(topics)
+class Asked(Wrapped):
+    """Notes which brokers it is asked to avoid."""
 
     def avoid(self, brokers: Collection[int]) -> None:
-        self.avoided.append(set(brokers))
+        self.around.append(set(brokers))
         self.inner.avoid(brokers)
 
 
 def test_a_doubtful_broker_is_avoided_before_it_is_asked_for_anything():
     made = well()
     world = made.process()
-    asked = Asked(world.clusters)
+    asked = Asked(world.clusters, [])
     world = replace(world, clusters=asked)
     memory = Memory(world.records.take_over(made.cluster_id))
     made.signals.say(1, Reading.FAILING)
     memory = reconcile(world, POLICY, memory).memory
     reconcile(world, POLICY, memory)
-    assert asked.avoided == [set(), {1}, {1}, {1}]
+    assert asked.around == [set(), {1}, {1}, {1}]
 
 
 def test_a_store_that_is_away_starts_nothing_new():

@@ -11,16 +11,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
+from bellwether.core.model.cluster import Cluster, TopicPartition
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.ports.errors import BellwetherError, Transient
-from bellwether.ports.kafka import ClusterReader, LeaderMover, Outcome, Reorder
-from bellwether.ports.kubernetes import UndoRecords
+from bellwether.ports.kafka import Outcome, Reorder
 from bellwether.ports.world import World
 
 T = TypeVar("T")
+
+REQUESTS = ("reorder", "elect", "cancel")
+"""Methods of ``ports.kafka.LeaderMover`` that change a cluster."""
 
 
 class Fate(StrEnum):
@@ -119,16 +121,24 @@ class Faults:
         )
 
 
-class FaultyReader:
+class Wrapped:
+    """A port of one process with something around some of its methods; the others are the port's own."""
+
+    def __init__(self, inner: Any, around: Any) -> None:
+        self.inner = inner
+        self.around = around
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+class FaultyReader(Wrapped):
     """``ports.kafka.ClusterReader`` behind a script. ``lag`` makes metadata stale, as a broker that is behind shows
     it.
     """
 
-    def __init__(self, inner: ClusterReader, faults: Faults) -> None:
-        self.inner = inner
-        self.faults = faults
-        self._last: Cluster | None = None
-        self._stale = 0
+    _last: Cluster | None = None
+    _stale = 0
 
     def lag(self, reads: int = 1) -> None:
         """The next ``reads`` answers to ``read`` are what the last one was."""
@@ -139,81 +149,59 @@ class FaultyReader:
         if self._stale and self._last is not None:
             self._stale -= 1
             return self._last
-        self._last = self.faults.meet("read", self.inner.read)
-        return self._last
+        found: Cluster = self.around.meet("read", self.inner.read)
+        self._last = found
+        return found
 
-    def partitions(self, topics: Collection[str]) -> tuple[Partition, ...]:
+    def partitions(self, topics: Collection[str]) -> Any:
         """Fresh partitions."""
-        return self.faults.meet("partitions", lambda: self.inner.partitions(topics))
-
-    def avoid(self, brokers: Collection[int]) -> None:
-        """Passed on."""
-        self.inner.avoid(brokers)
+        return self.around.meet("partitions", lambda: self.inner.partitions(topics))
 
 
-class FaultyMover:
+class FaultyMover(Wrapped):
     """``ports.kafka.LeaderMover`` behind a script: requests may be lost, late, unanswered, or refused in part."""
-
-    def __init__(self, inner: LeaderMover, faults: Faults) -> None:
-        self.inner = inner
-        self.faults = faults
-        self.request_timeout_seconds = inner.request_timeout_seconds
-
-    def choose(self) -> int:
-        """Passed on."""
-        return self.inner.choose()
 
     def forwards(self, broker: int) -> bool:
         """Passed on; a broker that holds a late reorder does not answer until it is resumed."""
-        held = broker in self.faults.holding and not self.faults.resumed
+        held = broker in self.around.holding and not self.around.resumed
         return not held and self.inner.forwards(broker)
 
     def reorder(self, orders: Sequence[Reorder], broker: int | None = None) -> Mapping[TopicPartition, Outcome]:
         """Reorder all but the refused partitions."""
-        refused = self.faults.refusals("reorder")
-        passed = [o for o in orders if o.name not in refused]
-        held = len(self.faults.late)
+        held = len(self.around.late)
         try:
-            outcomes = self.faults.meet("reorder", lambda: self.inner.reorder(passed, broker))
+            return self._sent("reorder", orders, lambda o: o.name, lambda some: self.inner.reorder(some, broker))
         finally:
-            if broker is not None and len(self.faults.late) > held:
-                self.faults.holding.add(broker)
-        return {o.name: refused.get(o.name) or outcomes[o.name] for o in orders}
+            if broker is not None and len(self.around.late) > held:
+                self.around.holding.add(broker)
 
     def elect(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
         """Elect in all but the refused partitions."""
-        return self._by_name("elect", self.inner.elect, names)
+        return self._sent("elect", names, lambda name: name, self.inner.elect)
 
     def cancel(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
         """Cancel in all but the refused partitions."""
-        return self._by_name("cancel", self.inner.cancel, names)
+        return self._sent("cancel", names, lambda name: name, self.inner.cancel)
 
-    def _by_name(
-        self,
-        kind: str,
-        send: Callable[[Sequence[TopicPartition]], Mapping[TopicPartition, Outcome]],
-        names: Sequence[TopicPartition],
+    def _sent(
+        self, kind: str, asked: Sequence[Any], name_of: Callable[[Any], TopicPartition], send: Callable[[Any], Any]
     ) -> Mapping[TopicPartition, Outcome]:
-        refused = self.faults.refusals(kind)
-        passed = [n for n in names if n not in refused]
-        outcomes = self.faults.meet(kind, lambda: send(passed))
-        return {n: refused.get(n) or outcomes[n] for n in names}
+        refused = self.around.refusals(kind)
+        passed = [one for one in asked if name_of(one) not in refused]
+        outcomes = self.around.meet(kind, lambda: send(passed))
+        return {name: refused.get(name) or outcomes[name] for name in map(name_of, asked)}
 
 
-class FaultyRecords:
+class FaultyRecords(Wrapped):
     """``ports.kubernetes.UndoRecords`` behind a script."""
 
-    def __init__(self, inner: UndoRecords, faults: Faults) -> None:
-        self.inner = inner
-        self.faults = faults
-
-    def take_over(self, cluster_id: str) -> UndoRecord:
+    def take_over(self, cluster_id: str) -> Any:
         """Take over, if the answer comes."""
-        return self.faults.meet("take_over", lambda: self.inner.take_over(cluster_id))
+        return self.around.meet("take_over", lambda: self.inner.take_over(cluster_id))
 
     def save(self, record: UndoRecord) -> None:
         """Save, if the answer comes."""
-        self.faults.meet("save", lambda: self.inner.save(record))
+        self.around.meet("save", lambda: self.inner.save(record))
 
 
 class Killed(BaseException):
@@ -257,42 +245,23 @@ class Interruptions:
         raise Killed(f"{'before' if self.before else 'after'} side effect {self.at}: {effect}")
 
 
-class _MortalMover:
-    def __init__(self, inner: LeaderMover, life: Interruptions) -> None:
-        self.inner = inner
-        self.life = life
-        self.request_timeout_seconds = inner.request_timeout_seconds
-
-    def choose(self) -> int:
-        return self.inner.choose()
-
-    def forwards(self, broker: int) -> bool:
-        return self.inner.forwards(broker)
-
-    def reorder(self, orders: Sequence[Reorder], broker: int | None = None) -> Mapping[TopicPartition, Outcome]:
-        return self.life.meet("reorder", lambda: self.inner.reorder(orders, broker))
-
-    def elect(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
-        return self.life.meet("elect", lambda: self.inner.elect(names))
-
-    def cancel(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
-        return self.life.meet("cancel", lambda: self.inner.cancel(names))
+class _MortalMover(Wrapped):
+    def __getattr__(self, name: str) -> Any:
+        known = getattr(self.inner, name)
+        return known if name not in REQUESTS else lambda *given: self.around.meet(name, lambda: known(*given))
 
 
-class _MortalRecords:
-    def __init__(self, inner: UndoRecords, life: Interruptions) -> None:
-        self.inner = inner
-        self.life = life
-        self._last: UndoRecord | None = None
+class _MortalRecords(Wrapped):
+    _last: UndoRecord | None = None
 
-    def take_over(self, cluster_id: str) -> UndoRecord:
-        self._last = self.life.meet("take_over", lambda: self.inner.take_over(cluster_id))
+    def take_over(self, cluster_id: str) -> Any:
+        self._last = self.around.meet("take_over", lambda: self.inner.take_over(cluster_id))
         return self._last
 
     def save(self, record: UndoRecord) -> None:
         # Saving what was saved last writes nothing, so it is no side effect to die at.
-        if record == self._last and not self.life.dead:
+        if record == self._last and not self.around.dead:
             self.inner.save(record)
         else:
-            self.life.meet("save", lambda: self.inner.save(record))
+            self.around.meet("save", lambda: self.inner.save(record))
             self._last = record

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
 from bellwether.core.model.undo_record import SentOrder, UndoEntry
-from bellwether.ports.kafka import ClusterReader, LeaderMover, Outcome, Reorder
+from bellwether.ports.kafka import Outcome, Reorder
 from bellwether.ports.world import World
+from testkit.simulation.fault_injection import Wrapped
 from testkit.simulation.memory_site import MemoryRecordStore
 
 
@@ -83,46 +85,25 @@ def _merged(entry: UndoEntry, order: tuple[int, ...]) -> bool:
     return SentOrder(order, None) in entry.outstanding
 
 
-class _WatchedReader:
-    def __init__(self, inner: ClusterReader, watcher: Watcher) -> None:
-        self.inner = inner
-        self.watcher = watcher
-
+class _WatchedReader(Wrapped):
     def read(self) -> Cluster:
-        seen = self.inner.read()
-        self.watcher.saw(seen.partitions)
+        seen: Cluster = self.inner.read()
+        self.around.saw(seen.partitions)
         return seen
 
     def partitions(self, topics: Collection[str]) -> tuple[Partition, ...]:
-        seen = self.inner.partitions(topics)
-        self.watcher.saw(seen, topics)
+        seen: tuple[Partition, ...] = self.inner.partitions(topics)
+        self.around.saw(seen, topics)
         return seen
 
-    def avoid(self, brokers: Collection[int]) -> None:
-        self.inner.avoid(brokers)
 
-
-class _WatchedMover:
-    def __init__(self, inner: LeaderMover, watcher: Watcher) -> None:
-        self.inner = inner
-        self.watcher = watcher
-        self.request_timeout_seconds = inner.request_timeout_seconds
-
-    def choose(self) -> int:
-        return self.inner.choose()
-
-    def forwards(self, broker: int) -> bool:
-        return self.inner.forwards(broker)
-
+class _WatchedMover(Wrapped):
     def reorder(self, orders: Sequence[Reorder], broker: int | None = None) -> Mapping[TopicPartition, Outcome]:
-        self.watcher.reordering(orders, broker)
-        outcomes = self.inner.reorder(orders, broker)
-        self.watcher.reordered(orders, outcomes)
+        self.around.reordering(orders, broker)
+        outcomes: Mapping[TopicPartition, Outcome] = self.inner.reorder(orders, broker)
+        self.around.reordered(orders, outcomes)
         return outcomes
 
-    def elect(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
-        self.watcher.electing(names)
+    def elect(self, names: Sequence[TopicPartition]) -> Any:
+        self.around.electing(names)
         return self.inner.elect(names)
-
-    def cancel(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
-        return self.inner.cancel(names)
