@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.core.doctor.cause_remediation import cause_advice
-from bellwether.core.doctor.causes import causes
+from bellwether.core.doctor.cause_remediation import cause_advice, causes
 from bellwether.core.doctor.remediation import CommandOptions, remediation_plan
 from bellwether.core.doctor.risks import MIN_ISR, OFFLINE, Diagnosis, Risk, RiskInputs, diagnose, diagnose_cluster
 from bellwether.core.model.cluster import Cluster

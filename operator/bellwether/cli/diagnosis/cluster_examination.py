@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from bellwether.core.doctor.judged_brokers import QuarantineCheck
 from bellwether.core.doctor.risks import (
     MIN_ISR,
     UNCLEAN,
@@ -23,6 +22,7 @@ from bellwether.core.doctor.risks import (
 )
 from bellwether.core.doctor.unhealthy_leaders import (
     FETCHERS,
+    QuarantineCheck,
     SlowDiskForecast,
     SlowFollower,
     UnhealthyLeader,

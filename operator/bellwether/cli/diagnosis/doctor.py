@@ -24,10 +24,9 @@ from bellwether.cli.kafka_target import KafkaTarget, kafka_options
 from bellwether.cli.kubernetes_target import Target, policy_options
 from bellwether.cli.offline.unclean_election import NoLeaderElected, Refused, elect_uncleanly
 from bellwether.cli.output import OUTPUT, print_document
-from bellwether.core.doctor.judged_brokers import JudgedBrokers, QuarantineCheck
 from bellwether.core.doctor.remediation import CommandOptions
 from bellwether.core.doctor.risks import MIN_ISR, OFFLINE
-from bellwether.core.doctor.unhealthy_leaders import slow_followers, unhealthy_leaders
+from bellwether.core.doctor.unhealthy_leaders import JudgedBrokers, QuarantineCheck, slow_followers, unhealthy_leaders
 from bellwether.core.doctor.unwatched_listeners import LISTENER_SETTINGS, ListenerCheck, check_listeners
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.kafka_connection import Connection, join_address

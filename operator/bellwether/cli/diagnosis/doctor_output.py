@@ -10,14 +10,13 @@ import click
 from bellwether.cli.diagnosis.cluster_examination import Examination
 from bellwether.cli.output import printed
 from bellwether.core.detection.storage import milliseconds
-from bellwether.core.doctor.cause_remediation import SHOWN_BROKERS, cause_advice, few_brokers
-from bellwether.core.doctor.causes import RiskCause, causes
-from bellwether.core.doctor.judged_brokers import QuarantineCheck
+from bellwether.core.doctor.cause_remediation import SHOWN_BROKERS, RiskCause, cause_advice, causes, few_brokers
 from bellwether.core.doctor.remediation import CommandOptions, Remediation, client_impact, remediation_plan
 from bellwether.core.doctor.risks import RISK_DESCRIPTIONS, WORST_FIRST, Diagnosis
 from bellwether.core.doctor.unhealthy_leaders import (
     ACKS_ALL_FIGURES,
     FETCHERS,
+    QuarantineCheck,
     SlowDiskForecast,
     SlowFollower,
     UnhealthyLeader,

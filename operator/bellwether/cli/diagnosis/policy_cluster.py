@@ -28,14 +28,14 @@ from bellwether.cli.leadership import broker_lookup
 from bellwether.cli.times import clock, since
 from bellwether.core.detection.health_states import SHOULD_NOT_LEAD, HealthState
 from bellwether.core.doctor.cause_remediation import few_brokers
-from bellwether.core.doctor.judged_brokers import (
+from bellwether.core.doctor.remediation import Remediation
+from bellwether.core.doctor.unhealthy_leaders import (
     IdleBroker,
     JudgedBrokers,
     QuarantineCheck,
     SlowBroker,
     UnhealthyBroker,
 )
-from bellwether.core.doctor.remediation import Remediation
 from bellwether.core.reasons import DESCRIPTIONS, Reason, reason_named
 from bellwether.core.settings.policy import QuarantineMode
 from bellwether.core.signals import OverrideState

@@ -9,7 +9,7 @@ from bellwether.adapters.kubernetes.sidecar_injection import AGENT, PROBER, Live
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.doctor.cause_remediation import few_brokers
-from bellwether.core.doctor.judged_brokers import QuarantineCheck
+from bellwether.core.doctor.unhealthy_leaders import QuarantineCheck
 from bellwether.core.model.quarantine_order import RETURN_SECONDS
 from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import QuarantineMode

@@ -17,7 +17,7 @@ from bellwether.kafka_connection import Connection
 
 if TYPE_CHECKING:
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-    from bellwether.probes.reachability.broker_addresses import TwoSides
+    from bellwether.probes.reachability.reachability_probe import TwoSides
     from bellwether.probes.runtime.prober_process import PolicyProber, Ports
     from bellwether.probes.runtime.watched_policies import Selection
 
@@ -118,7 +118,7 @@ def _run(policy: PolicyProber, no_internal: bool) -> None:
 
 def _sides(made: Connection, settings: Reachability, no_internal: bool) -> TwoSides:
     from bellwether.adapters.kafka.brokers.broker_directory import BrokerDirectory
-    from bellwether.probes.reachability.broker_addresses import TwoSides
+    from bellwether.probes.reachability.reachability_probe import TwoSides
 
     outside = settings.bootstrap_servers or (made.bootstrap if no_internal else ())
     external = BrokerDirectory(Connection(tuple(outside), made.security, made.client_id)).brokers if outside else None

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from bellwether.core.doctor.cause_remediation import cause_advice
-from bellwether.core.doctor.causes import CauseKind, causes
+from bellwether.core.doctor.cause_remediation import CauseKind, cause_advice, causes
 from bellwether.core.doctor.remediation import CommandOptions, Remediation, remediation_plan
 from bellwether.core.doctor.risks import Diagnosis, Risk, RiskInputs, RiskSummary, diagnose
 from bellwether.core.model.cluster import Partition

@@ -15,9 +15,8 @@ from bellwether.cli import exit_status
 from bellwether.cli.diagnosis.doctor import _again, _listeners, _quarantine, _tools, status
 from bellwether.cli.kafka_target import KafkaTarget
 from bellwether.cli.main import main
-from bellwether.core.doctor.judged_brokers import JudgedBrokers, QuarantineCheck, UnhealthyBroker
 from bellwether.core.doctor.risks import RiskInputs
-from bellwether.core.doctor.unhealthy_leaders import unhealthy_leaders
+from bellwether.core.doctor.unhealthy_leaders import JudgedBrokers, QuarantineCheck, UnhealthyBroker, unhealthy_leaders
 from bellwether.core.model.fault_tolerance import FaultTolerance
 from bellwether.kafka_connection import Connection, Mechanism, Protocol, Security
 from bellwether.ports.errors import Unauthorized

@@ -10,10 +10,17 @@ import pytest
 from bellwether.cli.diagnosis import doctor_output
 from bellwether.cli.diagnosis.cluster_examination import Examination
 from bellwether.cli.diagnosis.doctor import status
-from bellwether.core.doctor.judged_brokers import JudgedBrokers, QuarantineCheck, SlowBroker, UnhealthyBroker
 from bellwether.core.doctor.remediation import PROCESS_CHECK, CommandOptions, Remediation
 from bellwether.core.doctor.risks import LogEndSample, Risk
-from bellwether.core.doctor.unhealthy_leaders import SlowDiskForecast, slow_followers, unhealthy_leaders
+from bellwether.core.doctor.unhealthy_leaders import (
+    JudgedBrokers,
+    QuarantineCheck,
+    SlowBroker,
+    SlowDiskForecast,
+    UnhealthyBroker,
+    slow_followers,
+    unhealthy_leaders,
+)
 from bellwether.core.doctor.unwatched_listeners import ListenerCheck
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.simulation.memory_cluster import MemoryCluster

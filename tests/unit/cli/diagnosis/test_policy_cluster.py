@@ -23,7 +23,7 @@ from bellwether.cli.diagnosis import policy_cluster
 from bellwether.cli.kubernetes_target import Target
 from bellwether.cli.main import main
 from bellwether.controllers.reporting.status import broker_status, policy_status
-from bellwether.core.doctor.judged_brokers import JudgedBrokers, UnhealthyBroker
+from bellwether.core.doctor.unhealthy_leaders import JudgedBrokers, UnhealthyBroker
 from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.undo_record import Cause
 from bellwether.core.planning.plan import Plan

@@ -11,7 +11,7 @@ from bellwether.adapters.kafka.connection.connection_errors import Stage
 from bellwether.cli.probe import measurement_table
 from bellwether.core.model.cluster import Broker
 from bellwether.core.settings.detection import Reachability
-from bellwether.probes.reachability.broker_addresses import TwoSides
+from bellwether.probes.reachability.reachability_probe import TwoSides
 from testkit.messages import assert_wording
 
 REFUSED = ProbeAnswer(False, 0.001, Stage.CONNECT, "in-1:9092: connection refused")

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.doctor.cause_remediation import CauseAdvice, cause_advice
-from bellwether.core.doctor.causes import CauseKind, RiskCause, causes
+from bellwether.core.doctor.cause_remediation import CauseAdvice, CauseKind, RiskCause, cause_advice, causes
 from bellwether.core.doctor.remediation import PROCESS_CHECK, CommandOptions, remediation_plan
 from bellwether.core.doctor.risks import Risk, RiskInputs, diagnose_cluster
 from bellwether.core.model.cluster import Partition

@@ -6,10 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.doctor.judged_brokers import IdleBroker, JudgedBrokers, SlowBroker, UnhealthyBroker
 from bellwether.core.doctor.remediation import Remediation
 from bellwether.core.doctor.unhealthy_leaders import (
+    IdleBroker,
+    JudgedBrokers,
+    SlowBroker,
     SlowDiskForecast,
+    UnhealthyBroker,
     slow_disk_forecast,
     slow_followers,
     unhealthy_leaders,
