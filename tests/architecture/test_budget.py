@@ -47,7 +47,7 @@ LINES = {
     "tests/contract": 855,
     "tests/e2e": 166,  # the cures bench in its quick form
     "tests/integration": 18500,
-    "tests/properties": 5306,  # also what was not seen, and what may be stopped, by accounts of their own
+    "tests/properties": 5360,  # also what was not seen, and what may be stopped, by accounts of their own
     "tests/scenarios": 179,
     "tests/spark": 737,
     "tests/support": 20600,  # faults of ports and processes in memory, which the product does not need
