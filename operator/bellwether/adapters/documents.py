@@ -21,7 +21,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic_core import SchemaSerializer, SchemaValidator, core_schema
 
-from bellwether.core.strict_json import InvalidDocument
+from bellwether.core.strict_json import MAX_INT64, InvalidDocument
 
 T = TypeVar("T")
 
@@ -49,8 +49,8 @@ class JsonCodec(Generic[T]):
 
     Names are in camelCase, but for those in ``names`` (by field). ``fields`` are the types of fields that are stored
     in another way than the class says, by ``name`` or ``Class.name``. A field named in ``omit`` is left out while it
-    has its default. Integers are 0 or more; times have a zone, lie between 1970 and 9000 and are written by ``time``.
-    Unknown fields are an error unless ``unknown`` is "ignore".
+    has its default. Integers are 0 to 2^63 - 1; times have a zone, lie between 1970 and 9000, and
+    are written by ``time``. Unknown fields are an error unless ``unknown`` is "ignore".
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class _Rewriter:
         if kind == "datetime":
             return {**schema, "tz_constraint": "aware", **_TIMES, "serialization": self._time}
         if kind == "int":
-            return {"ge": 0, **schema}
+            return {"ge": 0, "le": MAX_INT64, **schema}
         if kind in ("dataclass-field", "named-tuple-field"):
             schema = self._field(schema, owner)
         elif kind in ("dataclass", "named-tuple"):

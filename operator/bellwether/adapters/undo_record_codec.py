@@ -95,6 +95,7 @@ def _in_order(link: Link) -> Link:
 
 
 _STORED: Mapping[str, Any] = {
+    "format": Annotated[int, Field(ge=FORMAT_VERSION, le=FORMAT_VERSION)],
     "partition": NodeId,
     "broker": NodeId,
     "SentOrder.broker": NodeId | None,
@@ -180,14 +181,21 @@ def export_record(record: UndoRecord) -> bytes:
 def import_record(data: bytes, where: str) -> UndoRecord:
     """The inverse of ``export_record``. Terminal when the document is damaged or of another format."""
     try:
-        values = parse(data, DOCUMENT_LIMIT)
-        if not isinstance(values, dict):
-            raise InvalidDocument("it is not a JSON object")
-        check_format(values.get("format"), where)
-        document = _DOCUMENT.from_json(_upgraded(values))
+        document = _decoded(data, where)
         return _record(document, _entries(document.topics, _DOCUMENT_ENTRIES))
     except InvalidDocument as error:
         raise _damaged(where, error) from error
+
+
+def _decoded(data: bytes, where: str) -> _Document:
+    try:
+        return _DOCUMENT.decode(data, DOCUMENT_LIMIT)
+    except InvalidDocument:  # it has another format, a drain as it was stored before, or damage that is named below
+        values = parse(data, DOCUMENT_LIMIT)
+    if not isinstance(values, dict):
+        raise InvalidDocument("it is not a JSON object")
+    check_format(values.get("format"), where)
+    return _DOCUMENT.from_json(_upgraded(values))
 
 
 def _damaged(where: str, error: Exception) -> Terminal:

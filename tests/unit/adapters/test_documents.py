@@ -74,6 +74,7 @@ def test_unknown_field_is_ignored_where_codec_says_so() -> None:
         (b"{}", "name is missing"),
         (b'{"name":5}', "name is 5: expected a valid string"),
         (b'{"name":"a","rest":-1}', "rest is -1: expected greater than or equal to 0"),
+        (b'{"name":"a","rest":9223372036854775808}', "rest is 9223372036854775808: expected less than or equal to"),
         (b'{"name":"a","rest":true}', "rest is True: expected a valid integer"),
         (b'{"name":"a","parts":{}}', "parts is an object: expected a valid array"),
         (TEXT.replace(b"[3,", b"[10,"), "parts[0].place[0] is 10: expected less than or equal to 9"),

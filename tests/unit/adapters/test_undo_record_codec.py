@@ -54,7 +54,7 @@ SKIPPED = st.lists(st.builds(SkippedPartition, TEXT, IDS, TEXT), max_size=3).map
 LEFT = st.dictionaries(TEXT, COUNTS, max_size=4)
 ENDS = st.none() | st.sampled_from(ApplicationEnd)
 APPLICATIONS = st.builds(
-    PlanApplication, TEXT, COUNTS, TIMES, TIMES, COUNTS, LEFT, st.integers(0, 2**63), SKIPPED, ENDS, TEXT
+    PlanApplication, TEXT, COUNTS, TIMES, TIMES, COUNTS, LEFT, st.integers(0, 2**63 - 1), SKIPPED, ENDS, TEXT
 )
 SHARES, CUTOFFS = st.integers(0, 100), st.none() | st.floats(0, 100)
 RETURNING = st.builds(ReturningBroker, IDS, SHARES, TIMES, TIMES, st.sampled_from(RestorationTrigger), CUTOFFS)
