@@ -276,7 +276,7 @@ def test_entries_nested_too_deeply_are_refused() -> None:
         undo_record_codec.unpack_entries(zlib.compress(b"[" * 100_000), "configmap a/b")
 
 
-def test_more_partitions_than_a_shard_can_have_are_neither_read_nor_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partitions_beyond_limit_are_refused_both_ways(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = UndoEntry("t", (1, 2), (2, 1))
     three = undo_record_codec.pack_entries((PartitionKey("id", n), entry) for n in range(3))
     monkeypatch.setattr(undo_record_codec, "PART_ENTRIES", 2)
@@ -286,7 +286,7 @@ def test_more_partitions_than_a_shard_can_have_are_neither_read_nor_written(monk
         undo_record_codec.pack_entries((PartitionKey("id", n), entry) for n in range(3))
 
 
-def test_a_tenth_of_the_largest_real_shard_is_far_from_a_tenth_of_the_limits() -> None:
+def test_largest_real_shard_is_below_limits() -> None:
     """A tenth of an eighth of 200,000 partitions with long orders, every outstanding order and every time."""
     order = tuple(range(100_000, 100_005))
     sent = (SentOrder(order, 100_000),) * OUTSTANDING_LIMIT

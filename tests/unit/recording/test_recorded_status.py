@@ -39,14 +39,14 @@ def kept(status: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def test_a_replay_begins_with_what_the_next_process_would_begin_with():
+def test_replay_begins_as_after_a_take_over():
     verdict = verdicts_of(kept(STATUS))[2]
     assert (verdict.broker, str(verdict.state), verdict.reason) == (2, "Recovering", Reason.STABILIZING)
     assert (verdict.since, verdict.restarted) == (T0, T0.replace(hour=8, minute=59))
     assert flaps_of(kept(STATUS)) == {2: FlapCounter(3, T0)}
 
 
-def test_the_operators_word_is_standing_reason_and_whether_it_is_demoted():
+def test_recorded_status_has_state_reason_and_demotion():
     assert recorded_statuses(kept(STATUS)) == {2: RecordedStatus("Recovering", "Stabilizing", True)}
     assert recorded_statuses(kept({**STATUS, "conditions": []})) == {
         2: RecordedStatus("Recovering", "Stabilizing", False)

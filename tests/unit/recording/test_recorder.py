@@ -73,7 +73,7 @@ def test_it_writes_nothing_to_the_api():
     assert made.api.writes == writes
 
 
-def test_an_api_that_is_away_is_written_down_and_the_recording_goes_on():
+def test_unreachable_api_is_recorded():
     made = watched()
     made.api.away = True
     made.site.clock.advance(1)
@@ -182,7 +182,7 @@ class Reader:
         self.avoided.append(frozenset(brokers))  # type: ignore[call-overload]
 
 
-def test_metadata_that_cannot_be_read_keeps_the_last_and_says_why():
+def test_unreadable_metadata_keeps_last_with_reason():
     metadata = Metadata(Reader(cluster(), Transient("no broker answers"), cluster()), ManualClock())  # type: ignore[arg-type]
     metadata.read()
     known = metadata.cluster

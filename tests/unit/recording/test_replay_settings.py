@@ -58,7 +58,7 @@ class TestALimitByLoad:
         body["spec"]["demotion"] = {"capacity": {"maxBytesPerSecond": 1000, **capacity}}
         return settings_section(LeadershipPolicy.read(body))
 
-    def test_it_is_kept_with_the_settings_so_that_a_replay_can_tell_of_it(self):
+    def test_limit_of_load_is_kept_with_settings(self):
         assert limits_loads(json.loads(json.dumps(self.limited())))
         assert not limits_loads(section())
         assert not limits_loads(section(demotion={"capacity": {"maxLeaders": 9}}))
@@ -73,7 +73,7 @@ class TestALimitByLoad:
         assert json.dumps(kept) == before
 
     @pytest.mark.parametrize("text", ["capacity.maxBytesPerSecond=5", "capacity={maxBytesPerSecond: 5}"])
-    def test_asked_for_in_a_replay_it_is_said_to_limit_nothing(self, text: str):
+    def test_limit_of_load_has_no_effect_in_replay(self, text: str):
         changed = setting(f"demotion.{text}")
         assert without_effect(changed) == NO_LOADS
         assert policy_of(section(), "main", "default", [changed]).policy().demotion.capacity == UNBOUNDED
@@ -96,7 +96,7 @@ def test_neither_addresses_nor_credentials_are_kept():
     )
 
 
-def test_sources_of_a_trace_that_has_them_in_the_policy_are_read():
+def test_sources_in_policy_of_a_trace_are_read():
     rules = [{"name": "slow", "query": "x", "threshold": "1"}]
     recorded = section() | {
         "detection": {"prometheus": {"url": "http://left-out", "rules": rules}, "plugins": [{"type": "Custom"}]}

@@ -86,7 +86,7 @@ def test_a_broken_last_line_is_skipped_and_reported(tmp_path: Path):
     assert (len(list(reader.instants())), reader.truncated) == (50, True)
 
 
-def test_a_broken_line_in_the_middle_is_refused_by_its_number(tmp_path: Path):
+def test_broken_line_is_refused_by_its_number(tmp_path: Path):
     write(tmp_path / "trace.jsonl", INSTANTS)
     lines = (tmp_path / "trace.jsonl").read_text().splitlines()
     lines[9] = lines[9][:20]
@@ -97,7 +97,7 @@ def test_a_broken_line_in_the_middle_is_refused_by_its_number(tmp_path: Path):
 
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"{}", b"\xff\xfe\n", b"\x1f\x8b\x08garbage"])
 @NAMES
-def test_a_file_that_is_no_trace_is_refused_by_its_name(tmp_path: Path, name: str, content: bytes):
+def test_other_file_is_refused_by_name(tmp_path: Path, name: str, content: bytes):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(Terminal, match="trace"):
         list(TraceReader(tmp_path / name).instants())
@@ -143,7 +143,7 @@ def test_the_limit_ends_a_recording_whose_file_is_whole(tmp_path: Path, name: st
 
 
 @NAMES
-def test_a_full_disk_is_said_and_what_was_written_stays_readable(tmp_path: Path, name: str):
+def test_trace_stays_readable_when_disk_is_full(tmp_path: Path, name: str):
     writer = TraceWriter(tmp_path / name, HEADER, PLENTY)
     with file_size_limit(2000), pytest.raises(Full, match=r"File too large; what was written until now"):
         fill(writer)

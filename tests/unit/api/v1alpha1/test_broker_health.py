@@ -80,7 +80,7 @@ def test_a_signal_survives_the_way_to_the_api_and_back():
     assert SignalEntry.model_validate(body).signal(1, 1.5) == signal
 
 
-def test_listeners_of_a_signal_survive_the_way_to_the_api_and_back():
+def test_listeners_of_signal_are_read_back():
     harm, cause = Harm(6.2, 0.97, SINCE), UnreachableCause.REFUSED
     apart = (ListenerReading("A", Reading.FAILING, harm, cause), ListenerReading("B", Reading.UNKNOWN))
     kind = SignalType.EXTERNAL_REACHABILITY
@@ -126,6 +126,6 @@ def test_signals_that_are_no_list_are_no_signals(entries: Any):
     assert read_entries(entries)[0] == ()
 
 
-def test_more_signals_than_the_api_allows_do_not_stop_the_operator():
+def test_signals_beyond_limit_are_ignored():
     status = {"signals": [api_objects.entry(f"v{n}") for n in range(99)]}
     assert len(BrokerHealth.read({**api_objects.health(), "status": status}).status.signals) == 64

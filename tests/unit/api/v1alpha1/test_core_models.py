@@ -37,7 +37,7 @@ class ProbingModel(SettingsModel[Probing]):
     inner: InnerModel = Field(default_factory=InnerModel, description="A part.")
 
 
-def test_defaults_are_those_of_the_dataclass_and_nested_models_are_converted() -> None:
+def test_settings_have_defaults_of_dataclass() -> None:
     assert ProbingModel().to_core() == Probing()
     given = ProbingModel.model_validate({"periodSeconds": 60, "names": ["a"], "inner": {"share": 1}})
     assert given.to_core() == Probing(period_seconds=60, names=("a",), inner=Inner(share=1))

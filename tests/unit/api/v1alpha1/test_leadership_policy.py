@@ -107,7 +107,7 @@ def test_a_full_policy_reaches_the_core():
 
 
 @pytest.mark.parametrize(("cap", "brokers", "allowed"), [(1, 3, 1), (2, 9, 2), ("1%", 3, 1), ("49%", 10, 4)])
-def test_a_cap_that_the_api_accepts_is_a_number_of_brokers(cap: int | str, brokers: int, allowed: int):
+def test_cap_is_a_number_of_brokers(cap: int | str, brokers: int, allowed: int):
     policy = LeadershipPolicy.read(api_objects.policy(demotion={"maxBrokers": cap})).policy()
     assert policy.demotion.cap(brokers) == allowed
 
@@ -158,7 +158,7 @@ def test_steps_that_are_no_percentages_or_too_many_are_refused(steps: list[Any])
         waves(steps=steps)
 
 
-def test_no_periodic_election_is_0_and_a_very_frequent_one_is_refused():
+def test_election_interval_is_0_or_at_least_5():
     assert LeadershipPolicy.read(api_objects.policy()).policy().election.interval_seconds == 0
     with pytest.raises(InvalidObject, match=r"spec\.election\.intervalSeconds: must be 0 \(disabled\) or at least 5"):
         LeadershipPolicy.read(api_objects.policy(election={"intervalSeconds": 4}))

@@ -70,7 +70,7 @@ def test_no_name_and_no_free_text_is_left():
     assert '"demotions": 2' in shown
 
 
-def test_a_name_is_the_same_in_every_trace_of_a_cluster_and_another_in_others():
+def test_digest_of_name_depends_on_cluster():
     assert ALIAS.name("topic", "orders") == Anonymity("secret-cluster").name("topic", "orders")
     assert ALIAS.name("topic", "orders") != Anonymity("other-cluster").name("topic", "orders")
     assert ALIAS.name("topic", "orders") != ALIAS.name("topic", "payments")

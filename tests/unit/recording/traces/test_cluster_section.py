@@ -81,7 +81,7 @@ def test_without_partitions_each_named_broker_gets_one_to_lead():
     assert found.leaders() == {1: 3, 2: 1, 3: 0, 4: 0}
 
 
-def test_a_tenth_of_200000_partitions_costs_little_when_a_broker_leaves_it():
+def test_20000_partitions_take_few_bytes():
     brokers = {b: Broker(b, "abc"[b % 3]) for b in range(12)}
     partitions = [
         Partition(f"topic-{t}", f"{t:022d}", i, ids, ids, ids[0])

@@ -79,7 +79,7 @@ def as_json(section: object) -> dict[str, object]:
 
 
 @given(signals())
-def test_signals_are_read_back_with_their_ages_whatever_their_leases_did(found: list[Signal]):
+def test_signals_are_read_back_with_ages(found: list[Signal]):
     said, heard = as_json(signals_section(found)), as_json(heard_section(found, 60.0))
     assert list(aged(read_signals(said), heard, 60.0)) == found
 
@@ -101,7 +101,7 @@ def test_a_sign_of_life_changes_nothing_but_the_moment():
     assert signals_section(seen) == signals_section([replace(seen[0], age_seconds=0.0)])
 
 
-def test_an_entry_that_a_predecessor_left_has_a_moment_of_its_own():
+def test_entry_of_earlier_prober_has_its_own_moment():
     seen = [Signal(b, "ExternalReachability", "a", Reading.PASSING, T0, None if b == 2 else 1.0) for b in (1, 2, 3)]
     heard = heard_section(seen, 10.0)
     assert heard == {"ExternalReachability/a": 9.0, "ExternalReachability/a#2": "never"}

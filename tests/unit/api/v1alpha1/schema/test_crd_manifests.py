@@ -63,7 +63,7 @@ def test_every_column_shows_a_field_that_exists(kind: Kind):
         assert path in names | {".metadata.creationTimestamp"}, column
 
 
-def test_a_status_has_no_default_but_that_no_operator_has_written_it(fields: list[tuple[str, dict[str, Any]]]):
+def test_only_unwritten_status_has_default(fields: list[tuple[str, dict[str, Any]]]):
     defaults = {path: schema["default"] for path, schema in fields if ".status" in path and "default" in schema}
     assert defaults == {
         "LeadershipPolicy.status": {"conditions": [UNSEEN]},

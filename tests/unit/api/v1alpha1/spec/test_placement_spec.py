@@ -18,7 +18,7 @@ def given(**spec: Any) -> core_policy.Policy:
     return LeadershipPolicy.read(api_objects.policy(**spec)).policy()
 
 
-def test_no_rack_is_preferred_and_no_broker_limited_unless_a_policy_says_so():
+def test_default_policy_has_no_racks_and_limits():
     assert given().placement is None
     assert given().demotion.capacity == UNBOUNDED
 
@@ -51,7 +51,7 @@ def test_the_limit_of_leaders_reaches_the_core():
     assert given(demotion={"capacity": {"maxLeaders": 2000}}).demotion.capacity == Capacity(max_leaders=2000)
 
 
-def test_the_limit_of_load_reaches_the_core_with_the_rebalance_that_measures_it():
+def test_limit_of_load_is_converted_with_rebalance():
     body = api_objects.rebalance()
     body["spec"]["demotion"] = {"capacity": {"maxBytesPerSecond": 10**9}}
     assert LeadershipPolicy.read(body).policy().demotion.capacity == Capacity(max_load=10**9)

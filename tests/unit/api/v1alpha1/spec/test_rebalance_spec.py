@@ -24,7 +24,7 @@ def test_nothing_is_rebalanced_unless_a_policy_says_so():
     assert given(api_objects.policy()) is None
 
 
-def test_the_smallest_rebalance_is_the_cores_default_and_waits_for_a_person():
+def test_smallest_rebalance_is_default_of_core():
     assert given(api_objects.rebalance()) == core_rebalance.Rebalance()
     assert core_rebalance.Rebalance().approval is core_rebalance.Approval.MANUAL
     assert core_rebalance.Rebalance().schedule is None
@@ -80,7 +80,7 @@ def test_a_store_and_a_profile_are_names(field: str, name: str):
         given(api_objects.rebalance(**{field: name}))
 
 
-def test_the_store_and_the_profile_are_called_default_unless_a_policy_names_others():
+def test_store_and_profile_are_called_default():
     spec = LeadershipPolicy.read(api_objects.rebalance()).spec.rebalance
     assert spec is not None
     assert (spec.store, spec.profile, spec.history_days) == ("default", "default", 14)

@@ -24,6 +24,6 @@ def test_an_episode_under_way_is_not_written() -> None:
 
 
 @pytest.mark.parametrize("lost", [[], [1000] * (EPISODES_KEPT + 1), [-1], [round(LARGEST_LOST_SECONDS * 1000) + 1]])
-def test_a_status_that_another_writer_changed_is_refused_beyond_its_bounds(lost: list[int]) -> None:
+def test_harm_beyond_bounds_is_refused(lost: list[int]) -> None:
     with pytest.raises(ValidationError, match="lostMilliseconds"):
         HarmEpisodes.model_validate({"cause": "Storage", "lostMilliseconds": lost})
