@@ -8,12 +8,11 @@ from typing import Any, Protocol
 import pytest
 
 from bellwether.adapters.kafka.brokers.log_dirs import LogDirs
-from bellwether.adapters.kafka.brokers.log_ends import LogEnds
+from bellwether.adapters.kafka.brokers.log_ends import BrokerLogEnds, LogEnds
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.kafka_connection import Connection
-from bellwether_load.sampling.broker_sampler import SampledLogEnds
 from bellwether_load.sampling.rounds import Sources
 from testkit.kafka.kafka_site import PATIENT
 from testkit.kafka.sampled_cluster import Site, partition
@@ -83,7 +82,7 @@ def epoch(sampled: Sampled) -> int:
     return next(p.leader_epoch for p in sampled.sources.maps.read().partitions if p.name == sampled.name)
 
 
-def ends(sampled: Sampled, broker: int, epoch: int) -> SampledLogEnds:
+def ends(sampled: Sampled, broker: int, epoch: int) -> BrokerLogEnds:
     return sampled.sources.ends.ask(sampled.address(broker), {sampled.name: epoch}, 5, 10)
 
 
