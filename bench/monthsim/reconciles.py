@@ -2,7 +2,7 @@
 
 Turns happen when the loop of ``controllers.policy_controller`` would take one: at news, at appointments (a dwell or a
 stabilization that ends), and at the polls of metadata while anyone ails. Polls that could not differ from the turn
-before are passed over. The undo record is reduced to who is demoted. A broker that is ordered into a held controlled
+before are skipped. The undo record is reduced to who is demoted. A broker that is ordered into a held controlled
 shutdown is held at once, and until its disk has been fast for a minute: its agent's answers, the limit of a hold, and
 what ends one early are left out.
 """
@@ -94,7 +94,7 @@ class Site:
 class Operator:
     """Our rules: judge and decide, turn by turn.
 
-    ``screened`` passes over turns that could decide nothing, as most do: one vantage's word makes nobody Sick. A test
+    ``screened`` skips turns that could decide nothing, as most do: one vantage alone makes no broker Sick. A test
     holds both ways against each other.
     """
 
@@ -118,7 +118,7 @@ class Operator:
         self._verdicts: Mapping[int, Verdict] = judge(well, policy, {})
 
     def run(self, news: Sequence[News], fenced: Sequence[Absence], silent: Sequence[Absence]) -> Outcome:
-        """Live through a month that begins with everybody well; ``news`` come as the operator hears them, in order."""
+        """Live through a month that begins with healthy brokers; ``news`` come as the operator hears them, in order."""
         found = Outcome()
         edges = sorted({edge for a in (*fenced, *self._disks.fenced) for edge in (a.start, a.end)} | self._disks.edges)
         patience = self._policy.detection.external_reachability.stale_after_seconds

@@ -65,7 +65,7 @@ def paths_of_tests(*, properties: bool) -> list[str]:
 
 
 def stage(test: str, module: Path) -> Found:
-    """Where the test of that id stands for a mutant of that module."""
+    """What the test of that id is for a mutant of that module."""
     file = test.partition("::")[0]
     if file.startswith("tests/properties/"):
         return Found.PROPERTIES

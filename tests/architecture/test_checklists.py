@@ -1,4 +1,4 @@
-"""What a new signal type and a new command need besides their own code; CONTRIBUTING.md has the same lists in words.
+"""What a new signal type and a new command need next to their own code; CONTRIBUTING.md has the same lists in words.
 
 A place that is missing is named with its file and what belongs there. What is generated, such as the CRDs, is not on
 the lists.

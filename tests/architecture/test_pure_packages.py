@@ -25,7 +25,7 @@ PURE: Mapping[str, str] = {
         bellwether_load.verify
     """,
 }
-"""What each package may import, its modules included; a file besides that what its package may."""
+"""What each package may import, its modules included; a file may import what its package may."""
 
 
 def imports(root: Path) -> Iterator[tuple[str, int, str]]:

@@ -39,7 +39,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1500)]
 TOPIC = "uneven"
 ASSIGNMENT = [[1, 2, 3]] * 8 + [[1, 3, 2]] * 8
 EXECUTORS = 2
-# Three pods beside brokers and operators on two cores.
+# Three pods next to brokers and operators on two cores.
 SMALL = {"cpu": "250m", "memory": "1200Mi"}
 
 

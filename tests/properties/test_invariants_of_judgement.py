@@ -1,4 +1,4 @@
-"""Who may be demoted on which evidence: invariant 5 (unknown moves nothing), and a person's word."""
+"""Who may be demoted on which evidence: invariant 5 (unknown moves nothing), and a person's request."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_invariant_5_without_fresh_evidence_from_a_quorum_nothing_moves(data: st
     blind = data.draw(st.booleans())
     for broker in made.cluster.brokers:
         for source in ("a", "b", "c"):
-            # One vantage is fresh, and may be one that sees nobody; the others have gone silent.
+            # One vantage is fresh, and may be one that reaches no broker; the others have gone silent.
             age = 0.0 if source == "a" else data.draw(stale)
             reading = Reading.FAILING if blind and source == "a" else data.draw(readings)
             made.signals.put(

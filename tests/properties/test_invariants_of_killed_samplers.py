@@ -90,7 +90,7 @@ def test_compaction_killed_anywhere_keeps_every_sample_once(deaths: list[tuple[i
                 Compactor(dying, CLUSTER, ignore).run(later(store))
                 event("outlived its compaction")
             assert Counter(held(store)) == wanted
-            # Whoever goes by a manifest, however old, finds each sample: files that it names stay.
+            # A reader of any manifest, however old, finds each sample: files that it names stay.
             assert Counter(named(store)) in (wanted, Counter())
         for _ in range(3):
             Compactor(store, CLUSTER, ignore).run(later(store))

@@ -1,4 +1,4 @@
-"""Whatever is cut off, and whoever else compacts: no round is lost, and none counts twice."""
+"""Whatever is cut off, and with any other compactor: no round is lost, and none counts twice."""
 
 from __future__ import annotations
 

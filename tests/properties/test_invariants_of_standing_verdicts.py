@@ -71,7 +71,7 @@ def word(key: Key, reading: Reading, draw: st.DrawFn) -> Signal:
 
 @dataclass
 class Story:
-    """What is so at one moment, and what may befall it."""
+    """What is so at one moment, and what may happen to it."""
 
     said: dict[Key, Signal]
     policy: Policy
@@ -122,7 +122,7 @@ class Story:
 
 @st.composite
 def stories(draw: st.DrawFn) -> list[tuple[Snapshot, Policy]]:
-    """Turns of one cluster that begins with everybody well."""
+    """Reconciles of one cluster that begins healthy."""
     kinds = draw(st.sets(st.sampled_from(list(SOURCES)), min_size=1))
     missing = draw(st.sampled_from([(), (), ("c",), ("other-disk",)]))
     said = {key: word(key, Reading.PASSING, draw) for key in KEYS if key[1] in kinds and key[2] not in missing}

@@ -18,7 +18,7 @@ from testkit.loads.small_planner import write_loads
 
 pytestmark = pytest.mark.image
 
-# The container shares our network, but its host's name stands in no list of hosts.
+# The container shares our network, but its host's name is in no list of hosts.
 LOCAL = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"}
 
 

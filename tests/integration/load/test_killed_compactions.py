@@ -1,4 +1,4 @@
-"""A process that compacts is killed by the system, at moments of nobody's choosing: the store reads right after."""
+"""A process that compacts is killed by the system, at any moment: the store reads right after."""
 
 from __future__ import annotations
 

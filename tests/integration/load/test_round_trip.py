@@ -361,7 +361,7 @@ def test_loads_forecast_and_data_hold_on_real_brokers(
     assert busiest < 0.8 * unplanned
     assert unread < 0.9 * busiest, "a forecast that left the consumers out would be off by more than it may"
 
-    # Data is untouched: what stood before the plan reads the same, and all that was acknowledged since is there once.
+    # Data is untouched: what was before the plan reads the same, and all that was acknowledged since is there once.
     whole = checks.ends()
     assert whole == dict(traffic.acknowledged)
     assert checks.read(ends) == stood

@@ -1,4 +1,4 @@
-"""``bellwether sample`` beside real brokers: what clients sent is what it measures, whoever freezes or takes over."""
+"""``bellwether sample`` next to real brokers measures what clients sent, in spite of freezes and new leaders."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_a_frozen_broker_costs_its_timeout_and_leaves_only_its_own_partitions_un
 ) -> None:
     # One timeout for the questions, one and a half seconds at most for a map that was first asked of the frozen one.
     limit = 1.0 + 1.5 + 1.5
-    for _ in range(4):  # a machine that stands still for a moment makes it longer, and never shorter
+    for _ in range(4):  # a machine that hangs for a moment makes it longer, and never shorter
         topic = topic_on(breakable_kafka)
         Traffic(breakable_kafka.bootstrap, topic, RATES).run(0.5)
         rows = well(rounds, topic)
@@ -272,7 +272,7 @@ def test_a_sampler_that_is_killed_again_and_again_leaves_whole_rounds(kafka: Kaf
     assert len({len(of_one) for of_one in rows.values()}) == 1
     times = [at for at, _, _ in rows[0]]
     assert len(times) >= 7
-    assert times == sorted(set(times)), "no round stands twice"
+    assert times == sorted(set(times)), "no round is there twice"
 
 
 def test_one_round_is_a_table_and_an_exit_status(breakable_kafka: KafkaCluster, tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_one_round_is_a_table_and_an_exit_status(breakable_kafka: KafkaCluster, 
         if done.returncode == status or rounds > 4:
             assert done.returncode == status, done.stdout + done.stderr
             return done
-        # Somebody was slow to answer; or the process was slow to begin, and the frozen broker led nothing any more.
+        # An answer was slow; or the process was slow to begin, and the frozen broker led nothing any more.
         breakable_kafka.mend()
         topic_on(breakable_kafka)
         if status:

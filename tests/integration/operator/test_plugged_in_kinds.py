@@ -26,7 +26,7 @@ BROKERS = (1, 2, 3)
 
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The example in a folder of its own, and the variables that put it beside Bellwether. Nothing is downloaded."""
+    """The example in a folder of its own, and the variables that add it to Bellwether. Nothing is downloaded."""
     folder = tmp_path_factory.mktemp("tls-version")
     offline = ["--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
     command = [sys.executable, "-m", "pip", "install", "--quiet", *offline, "--target", folder / "there", EXAMPLE]

@@ -1,6 +1,6 @@
 """A rebalance on a real API server and real brokers: the Job, the digest, the waves, and what is honoured afterwards.
 
-Nobody runs pods here, so a test plays the part of Kubernetes' controllers: it does the Job's work with a small planner
+Nothing runs pods here, so a test plays the part of Kubernetes' controllers: it does the Job's work with a small planner
 and says in the Job's status what became of it.
 """
 
@@ -105,7 +105,7 @@ class Rebalanced:
             orders = {name: p.replicas for name, p in now.items()}
             return orders == dict(wanted) and all(p.leader == p.replicas[0] for p in now.values())
 
-        self.site.until(stands, 10, "every partition stands as planned", self.site.partitions)
+        self.site.until(stands, 10, "every partition is as planned", self.site.partitions)
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_from_the_asking_to_the_last_wave_and_demotion_honours_the_new_orders(re
     assert {n: sorted(o) for n, o in wanted.items()} == {n: sorted(o) for n, o in before.items()}
     assert (rebalanced.status["skipped"], rebalanced.status["applied"]) == (0, plan["moves"] + plan["reorders"])
     reasons = ("get", "events", "-o", "jsonpath={.items[*].reason}")
-    # Events are posted once the status stands.
+    # Events are posted once the status is written.
     site.until(
         lambda: {"PlanProposed", "NoPlanPending"} <= set(site.kubectl(*reasons).split()), 30, "events tell of it"
     )

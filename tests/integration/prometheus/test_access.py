@@ -1,4 +1,4 @@
-"""A real Prometheus that lets nobody in without a user and a password: the prober's command, the sampler's options."""
+"""A real Prometheus that asks for a user and a password: the prober's command, the sampler's options."""
 
 from __future__ import annotations
 

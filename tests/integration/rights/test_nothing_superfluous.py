@@ -170,7 +170,7 @@ def abandon_in_an_ending_namespace(crew: Crew) -> None:
 
 def occupy_the_refuge(crew: Crew) -> None:
     abandon_in_an_ending_namespace(crew)
-    taken = {"metadata": {"name": refuge(crew), "namespace": crew.home}, "data": {"record.json": "somebody else's"}}
+    taken = {"metadata": {"name": refuge(crew), "namespace": crew.home}, "data": {"record.json": "another tool's"}}
     crew.site.api.create(CONFIG_MAPS, crew.home, taken)
 
 

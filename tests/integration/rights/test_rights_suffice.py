@@ -1,4 +1,4 @@
-"""The main job from end to end by nobody but the chart's accounts: nothing is refused, and nothing is left unused."""
+"""The main job from end to end by the chart's accounts alone: nothing is refused, and nothing is left unused."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_operator_probers_sampler_and_people_do_their_work_with_exactly_what_the
     end_of_a_policy(crew)
     accounts = (OPERATOR, SAMPLER, REACHABILITY, REPLICATION, RULES, SIDECARS)
     assert {call for account in accounts for call in crew.calls(account) if call.code in (401, 403)} == set()
-    end_of_a_namespace(crew)  # which takes nothing new, whoever asks
+    end_of_a_namespace(crew)  # which takes nothing new
 
     assert not [call for account in accounts for call in crew.calls(account) if call.forbidden]
     assert {account: crew.unused(account) for account in accounts} == {account: set() for account in accounts}
@@ -105,12 +105,12 @@ def start_probers(crew: Crew) -> None:
         *((1, kind) for kind in (*OF_A_BROKER, "ReplicationLag", "Prometheus")),
     ):
         site.until(lambda b=broker, k=kind: crew.entry(b, k), 60, f"{kind} speaks of broker {broker}")  # type: ignore[misc]
-    site.change(detection={"signalSources": None})  # whose Prometheus does not answer, so nobody would be well
+    site.change(detection={"signalSources": None})  # whose Prometheus does not answer, so no broker would be healthy
     site.until(lambda: [site.verdict(b)[0] for b in (1, 2, 3)] == ["Healthy"] * 3, 60, "all are healthy", site.logs)
 
 
 def commands_of_people(crew: Crew, folder: Path) -> None:
-    """Look, demote, release; and nobody who may only look can do more."""
+    """Look, demote, release; and an account that may only look can do no more."""
     site, policy = crew.site, ("--policy", POLICY, "-n", crew.site.namespace)
     before = site.orders()
     viewer = crew.person("-view")
@@ -180,12 +180,12 @@ def end_of_a_policy(crew: Crew) -> None:
     site.until_demoted(1, before)
     site.delete()
     site.until(site.gone, 90, "the policy is gone")
-    site.until_restored(before, 10)  # nobody is left who would do it: a broker may hear of it a moment later
+    site.until_restored(before, 10)  # no process is left to do it; a broker may know a moment later
     assert site.record() is None
 
 
 def end_of_a_namespace(crew: Crew) -> None:
-    """Its undo record finds refuge beside the operator, under the next name where one is taken."""
+    """Its undo record is exported next to the operator, under the next name where one is taken."""
     site = crew.site
     site.kubectl("delete", "bh", "--all")  # as Kubernetes' garbage collector does, which does not run here
     made = crew.policy(deletionPolicy="Abandon")
@@ -194,7 +194,7 @@ def end_of_a_namespace(crew: Crew) -> None:
     site.demote(1)
     site.until_demoted(1, before)
     export = f"{object_names.undo_record(POLICY)}-export-{made['metadata']['uid'][:8]}-of-{site.namespace}"
-    taken = {"metadata": {"name": export, "namespace": crew.home}, "data": {"record.json": "of somebody else"}}
+    taken = {"metadata": {"name": export, "namespace": crew.home}, "data": {"record.json": "of another tool"}}
     site.api.create(CONFIG_MAPS, crew.home, taken)
     crew.server.kubectl("delete", "namespace", site.namespace, "--wait=false")
     site.delete()

@@ -30,7 +30,7 @@ def test_help_lists_every_command_in_its_group() -> None:
 @pytest.mark.parametrize(
     ("typed", "answer"),
     [
-        ("elect-everybody", "No such command 'elect-everybody'. See bellwether --help."),
+        ("elect-everyone", "No such command 'elect-everyone'. See bellwether --help."),
         ("demot", "No such command 'demot'. Did you mean demote?"),
         ("probe canry", "No such command 'canry'. Did you mean canary?"),
         ("rebalance shwo", "No such command 'shwo'. Did you mean show?"),

@@ -41,7 +41,7 @@ def readiness(api: MemoryApi, known: set[tuple[str, str]], clock: ManualClock) -
     return Readiness(api, (), lambda: known, clock)
 
 
-def test_nobody_is_ready_before_the_watches_have_listed(readiness: Readiness) -> None:
+def test_readiness_fails_before_the_watches_have_listed(readiness: Readiness) -> None:
     assert readiness.problems() == ["the first list of policies has not been received yet"]
     readiness.ask()
     assert readiness.problems() == ["1 policies in the API are not delivered by the watch yet: default/main"]
@@ -113,7 +113,7 @@ def test_watches_that_deliver_no_policy_for_long_need_a_restart(
     assert readiness.stuck() == []
 
 
-def test_what_is_refused_is_told_as_it_is(readiness: Readiness, api: MemoryApi) -> None:
+def test_a_refused_list_is_reported_unchanged(readiness: Readiness, api: MemoryApi) -> None:
     api.refuse("list", POLICIES, Terminal("grant this account the verb list"))
     readiness.ask()
     assert readiness.problems() == ["grant this account the verb list"]
@@ -135,7 +135,7 @@ def test_only_the_namespaces_that_are_watched_count(api: MemoryApi, clock: Manua
     assert readiness.problems() == []
 
 
-def test_it_looks_by_itself_until_told_to_end(readiness: Readiness, known: set[Any]) -> None:
+def test_it_looks_on_its_own_until_it_is_stopped(readiness: Readiness, known: set[Any]) -> None:
     known.add(MAIN)
     readiness.start()
     readiness.end()
@@ -143,7 +143,7 @@ def test_it_looks_by_itself_until_told_to_end(readiness: Readiness, known: set[A
     assert readiness.problems() == []
 
 
-def test_one_that_looks_no_more_is_told(readiness: Readiness, clock: ManualClock) -> None:
+def test_a_readiness_thread_that_stopped_is_reported(readiness: Readiness, clock: ManualClock) -> None:
     assert readiness.stuck() == []
     readiness.start()
     readiness.end()

@@ -140,7 +140,7 @@ def planner_of(watched: WatchedSite) -> Planner:
 
 
 def expired(watched: WatchedSite) -> None:
-    """Nobody approves the plan within its time."""
+    """The plan is not approved within its time."""
     site = watched.site
     site.until(lambda: site.status()["rebalance"]["state"] == "Idle", 90, "the plan has expired", site.status)
 

@@ -1,8 +1,8 @@
-"""Failures step by step on real brokers: in each state what the doctor says, beside what the brokers then do.
+"""Failures step by step on real brokers: in each state what the doctor says, next to what the brokers then do.
 
 In: a cluster of four brokers with controllers of their own, whether it keeps an ELR, and whether brokers are shut down
 or killed. Out: a table, and an assertion at every step that the two agree. Brokers 1 to 3 hold the topics and die;
-broker 4 holds none of them and stays, so that somebody answers. Each topic is one case of replication factor and
+broker 4 holds none of them and stays, so that one answers. Each topic is one case of replication factor and
 ``min.insync.replicas``, and all of them go through the same steps side by side.
 """
 
@@ -70,7 +70,7 @@ CASES = (
 ELECTED = ("rf3-min1-elected", "rf3-min2-elected")
 LOWERED = "rf3-min2-lowered"
 TRAPPED = Case("rf3-min2-changed-too-late", THREE, 2)
-"""Its ``min.insync.replicas`` is changed while nobody leads, against the advice; where an ELR is kept."""
+"""Its ``min.insync.replicas`` is changed without a leader, against the advice; where an ELR is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Seen:
 
 
 def election_foretold(p: Partition, live: Collection[int]) -> str:
-    """What a preferred election answers: it is no way out where nobody may lead."""
+    """What a preferred election answers: it is no way out without an eligible leader."""
     first = p.replicas[0]
     if p.leader == first:
         return "ELECTION_NOT_NEEDED"
@@ -111,7 +111,7 @@ def leads_once_back(
     p = found.partition
     if not elr_enabled or not killed:
         return broker if broker in found.awaited else None
-    # It is not eligible any more as it returns; once nobody is, whoever led last leads.
+    # It is not eligible any more as it returns; once none is, the last leader leads.
     last = p.leader if p.leader is not None else next(iter(p.last_known_elr), None)
     left = {*p.isr, *p.elr} - {broker}
     return last if not left and last in {*live, broker} else None
@@ -175,7 +175,7 @@ class Walk:
             )
 
     def set_floor(self, case: str, least: int) -> None:
-        """Somebody sets ``min.insync.replicas`` of a topic, by the command that the doctor names."""
+        """Set ``min.insync.replicas`` of a topic, by the command that the doctor names."""
         from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 
         from realparts.kafka_topics import admin
@@ -220,7 +220,7 @@ class Walk:
     def reach(self, expected: str, *, fenced: bool = True) -> Examination:
         """Wait until the doctor says what is expected of each topic, one letter each; fails when it never does.
 
-        ``fenced``: and until the controller has given up whoever does not answer.
+        ``fenced``: and until the controller has fenced the broker that does not answer.
         """
         wanted = {self.topic(c.name): CODES[code] for c, code in zip(self.cases, expected, strict=False)}
         last: list[Examination] = []
@@ -250,7 +250,7 @@ class Walk:
         return found
 
     def glimpse(self, what: str, expected: str) -> None:
-        """A state that passes by itself: the doctor says what is expected, and nobody is served meanwhile."""
+        """A state that passes by itself: the doctor says what is expected, and clients are not served meanwhile."""
         found = self.reach(expected, fenced=False)
         self._seen = {d.partition.topic: Seen.foretold(d) for d in found.risk_summary.diagnoses}
         seen = self.write(f"{what}/all", "all")
@@ -259,7 +259,7 @@ class Walk:
         self._note(what, found, {})
 
     def returned(self, before: Examination, broker: int) -> None:
-        """The broker is back: whom the doctor called awaited leads by itself, and nobody else does."""
+        """The broker is back: whom the doctor called awaited leads by itself, and no other does."""
         live = before.cluster.live.difference(before.silent)
 
         def unlike() -> dict[str, object]:
@@ -287,7 +287,7 @@ class Walk:
         return {name.topic: outcome.error for name, outcome in self._mover.elect(names).items()}
 
     def reorder(self, name: TopicPartition, order: tuple[int, ...]) -> None:
-        """Somebody gives a partition another order of its replicas, and it is seen."""
+        """Give a partition another order of its replicas, and see it."""
         assert self._mover.reorder([Reorder(name, order)])[name].ok
         until(lambda: self.examined().of(name).partition.replicas == order, WAIT_SECONDS, every=0.3)
 

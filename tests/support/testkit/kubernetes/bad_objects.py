@@ -101,7 +101,7 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
         "spec.kafka.strimzi.clusterName",
     ),
     "a listener's name is none": (policy(kafka=strimzi(listener="TLS-9093")), "spec.kafka.strimzi.listener"),
-    "a KafkaUser and credentials besides": (
+    "a KafkaUser and credentials as well": (
         policy(kafka=strimzi(userName="u", listener="tls", tls={}, sasl=SASL)),
         "spec.kafka.strimzi",
     ),
@@ -129,7 +129,7 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
         "spec.kafka.bootstrapServers",
     ),
     "SASL without TLS": (policy(kafka=kafka(sasl=SASL)), "spec.kafka.sasl"),
-    "SASL mechanism that nobody knows": (
+    "unknown SASL mechanism": (
         policy(kafka=kafka(tls={}, sasl={**SASL, "mechanism": "OAUTH"})),
         "spec.kafka.sasl.mechanism",
     ),
@@ -190,11 +190,11 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
         policy(kafka=kafka(userSecretName="bellwether")),
         "spec.kafka.userSecretName",
     ),
-    "a user's Secret beside SASL": (
+    "a user's Secret next to SASL": (
         policy(kafka=kafka(tls={}, userSecretName="bellwether", sasl=SASL)),
         "spec.kafka.userSecretName",
     ),
-    "a user's Secret beside a certificate": (
+    "a user's Secret next to a certificate": (
         policy(kafka=kafka(tls={"certificateSecretName": "pair"}, userSecretName="bellwether")),
         "spec.kafka.userSecretName",
     ),
@@ -227,13 +227,13 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
         policy(detection={"storageLatency": {"thresholdMilliseconds": 80}}),
         "spec.detection.storageLatency.thresholdMilliseconds",
     ),
-    "a cap of nobody": (policy(demotion={"maxBrokers": 0}), "spec.demotion.maxBrokers"),
-    "a cap below nobody": (policy(demotion={"maxBrokers": -1}), "spec.demotion.maxBrokers"),
+    "a cap of zero": (policy(demotion={"maxBrokers": 0}), "spec.demotion.maxBrokers"),
+    "a cap below zero": (policy(demotion={"maxBrokers": -1}), "spec.demotion.maxBrokers"),
     "a cap of half": (policy(demotion={"maxBrokers": "50%"}), "spec.demotion.maxBrokers"),
     "a cap of zero percent": (policy(demotion={"maxBrokers": "0%"}), "spec.demotion.maxBrokers"),
     "a number that is text": (policy(demotion={"maxBrokers": "2"}), "spec.demotion.maxBrokers"),
     "waves that do not rise": (policy(promotion={"waves": {"steps": [50, 10, 100]}}), "spec.promotion.waves.steps"),
-    "waves that stand still": (policy(promotion={"waves": {"steps": [10, 10, 100]}}), "spec.promotion.waves.steps"),
+    "waves that do not grow": (policy(promotion={"waves": {"steps": [10, 10, 100]}}), "spec.promotion.waves.steps"),
     "waves that do not reach all": (policy(promotion={"waves": {"steps": [10, 50]}}), "spec.promotion.waves.steps"),
     "waves of nothing": (policy(promotion={"waves": {"steps": [0, 100]}}), "spec.promotion.waves.steps"),
     "waves of more than all": (policy(promotion={"waves": {"steps": [50, 101]}}), "spec.promotion.waves.steps"),
@@ -269,7 +269,7 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
     "a history of no days": (rebalance(historyDays=0), "spec.rebalance.historyDays"),
     "a schedule of four fields": (rebalance(schedule="0 4 * *"), "spec.rebalance.schedule"),
     "a schedule in words": (rebalance(schedule="@daily"), "spec.rebalance.schedule"),
-    "an approval by nobody": (rebalance(approval="Never"), "spec.rebalance.approval"),
+    "an unknown approval": (rebalance(approval="Never"), "spec.rebalance.approval"),
     "traffic of another word": (rebalance(objective={"traffic": "Some"}), "spec.rebalance.objective.traffic"),
     "a capacity of nothing": (
         rebalance(objective={"capacities": [{"brokerId": 1, "capacity": 0}]}),
@@ -290,7 +290,7 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
     ),
     "a wave of nothing": (rebalance(waves={"partitions": 0}), "spec.rebalance.waves.partitions"),
     "a plan that is stale at once": (rebalance(validSeconds=1), "spec.rebalance.validSeconds"),
-    "a placement without a wish": (policy(placement={}), "spec.placement.racks"),
+    "a placement without racks": (policy(placement={}), "spec.placement.racks"),
     "a rack twice": (policy(placement={"racks": ["a", "a"]}), "spec.placement.racks"),
     "racks and weights": (
         policy(placement={"racks": ["a"], "weights": [{"rack": "b", "weight": 1}]}),
@@ -323,7 +323,7 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
         "spec.rebalance.objective.preferredRacks",
     ),
     "a capacity without a limit": (policy(demotion={"capacity": {}}), "spec.demotion.capacity.maxLeaders"),
-    "a limit by load that nobody measures": (policy(demotion={"capacity": {"maxBytesPerSecond": 9}}), _LOAD_LIMIT),
+    "a limit by a load that is not measured": (policy(demotion={"capacity": {"maxBytesPerSecond": 9}}), _LOAD_LIMIT),
 }
 
 BAD_HEALTHS: dict[str, tuple[Body, str]] = {

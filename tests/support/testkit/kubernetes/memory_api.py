@@ -25,13 +25,13 @@ from bellwether.adapters.kubernetes.kubeconfig import ApiAccess
 from bellwether.ports.errors import BellwetherError, Transient
 
 Key = tuple[str, str, str]
-# Lists whose entries belong to whoever applied them, by the fields that tell them apart.
+# Lists whose entries belong to their field manager, by the fields that tell them apart.
 LIST_MAPS = {"signals": ("type", "source")}
 DELETED_AT = "2026-01-01T00:00:00Z"
 
 
 class MemoryApi(KubernetesClient):
-    """One API server. Every answer is a copy, so that nobody changes an object but by a call."""
+    """One API server. Every answer is a copy, so that only a call changes an object."""
 
     def __init__(self) -> None:
         super().__init__(None)
@@ -45,7 +45,7 @@ class MemoryApi(KubernetesClient):
     # What tests do.
 
     def put(self, resource: Resource, body: Object) -> Object:
-        """Let an object stand, as if somebody else had made it."""
+        """Put an object, as if another client had made it."""
         metadata = {"uid": f"uid-{body['metadata']['name']}", "generation": 1, **body["metadata"]}
         whole = {"apiVersion": resource.api_version, "kind": resource.kind, **body, "metadata": metadata}
         return self._keep(self._key(resource, metadata.get("namespace", "default"), metadata["name"]), whole)
@@ -149,7 +149,7 @@ class MemoryApi(KubernetesClient):
         return self._keep(key, _merged(_without(standing, owned, body), body, by_key=True), standing)
 
     def delete(self, resource: Resource, namespace: str, name: str, resource_version: str | None = None) -> None:
-        """Delete, or mark for deletion while a finalizer stands."""
+        """Delete, or mark for deletion while a finalizer is set."""
         self._meet("delete", resource)
         standing = self._find(resource, namespace, name)
         if resource_version is not None:

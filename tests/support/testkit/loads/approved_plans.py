@@ -29,7 +29,7 @@ def loadmove(of: Partition, to: int | None = None, load: int = 100) -> Rebalance
 def accepted(
     *moves: RebalanceMove, digest: str = DIGEST, made_at: datetime = START, closed: Collection[int] = ()
 ) -> ApprovedPlan:
-    """An approved plan, made at the start of every test while everybody was well, in the order given."""
+    """An approved plan, made at the start of every test while every broker was healthy, in the order given."""
     return ApprovedPlan(digest, made_at, frozenset(closed), moves)
 
 

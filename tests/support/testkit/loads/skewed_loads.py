@@ -1,4 +1,4 @@
-"""A history in which the first partitions carry most. In: partitions as they stand. Out: a store with its samples."""
+"""A history in which the first partitions carry most. In: partitions as they are. Out: a store with its samples."""
 
 from __future__ import annotations
 

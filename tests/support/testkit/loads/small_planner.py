@@ -100,7 +100,7 @@ class Weighed:
 
     @property
     def counts(self) -> bool:
-        """Whether anybody leads it or may."""
+        """Whether any broker leads it or may."""
         return bool(self.eligible)
 
 
@@ -170,7 +170,7 @@ def allowed(posed: Problem, weighed: Sequence[Weighed]) -> int | None:
 
 
 def greedy(posed: Problem, weighed: Sequence[Weighed]) -> list[int]:
-    """Leaders, the heaviest partition first, each to whoever carries least then."""
+    """Leaders, the heaviest partition first, each to the broker that carries least then."""
     slots = {b.id: b for b in posed.header.brokers}
     size = {b.id: b.capacity for b in posed.header.brokers}
     leaders = [one.slot.leader for one in weighed]

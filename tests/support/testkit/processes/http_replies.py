@@ -1,4 +1,4 @@
-"""An HTTP server that answers as it is told to, byte for byte."""
+"""An HTTP server that answers as it is asked to, byte for byte."""
 
 from __future__ import annotations
 

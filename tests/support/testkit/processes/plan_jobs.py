@@ -1,4 +1,4 @@
-"""The Job that computes a load plan, played by a test: nobody runs pods here, and no controller ends Jobs.
+"""The Job that computes a load plan, played by a test: nothing runs pods here, and no controller ends Jobs.
 
 In: a ``Site`` whose policy rebalances, and a small planner. Out: the Job with the status that a controller would give
 it. Called by tests of rebalances.

@@ -166,7 +166,7 @@ class Installation:
         """Variables of the shell of the person on call."""
         return self.environment(user=ON_CALL)
 
-    # What placeholders stand for
+    # The values of placeholders
 
     def filled(self, text: str, page: str = "") -> str:
         """A command of a page with its placeholders replaced."""
@@ -195,7 +195,7 @@ class Installation:
 
     @staticmethod
     def _of_page(page: str) -> Mapping[str, str]:
-        """What a page's placeholders stand for instead: the policy or the broker that its alert is about."""
+        """What a page's placeholders represent instead: the policy or the broker that its alert is about."""
         broker_pod = {"POD": f"{STRIMZI}-brokers-{REPLICA}"}
         return {
             "BellwetherBrokerDown": {"BROKER": str(FROZEN)},

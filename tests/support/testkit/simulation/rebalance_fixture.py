@@ -1,7 +1,7 @@
 """A desk for rebalances in tests: a real store, and a small planner in the place of the Spark jobs.
 
 ``Planner`` is a ``ports.jobs.PlanJobs`` that makes an honest plan of the problem in the store when it is let;
-``desk_of`` makes desks that nobody starts, so that a test takes each step itself.
+``desk_of`` makes desks that are not started, so that a test takes each step itself.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class Desked(MemoryOperator):
             self.site.signals.say(broker, Reading.PASSING)
 
     def annotate(self, **annotations: str) -> None:
-        """Somebody sets annotations of ours on the policy."""
+        """Set annotations of ours on the policy."""
         self.api.merge(POLICIES, "default", "main", dict(asking(**annotations)))
 
     def go(self, loop: PolicyController, times: int = 1, seconds: float = 1.0) -> None:
@@ -160,7 +160,7 @@ class Desked(MemoryOperator):
 
     @property
     def state(self) -> str:
-        """How it stands."""
+        """Its state."""
         return str(self.status.get("state", ""))
 
     def proposed(self, **spec: Any) -> PolicyController:

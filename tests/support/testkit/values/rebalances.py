@@ -17,7 +17,7 @@ def rebalance(
 
 
 def plan_figures(**more: Any) -> PlanFigures:
-    """A plan that moves seven leaders and halves the highest load, unless told otherwise."""
+    """A plan that moves seven leaders and halves the highest load, by default."""
     given: dict[str, Any] = {
         "load_before": 200,
         "load_after": 100,

@@ -24,7 +24,7 @@ PLACES = {
     "reachability": ("externalReachability",),
     "storage": ("storageLatency",),
 }
-"""Where a field of the core's policy stands in spec, where that is not its own name."""
+"""Where a field of the core's policy is in spec, where that is not its own name."""
 CHOSEN = {"name", "namespace", "mode", "prometheus_rules", "plugins", "rebalance", "placement", "capacity", "scope"}
 """Fields without a default in spec: those that a person has to choose, and what is absent unless it is wanted."""
 EITHER = {"listeners"}

@@ -80,7 +80,7 @@ def test_a_window_holds_its_start_and_not_its_end(window: Window, minutes: list[
 
 
 def damage(path: Path) -> None:
-    """Spoil what stands in the middle and leave the footer as it is."""
+    """Spoil what is in the middle and leave the footer as it is."""
     data = bytearray(path.read_bytes())
     for at in range(4, len(data) // 3):
         data[at] ^= 0xFF

@@ -1,4 +1,4 @@
-"""Partitions beside their rates: joined, cut at borders, put into the lines of the digest."""
+"""Partitions next to their rates: joined, cut at borders, put into the lines of the digest."""
 
 from __future__ import annotations
 

@@ -182,11 +182,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
-        """Nobody reads it."""
+        """No one reads it."""
 
 
 def _unchunked(stream: Any) -> bytes:
-    """A body in pieces of declared length; what follows the last one is passed over."""
+    """A body in pieces of declared length; what follows the last one is skipped."""
     data = b""
     while size := int(stream.readline().split(b";")[0], 16):
         data += stream.read(size)

@@ -151,7 +151,7 @@ def test_tables_in_pieces_with_words_of_their_own_are_packed_as_one():
 
 
 def test_slices_of_batches_are_unpacked_like_whole_ones():
-    # Spark hands over batches whose buffers hold more than their rows.
+    # Spark passes on batches whose buffers hold more than their rows.
     batch = pack(table(ROWS), sort=False)
     assert rows_of(*unpack([batch.slice(1, 2)])) == ROWS[3:]
     assert rows_of(*unpack([batch.slice(1, 2), batch.slice(0, 1)])) == ROWS

@@ -108,7 +108,7 @@ def test_signals_are_those_of_the_broker_whose_directory_is_measured(tmp_path: P
     assert site.said(1) == {}
 
 
-def test_a_directory_that_is_replaced_ends_the_prober_and_is_booked_on_nobody(tmp_path: Path) -> None:
+def test_a_replaced_directory_ends_the_prober_without_a_failure(tmp_path: Path) -> None:
     site, data, other = Site(), tmp_path / "data", tmp_path / "other"
     data.symlink_to(formatted(tmp_path / "mine", 1))
     other.symlink_to(formatted(tmp_path / "theirs", 3, directory_id="d2"))

@@ -95,7 +95,7 @@ def test_statuses_are_written_without_the_right_to_list_the_probers_leases(desk:
     assert desk.status["message"]
 
 
-def test_a_restarted_process_does_not_write_what_stands(desk: Desk):
+def test_a_restarted_process_does_not_write_an_unchanged_status(desk: Desk):
     desk.publish()
     desk.api.writes.clear()
     again = StatusReporter(desk.api, desk.clock, "pod-1", OperatorMetrics())
@@ -131,7 +131,7 @@ def test_the_last_verdicts_are_read_back(desk: Desk):
     assert restored_memory(record(), desk.policy.status, read).verdicts == judged
 
 
-def test_a_health_that_cannot_be_read_is_passed_over(desk: Desk):
+def test_an_unreadable_broker_health_is_skipped(desk: Desk):
     desk.publish()
     desk.api.objects["brokerhealths", "default", "main-2"]["spec"]["brokerId"] = "two"
     again = StatusReporter(desk.api, desk.clock, "pod-2", OperatorMetrics())
@@ -233,7 +233,7 @@ def test_a_forgotten_policy_leaves_no_metric(desk: Desk):
     assert {s.name for m in desk.metrics.registry.collect() for s in m.samples} == {"bellwether_build_info"}
 
 
-def test_why_no_reconcile_can_be_taken_is_told_as_a_metric(desk: Desk):
+def test_an_error_before_the_reconcile_is_exported_as_a_metric(desk: Desk):
     body = desk.api.get(POLICIES, "default", "main")
     desk.reporter.trouble(body, Reason.CLUSTER_CHANGED, "another cluster")
     labels = {"namespace": "default", "policy": "main", "reason": "ClusterChanged"}

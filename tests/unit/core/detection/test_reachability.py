@@ -185,7 +185,7 @@ class TestTooFewVantages:
 
 
 class TestFewerThanTheQuorum:
-    """A vantage that fails alone demotes nobody; the message says what the other vantages know."""
+    """A vantage that fails alone demotes no broker; the message says what the other vantages know."""
 
     def test_the_message_names_those_that_reach_the_broker_and_those_that_say_nothing(self):
         policy = Policy(name="main", detection=Detection(external_reachability=Reachability(vantages=("a", "b", "c"))))
@@ -301,7 +301,7 @@ class TestDisputes:
 
 
 class TestItsOwnSockets:
-    """Nobody outside talks to the broker: a hint alone, and enough to make up for one silent vantage."""
+    """No client outside talks to the broker: a hint alone, and enough to make up for one silent vantage."""
 
     def own(self, *heard: Reading, age: float = 0.0) -> list[Signal]:
         kind = SignalType.SELF_REACHABILITY
@@ -314,9 +314,9 @@ class TestItsOwnSockets:
         ("heard", "state"),
         [
             pytest.param([BAD, GOOD, GOOD], HealthState.SUSPECT, id="its peers are talked to"),
-            pytest.param([BAD, BAD, BAD], HealthState.HEALTHY, id="nobody talks to anybody: a quiet night"),
+            pytest.param([BAD, BAD, BAD], HealthState.HEALTHY, id="no traffic anywhere: a quiet night"),
             pytest.param([BAD, GOOD, BAD], HealthState.HEALTHY, id="half of its peers are not most of them"),
-            pytest.param([GOOD, GOOD, GOOD], HealthState.HEALTHY, id="everybody is talked to"),
+            pytest.param([GOOD, GOOD, GOOD], HealthState.HEALTHY, id="traffic everywhere"),
         ],
     )
     def test_alone_it_is_compared_with_peers_and_never_more_than_a_doubt(

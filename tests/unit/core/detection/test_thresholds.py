@@ -106,7 +106,7 @@ def test_a_figure_that_only_leaders_have_does_not_judge_a_demoted_broker():
     assert of_one(produce, flush, by=by).state is HealthState.RECOVERING
 
 
-def test_silence_makes_nobody_sick_and_lets_others_judge():
+def test_a_silent_probe_is_ignored_and_others_still_judge():
     silent = replace(DISK, age_seconds=999.0)
     found = of_one(silent, replace(FLUSH, reading=GOOD))
     assert found.state is HealthState.HEALTHY

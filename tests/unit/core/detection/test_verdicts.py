@@ -72,7 +72,7 @@ def test_vantages_count_by_quorum(readings: list[Reading], state: HealthState, r
         pytest.param(("a", "b"), [BAD], HealthState.UNKNOWN, id="a configured vantage that never spoke is missed"),
         pytest.param(("a", "b", "c"), [BAD, BAD], HealthState.SICK, id="two of three configured are enough"),
         pytest.param(("b",), [BAD, GOOD], HealthState.HEALTHY, id="a vantage that is not configured says nothing"),
-        pytest.param(("x", "y"), [], HealthState.UNKNOWN, id="nobody has spoken"),
+        pytest.param(("x", "y"), [], HealthState.UNKNOWN, id="no vantage has reported"),
     ],
 )
 def test_configured_vantages_are_those_that_count(configured: tuple[str, ...], said: list[Reading], state: HealthState):
@@ -118,8 +118,8 @@ def test_a_dead_broker_does_not_keep_a_vantage_from_being_blind():
         pytest.param([GOOD, GOOD], HealthState.SICK, Reason.EXTERNALLY_UNREACHABLE, id="inside it answers both"),
         pytest.param([GOOD, BAD], HealthState.SICK, Reason.EXTERNALLY_UNREACHABLE, id="inside it answers one"),
         pytest.param([BAD, BAD], HealthState.DOWN, Reason.UNREACHABLE, id="inside it answers neither"),
-        pytest.param([BAD, DUNNO], HealthState.DOWN, Reason.UNREACHABLE, id="one asked, in vain"),
-        pytest.param([DUNNO, DUNNO], HealthState.SUSPECT, Reason.UNREACHABLE, id="nobody could ask inside"),
+        pytest.param([BAD, DUNNO], HealthState.DOWN, Reason.UNREACHABLE, id="one asked, without success"),
+        pytest.param([DUNNO, DUNNO], HealthState.SUSPECT, Reason.UNREACHABLE, id="no vantage could ask inside"),
     ],
 )
 def test_the_internal_listener_is_the_control(controls: Sequence[Reading], state: HealthState, reason: Reason):
@@ -280,7 +280,7 @@ class TestWhatDemotedABrokerMustBeSeenToBeWell:
 
 
 class TestAShortSilence:
-    """As after a take-over: what stood before it is carried on."""
+    """As after a take-over: what was before it is carried on."""
 
     def before(self) -> Verdict:
         return verdict(1, HealthState.SICK, Reason.EXTERNALLY_UNREACHABLE, since=after(-100))

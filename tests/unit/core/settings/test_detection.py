@@ -32,8 +32,8 @@ DETECTION = Detection(
         ("ReplicationLag", "replication", 30),
         ("Prometheus", "r", 80),
         ("Prometheus", "another", None),
-        ("MoonPhase", "anybody", 10),
-        ("StarSign", "anybody", None),
+        ("MoonPhase", "anyone", 10),
+        ("StarSign", "anyone", None),
     ],
 )
 def test_staleness_follows_the_type_and_is_zero_for_unused_types(type_: str, source: str, seconds: int | None):

@@ -127,7 +127,7 @@ def test_a_rule_fails_one_broker_and_passes_it_again(play: Play) -> None:
     assert play.readings(2) == [Reading.PASSING]
 
 
-def test_nothing_is_told_twice_while_nothing_changes(play: Play) -> None:
+def test_an_unchanged_reading_is_posted_once(play: Play) -> None:
     play.rules(FLUSH)
     play.round(30)
     assert len(play.posted) == 2
@@ -148,10 +148,10 @@ def test_every_rule_is_asked_by_itself_and_one_that_hangs_holds_no_other_back(pl
     assert play.last(1, "flush").reading is Reading.PASSING
     assert play.last(1, "idle").reading is Reading.UNKNOWN
     assert play.last(1, "idle").message == "Prometheus does not answer in time"
-    assert play.server.asked.count("idle_ratio") == 1, "a question that hangs is not asked again beside itself"
+    assert play.server.asked.count("idle_ratio") == 1, "a question that hangs is not asked twice at once"
 
 
-def test_a_late_answer_is_not_taken_and_the_rule_is_asked_anew(play: Play) -> None:
+def test_a_late_answer_is_dropped_and_the_rule_asked_again(play: Play) -> None:
     play.rules(FLUSH)
     play.server.says["flush_seconds"] = None
     play.round(3)
@@ -253,7 +253,7 @@ def test_a_broker_whose_series_vanish_turns_unknown_and_its_peers_stay(play: Pla
     assert play.readings(2) == [Reading.PASSING]
 
 
-def test_another_query_begins_anew_and_another_threshold_counts_on(play: Play) -> None:
+def test_another_query_restarts_the_count_but_another_threshold_does_not(play: Play) -> None:
     play.rules(FLUSH)
     play.round(2)
     higher = PrometheusRule(**{**{f: getattr(FLUSH, f) for f in FLUSH.__slots__}, "threshold": 200.0})
@@ -277,7 +277,7 @@ def test_a_rule_that_is_gone_is_asked_no_more(play: Play) -> None:
     assert set(play.server.asked) == {"flush_seconds"}
 
 
-def test_nobody_is_asked_about_while_no_broker_is_known(play: Play) -> None:
+def test_without_known_brokers_nothing_is_queried(play: Play) -> None:
     play.probe.know({})
     play.rules(FLUSH)
     for _ in range(3):
@@ -297,7 +297,7 @@ def test_a_broker_that_is_known_later_is_judged_and_one_that_went_is_not(play: P
     assert play.seen.dropped == ["flush/2"]
 
 
-def test_everything_is_told_again_when_asked_for(play: Play) -> None:
+def test_every_reading_is_posted_again_on_request(play: Play) -> None:
     play.rules(FLUSH)
     play.round(2)
     play.posted.clear()

@@ -157,7 +157,7 @@ def test_a_broker_that_metadata_no_longer_names_is_unknown_while_it_is_kept_and_
     assert bench.sample("replication_rounds_total", broker="3", result="ok") is None
 
 
-def test_while_the_policy_wants_nothing_nobody_is_asked(bench: Bench) -> None:
+def test_without_a_policy_no_broker_is_asked(bench: Bench) -> None:
     until(bench.are(GOOD, GOOD, GOOD))
     bench.probe.configure(None, QUICK)
 

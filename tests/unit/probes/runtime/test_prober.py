@@ -135,7 +135,7 @@ def said(api: MemoryApi) -> tuple[str, str]:
     return entries[0].get("reading", ""), entries[0].get("message", "")
 
 
-def test_two_directories_under_one_source_are_a_conflict_whoever_was_first(api: MemoryApi) -> None:
+def test_two_directories_under_one_source_conflict_in_either_order(api: MemoryApi) -> None:
     first, second = "broker 1 at kafka-a-1: /data", "broker 1 at kafka-b-1: /data"
     with beside(api, first) as (one, _):
         until(lambda: said(api)[0] == "Failing")

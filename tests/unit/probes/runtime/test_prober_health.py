@@ -69,7 +69,7 @@ def ask(port: int, path: str) -> tuple[int, str]:
         connection.close()
 
 
-def test_a_loop_that_hangs_is_told_and_recovers(api: MemoryApi, stop: threading.Event) -> None:
+def test_a_hanging_loop_is_reported_and_recovers(api: MemoryApi, stop: threading.Event) -> None:
     go, met = threading.Event(), threading.Event()
 
     def hang(_found: LeadershipPolicy | None) -> bool:

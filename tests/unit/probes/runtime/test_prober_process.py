@@ -1,4 +1,4 @@
-"""What every verb of ``bellwether probe`` shares: a sidecar follows its policy, and whoever is ended leaves nothing."""
+"""What every verb of ``bellwether probe`` shares: a sidecar follows its policy, and one that ends leaves nothing."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ main(["probe", "self", "--once", "--port", sys.argv[1]])
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads in /proc which signals are caught")
 def test_a_single_measurement_that_is_ended_early_leaves_no_credentials() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:  # nobody comes, so it looks for half a minute
+    with socket.create_server(("127.0.0.1", 0)) as server:  # no client comes, so it looks for half a minute
         command = [sys.executable, "-c", HOLDS_A_SECRET, str(server.getsockname()[1])]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None

@@ -104,7 +104,7 @@ def test_the_generated_files_are_fresh():
     assert differences(ROOT) == "", "run: make generate"
 
 
-def test_a_stale_file_is_found_and_mended(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_a_stale_file_is_found_and_written_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     (tmp_path / "pyproject.toml").touch()
     arguments = ["--root", str(tmp_path)]
     assert main(arguments) == 0
