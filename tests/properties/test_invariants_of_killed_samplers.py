@@ -3,64 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections import Counter
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from hypothesis import event, given
 from hypothesis import strategies as st
-from pyarrow import fs
 
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.samples import sample_files
 from bellwether_load.store.samples.compaction import LINGER, Compactor
 from bellwether_load.store.samples.manifest import manifest_path
 from bellwether_load.store.samples.retention import expire
-from bellwether_load.store.store_uri import Redacted
+from testkit.loads.crashing_store import Killed, folder, mortal
 from testkit.loads.sample_rounds import CLUSTER, DAY, MIDNIGHT, held, named, rows, told
-
-_CHANGING = ("create_dir", "delete_dir", "delete_file", "move", "open_output_stream")
-
-
-class Killed(BaseException):
-    """The end of the process."""
-
-
-class MortalSystem:
-    """The local file system until the end."""
-
-    def __init__(self, touches: int, *, after: bool) -> None:
-        self._system = fs.LocalFileSystem()
-        self._left = touches
-        self._after = after
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._system, name)
-        if name in _CHANGING:
-            return lambda *args, **kwargs: self._touch(found, args, kwargs)
-        return found
-
-    def _touch(self, do: Any, args: Any, kwargs: Any) -> Any:
-        if self._left < 0 or (self._left == 0 and not self._after):
-            self._left = -1
-            raise Killed
-        self._left -= 1
-        done = do(*args, **kwargs)
-        if self._left < 0:
-            raise Killed
-        return done
-
-
-def mortal(directory: Path, touches: int, *, after: bool) -> Store:
-    """A store in that directory that ends at its ``touches``-th change, counted from 0."""
-    return Store(MortalSystem(touches, after=after), str(directory), Redacted(str(directory)))
-
-
-def folder() -> tempfile.TemporaryDirectory[str]:
-    """A directory of its own for each example."""
-    return tempfile.TemporaryDirectory(prefix="store-")
 
 
 def ignore(path: object, why: str) -> None:
@@ -90,7 +46,7 @@ def test_compaction_killed_anywhere_keeps_every_sample_once(deaths: list[tuple[i
                 Compactor(dying, CLUSTER, ignore).run(later(store))
                 event("outlived its compaction")
             assert Counter(held(store)) == wanted
-            # A reader of any manifest, however old, finds each sample: files that it names stay.
+            # Whoever goes by a manifest, however old, finds each sample: files that it names stay.
             assert Counter(named(store)) in (wanted, Counter())
         for _ in range(3):
             Compactor(store, CLUSTER, ignore).run(later(store))

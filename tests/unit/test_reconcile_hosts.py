@@ -72,5 +72,5 @@ def test_pods_are_asked_for_with_the_hosts(site: MemorySite) -> None:
     assert seen == [{1: ("broker-1.test", POD), 2: ("broker-2.test",), 3: ("broker-3.test",)}]
 
 
-def test_brokers_that_are_gone_for_good_are_forgotten() -> None:
+def test_brokers_that_are_gone_are_forgotten() -> None:
     assert KnownHosts({7: ("gone",)}).seen(Cluster("c", {}, ())).hosts == {}

@@ -74,7 +74,7 @@ def test_a_recovering_broker_is_looked_at_when_its_time_comes(operator: MemoryOp
         pytest.param({"suspend": True}, "NotEnforcing", id="suspended"),
     ],
 )
-def test_who_only_watches_reports_and_moves_nobody(operator: MemoryOperator, spec: dict[str, object], reason: str):
+def test_observing_policy_reports_and_moves_no_leader(operator: MemoryOperator, spec: dict[str, object], reason: str):
     loop = operator.make(**spec)
     sick(operator)
     before = operator.site.cluster.mutations
@@ -112,7 +112,7 @@ def test_a_process_that_stands_by_takes_over_when_the_other_leaves(operator: Mem
         second.close()
 
 
-def test_a_broker_that_has_turned_sick_is_demoted_when_its_dwell_is_over(operator: MemoryOperator):
+def test_a_sick_broker_is_demoted_once_its_dwell_is_over(operator: MemoryOperator):
     loop = operator.make(demotion={"dwellSeconds": 3})
     sick(operator)
     assert operator.step(loop) == 3.0
@@ -123,7 +123,7 @@ def test_a_broker_that_has_turned_sick_is_demoted_when_its_dwell_is_over(operato
     assert list(loop.record.demoted) == [1]
 
 
-def test_a_broker_that_flaps_must_stay_well_for_longer_whoever_leads(operator: MemoryOperator):
+def test_a_flapping_broker_waits_longer_after_a_change_of_leader(operator: MemoryOperator):
     promotion = {"stabilizationSeconds": 5}
     first = operator.make(promotion=promotion)
     for _ in range(2):
@@ -209,7 +209,7 @@ def test_taking_over_a_settled_cluster_neither_asks_for_a_brokers_object_nor_wri
         third.close()
 
 
-def test_a_second_policy_for_the_same_cluster_is_told_who_has_it(operator: MemoryOperator):
+def test_a_second_policy_for_the_same_cluster_names_the_first(operator: MemoryOperator):
     operator.step(operator.make())
     other = operator.make("other")
     assert operator.step(other) == PACE.lease_retry_seconds
@@ -285,7 +285,7 @@ def test_refused_credentials_are_read_again_and_said(
     assert operator.condition() == ("False", "ClusterUnreachable", message)
 
 
-def test_whoever_stands_by_says_nothing_of_its_own_trouble(operator: MemoryOperator):
+def test_a_standby_process_reports_none_of_its_own_errors(operator: MemoryOperator):
     loop = operator.make()
     operator.connector.trouble, operator.connector.led_by_another = Transient("no answer"), True
     operator.api.writes.clear()
@@ -313,7 +313,7 @@ def test_a_reconcile_without_an_answer_is_said_and_tried_again(operator: MemoryO
     assert operator.condition()[1] == "UpToDate"
 
 
-def test_a_policy_that_cannot_be_understood_is_told_which_field(operator: MemoryOperator):
+def test_an_invalid_policy_has_its_field_in_the_condition(operator: MemoryOperator):
     loop = operator.make(demotion={"maxBrokers": 0})
     assert operator.step(loop) == PACE.idle_seconds
     status, reason, message = operator.condition()
@@ -330,7 +330,7 @@ def test_the_same_trouble_is_written_once(operator: MemoryOperator):
     assert operator.api.writes == []
 
 
-def test_a_mended_policy_goes_on(operator: MemoryOperator):
+def test_a_corrected_policy_is_reconciled_again(operator: MemoryOperator):
     loop = operator.make(demotion={"maxBrokers": 0})
     operator.step(loop)
     operator.change(demotion={"maxBrokers": 1})
@@ -348,7 +348,7 @@ def test_another_connection_makes_another_link(operator: MemoryOperator):
     assert operator.connector.linked == 2
 
 
-def test_whoever_is_fenced_forgets_everything_and_starts_anew(operator: MemoryOperator):
+def test_a_fenced_process_drops_its_memory_and_starts_again(operator: MemoryOperator):
     loop = operator.make()
     operator.step(loop)
     before = loop.record
@@ -407,7 +407,7 @@ def test_a_persons_override_reaches_the_reconcile(operator: MemoryOperator):
     assert {e.state for e in loop.record.entries.values()} == {EntryState.DISPLACED}
 
 
-def test_a_lease_of_the_cluster_stands_where_all_operators_look(operator: MemoryOperator):
+def test_the_lease_of_a_cluster_is_in_the_operators_namespace(operator: MemoryOperator):
     operator.step(operator.make())
     (lease,) = operator.api.all(LEASES)
     assert (lease["metadata"]["namespace"], lease["spec"]["holderIdentity"]) == ("operators", "operator-a")

@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
-from testkit.loads.object_store import KEY, SECRET, Bucket
 
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.samples import sample_files

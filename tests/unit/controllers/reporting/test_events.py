@@ -114,12 +114,12 @@ def test_that_a_broker_is_sick_is_news_once_it_has_dwelt():
     assert told(unripe(1), with_standing(HealthState.SICK)) == [("ExternallyUnreachable", 1, True)]
 
 
-def test_what_turns_out_to_be_everybodys_trouble_is_told_as_such_only():
+def test_a_shared_cause_gives_one_event_for_each_broker():
     judged = {b: verdict(b, HealthState.SUSPECT, Reason.SYSTEMIC_CAUSE) for b in (1, 2, 3)}
     assert told(unripe(1), said(policy=ENFORCE, judged=judged)) == [("SystemicCause", b, False) for b in (1, 2, 3)]
 
 
-def test_a_persons_demotion_of_a_broker_that_turns_sick_is_told_at_once():
+def test_a_demotion_by_a_person_gives_an_event_at_once():
     assert told(WELL, unripe(1, plan=Plan(decisions=decisions(1)))) == [("Demoted", 1, True)]
 
 
@@ -152,7 +152,7 @@ def test_a_stopped_run_is_a_warning():
     assert told(WELL, stopped) == [("NoAnswer", None, True)]
 
 
-def test_what_happened_to_baselines_is_told_and_bounded():
+def test_notes_on_baselines_become_events_up_to_a_bound():
     notes = tuple(RecoveryNote("orders", i, Reason.CHANGED_SINCE_PLAN, "gone") for i in range(NOTES_SHOWN + 5))
     items = list(news(WELL, said(policy=ENFORCE, notes=notes)))
     assert len(items) == NOTES_SHOWN

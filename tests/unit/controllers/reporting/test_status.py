@@ -169,7 +169,7 @@ class TestTrouble:
         before = {c["type"]: Rendered.model_validate(c) for c in standing["conditions"]}
         return rendered_status.trouble_status(reason, "so it is", 8, before, after(60), standing)
 
-    def test_what_stood_stays_and_ready_says_why(self):
+    def test_trouble_keeps_the_last_status_and_ready_gives_the_reason(self):
         body = self.body(Reason.CLUSTER_CLAIMED)
         assert body["brokers"]["healthy"] == 3
         assert (body["observedGeneration"], body["message"]) == (8, "so it is")
@@ -245,7 +245,7 @@ class TestReturning:
         withheld={1: 27},
     )
 
-    def test_how_far_it_has_come_stands_in_its_status(self):
+    def test_a_restoration_has_its_progress_in_status(self):
         report = said(policy=ENFORCE, plan=self.PLAN)
         body = rendered_status.broker_status(report.brokers[0], 0, {}, after(0))
         assert body["restoration"] == {
@@ -269,7 +269,7 @@ class TestReturning:
         settled = by_type(body)["Settled"]
         assert (settled["status"], settled["reason"]) == ("False", "RestoringInWaves")
 
-    def test_nobody_on_the_way_back_is_nothing_to_say(self):
+    def test_without_restoration_status_has_no_field_for_it(self):
         assert "restoring" not in status(said(policy=ENFORCE))["brokers"]
         assert "restoration" not in rendered_status.broker_status(said().brokers[0], 0, {}, after(0))
 
@@ -280,7 +280,7 @@ class TestReturning:
         assert report.brokers[0].condition("Demoted").message == "its leaders are restored in 3 waves"
 
 
-def test_a_periodic_election_stands_in_status_where_the_policy_asks_for_one():
+def test_periodic_election_is_in_status_when_the_policy_has_one():
     assert "periodicElection" not in status(said())
     found = PreferredElectionStatus(7, AutoRebalance.DISABLED)
     assert status(replace(said(), election=found))["periodicElection"] == {"autoRebalance": "Disabled"}
@@ -298,7 +298,7 @@ def test_an_empty_record_says_its_epoch():
     assert status(said(snapshot(undo=record(epoch=12))))["epoch"] == 12
 
 
-def test_a_rebalance_stands_in_status_with_its_conditions_where_the_policy_asks_for_one():
+def test_rebalance_is_in_status_with_its_conditions_when_requested():
     run = rebalance(RunState.PROPOSED, Reason.PLAN_PROPOSED, "a plan waits", digest="0123456789abcdef")
     body = rendered_status.policy_status(said(policy=ENFORCE), 7, {}, None, run)
     assert body["rebalance"]["digest"] == "0123456789abcdef"
@@ -333,14 +333,14 @@ def test_a_cluster_is_called_what_people_call_it(strimzi: Strimzi | None, namesp
     assert rendered_status.policy_status(report, 7, {}, None, None, namespace)["cluster"] == called
 
 
-def test_what_was_found_of_a_strimzi_cluster_is_told_and_bounded():
+def test_the_strimzi_cluster_is_in_status_within_bounds():
     found = status(said(replace(snapshot(), strimzi=STRIMZI), ENFORCE))["strimzi"]
     assert found.pop("rebalancing") == [f"r{i}" for i in range(20)]
     assert found == {"namespace": "kafka", "listener": "tls", "user": "bellwether", "paused": True}
     assert "strimzi" not in status(said(policy=ENFORCE))
 
 
-def test_a_broker_is_told_with_its_pod_where_that_is_known():
+def test_a_broker_has_its_pod_in_status_where_known():
     first, second, _ = said(replace(snapshot(), strimzi=STRIMZI), ENFORCE).brokers
     assert rendered_status.broker_status(first, 1, {}, after(0))["pod"] == "my-cluster-brokers-1"
     assert "pod" not in rendered_status.broker_status(second, 1, {}, after(0))
