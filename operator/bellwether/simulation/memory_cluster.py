@@ -91,6 +91,11 @@ class MemoryCluster:
         chosen = (n for n in self._partitions if topics is None or n.topic in topics)
         return tuple(self._partitions[name] for name in sorted(chosen))
 
+    def answers(self, broker: int) -> bool:
+        """Whether a connection to this broker is answered."""
+        known = self.brokers.get(broker)
+        return known is not None and known.alive and not known.frozen
+
     def snapshot(self) -> Cluster:
         """What metadata shows: a dead broker is gone from it, a fenced one is marked."""
         partitions = self.partitions()

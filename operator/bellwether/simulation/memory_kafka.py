@@ -39,16 +39,11 @@ class MemoryRoute:
     def through(self, broker: int | None = None) -> int:
         """The broker that answers this request. Raises NotSent when the one that was tried does not answer."""
         broker = self.first() if broker is None else broker
-        if not self.answers(broker):
+        if not self.cluster.answers(broker):
             self._silent.add(broker)
             raise NotSent(f"broker {broker} did not answer in time; the next request goes to another one")
         self._silent.discard(broker)
         return broker
-
-    def answers(self, broker: int) -> bool:
-        """Whether a connection to this broker is answered."""
-        known = self.cluster.brokers.get(broker)
-        return known is not None and known.alive and not known.frozen
 
 
 class MemoryReader:
@@ -126,7 +121,7 @@ class MemoryMover:
 
     def forwards(self, broker: int) -> bool:
         """Whether this broker answers, and the controller behind it."""
-        return self.route.answers(broker) and self.cluster.quorum
+        return self.cluster.answers(broker) and self.cluster.quorum
 
     def reorder(self, orders: Sequence[Reorder], broker: int | None = None) -> Mapping[TopicPartition, Outcome]:
         """AlterPartitionReassignments. Raises NotSent when the broker that was asked does not answer."""
@@ -245,12 +240,8 @@ class MemoryConfigs:
         if not names:
             return {}
         self.asked += 1
-        answering = [b for b in sorted(set(brokers)) if b in self.cluster.brokers]
-        return {
-            b: _some(self.cluster.broker_settings(b), names)
-            for b in answering
-            if self.cluster.brokers[b].alive and not self.cluster.brokers[b].frozen
-        }
+        answering = filter(self.cluster.answers, sorted(set(brokers)))
+        return {b: _some(self.cluster.broker_settings(b), names) for b in answering}
 
 
 class MemoryLogDirs:
@@ -263,8 +254,7 @@ class MemoryLogDirs:
     def log_dirs(self, broker: int) -> Placement | None:
         """The broker's partitions by directory; None without an answer."""
         self.asked += 1
-        found = self.cluster.brokers.get(broker)
-        return self.cluster.log_dirs(broker) if found is not None and found.alive and not found.frozen else None
+        return self.cluster.log_dirs(broker) if self.cluster.answers(broker) else None
 
 
 class MemoryFaultTolerance:
@@ -289,16 +279,12 @@ class MemoryFaultTolerance:
             return FaultTolerance(problem=self.problem)
         known = {p.topic for p in self.cluster.partitions(frozenset(topics))}
         least: Mapping[str, int] = {t: int(self.cluster.topic_settings(t)[MIN_ISR]) for t in sorted(known)}
-        silent = frozenset(b for b in peers if not self._answers(b))
+        silent = frozenset(b for b in peers if not self.cluster.answers(b))
         others = frozenset({-1, -2, -3})
         voters = self.voters or others
-        quorum = Quorum(voters, frozenset(v for v in voters if v in others or self._answers(v)))
+        quorum = Quorum(voters, frozenset(v for v in voters if v in others or self.cluster.answers(v)))
         asked = frozenset(b for b, of in followed.items() if of)
         return FaultTolerance(least, quorum, silent, asked & self.trailing, asked - self.trailing)
-
-    def _answers(self, broker: int) -> bool:
-        found = self.cluster.brokers.get(broker)
-        return found is not None and found.alive and not found.frozen
 
 
 def _unknown(name: TopicPartition) -> Outcome:
