@@ -14,13 +14,13 @@ from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.loads import Loads
-from bellwether.core.model.strimzi import Pod, Strimzi
+from bellwether.core.model.strimzi import Pod
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Override, Signal
 from bellwether.core.waves.approved_plan import RebalanceInput
 from bellwether.gather import Memory
-from bellwether.ports.kafka import ConfigReader, FaultToleranceReader, LogDirReader
+from bellwether.ports.world import World
 from bellwether.simulation.memory_world import ManualClock, memory_world
 from bellwether.simulation.replay_timeline import Row
 from bellwether.simulation.replayed_cluster import ReplayedCluster
@@ -29,18 +29,15 @@ from bellwether.simulation.simulated_operator import PartitionChange, SimulatedO
 
 @dataclass(frozen=True)
 class Situation:
-    """What an operator knows at one moment. ``configs``, ``log_dirs`` and ``margins`` only read."""
+    """What an operator knows at one moment. Of ``world`` it is asked only for settings, log directories, margins."""
 
     now: datetime
     cluster: Cluster
     memory: Memory
-    signals: tuple[Signal, ...] = ()
-    overrides: tuple[Override, ...] = ()
-    strimzi: Strimzi | None = None
+    signals: tuple[Signal, ...]
+    overrides: tuple[Override, ...]
+    world: World
     pods: Mapping[int, Pod] | None = None
-    configs: ConfigReader | None = None
-    log_dirs: LogDirReader | None = None
-    margins: FaultToleranceReader | None = None
     loads: Loads | None = None
 
 
@@ -102,10 +99,10 @@ def _operator(situation: Situation, policy: Policy, clock: ManualClock) -> Simul
         cluster,
         _Unchanging(situation),
         clock,
-        strimzi=situation.strimzi,
-        configs=situation.configs,
-        log_dirs=situation.log_dirs,
-        margins=situation.margins,
+        strimzi=situation.world.strimzi,
+        configs=situation.world.configs,
+        log_dirs=situation.world.log_dirs,
+        margins=situation.world.margins,
         pods=None if situation.pods is None else lambda _: situation.pods,
     )
     memory = replace(memory, verdicts={broker: _noticed(verdict) for broker, verdict in memory.verdicts.items()})

@@ -12,7 +12,6 @@ from bellwether.core.settings.policy import Demotion, Election, Mode, Policy, Pr
 from bellwether.core.signals import OverrideState, Reading, SignalType
 from bellwether.simulation.forecast import Situation, forecast
 from bellwether.simulation.memory_cluster import MemoryCluster
-from bellwether.simulation.memory_kafka import MemoryConfigs
 from bellwether.simulation.simulated_operator import PartitionChange, SimulatedOperator
 from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.operators import Operator, restored
@@ -73,7 +72,7 @@ def situation(site: MemorySite, operator: Operator) -> Situation:
         restored(site.store.record, site.reported),
         site.signals.signals(),
         site.signals.overrides(),
-        configs=MemoryConfigs(site.cluster),
+        operator.world,
     )
 
 

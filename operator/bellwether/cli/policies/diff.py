@@ -183,11 +183,8 @@ def _situation(opened: PolicyInputs, namespace: str, store: str | None) -> Situa
         memory,
         world.signals.signals(),
         world.signals.overrides(),
-        world.strimzi,
+        world,
         world.pods(memory.hosts.seen(cluster).hosts) if world.pods is not None else None,
-        world.configs,
-        world.log_dirs,
-        world.margins,
         load_side().newest_loads(store, opened.policy, namespace, cluster.cluster_id) if store is not None else None,
     )
 
