@@ -18,8 +18,7 @@ from bellwether.adapters.kubernetes.api_client import POLICIES, Resource
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.api.v1alpha1.base_model import InvalidObject
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.controllers.cluster_connection import Connector, with_heartbeat
-from bellwether.controllers.failures import Failures
+from bellwether.controllers.cluster_connection import Connector, PolicyRefused, connection_error_reason, with_heartbeat
 from bellwether.controllers.policy_deletion import PolicyDeletion
 from bellwether.controllers.policy_finalizer import PolicyFinalizer
 from bellwether.controllers.policy_rebalance import MakeRebalancer, PolicyRebalance
@@ -34,7 +33,7 @@ from bellwether.core.reporting.requeue import Requeue
 from bellwether.core.settings.detection import Detection
 from bellwether.core.waves.approved_plan import RebalanceInput
 from bellwether.ports.clock import Clock
-from bellwether.ports.errors import BellwetherError
+from bellwether.ports.errors import BellwetherError, Fenced, Terminal, Transient, WrongCluster
 from bellwether.reconcile import NOTHING, reconcile
 from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
 
@@ -67,7 +66,9 @@ class PolicyController(threading.Thread):
         self._heartbeat = Heartbeat(f"the loop of policy {self.namespace}/{self.policy_name}", clock.monotonic)
         who = self.namespace, self.policy_name
         self._session = Session(*who, connector(self.signals), self.signals, reporter)
-        self._failures = Failures(who, self._session, reporter, self._requeue, self.release)
+        self._failure: Reason | None = None
+        """Why the last reconcile failed; None if it succeeded. ``_failed`` times in a row for that reason."""
+        self._failed = 0
         self._wakeups = Wakeups(clock, self._requeue.inbox_seconds, self._inputs, self._heartbeat.beat)
         self._rebalance = PolicyRebalance(rebalancer, reporter.rebalance_of, self._wakeups.notify)
         self._detection = Detection()
@@ -139,7 +140,10 @@ class PolicyController(threading.Thread):
                 pause = self.step()
             except Exception:
                 # A defect met by one policy must neither end its controller silently nor touch other policies.
-                pause = self._failures.defect()
+                log.exception("reconcile_failed_unexpectedly")
+                self._reporter.metrics.turn_failed(self.namespace, self.policy_name, "Defect")
+                self.release()
+                pause = self._requeue.jitter(self._requeue.retry_seconds)
         self._rebalance.close()
         self._session.close()
         self._ended = True
@@ -178,13 +182,48 @@ class PolicyController(threading.Thread):
             self.ensure_connected(policy)
             self._finalizer.adopt(body)
             report = self.reconcile(policy, rebalance_input=self._rebalance.rebalance_input(policy, body))
-            self._failures.succeeded()
+            if self._failure is not None:
+                log.info("reconcile_recovered", previous_reason=str(self._failure))
+                self._failure, self._failed = None, 0
             record = self.record
             return (
                 self._requeue.after(report, policy.policy(), record, self._took_seconds) if record is not None else 0.0
             )
         except BellwetherError as error:
-            return self._failures.handle(policy, self.body, error)
+            return self._requeue.jitter(self._handle(policy, error))
+
+    def _handle(self, policy: LeadershipPolicy, error: BellwetherError) -> float:
+        """Report a failed reconcile by the action that it requires; returns seconds until the next try."""
+        match error:
+            case PolicyRefused():
+                return self._refused(policy, error.reason, error)
+            case Fenced():
+                log.warning("leadership_lost", error=str(error))
+                self._reporter.metrics.turn_failed(self.namespace, self.policy_name, "Fenced")
+                self.release()
+                return 0.0
+            case WrongCluster():
+                self.release()
+                return self._refused(policy, Reason.CLUSTER_CHANGED, error)
+            case Transient():
+                connected = self._session.link is not None
+                return self._refused(policy, Reason.NO_ANSWER if connected else Reason.CLUSTER_UNREACHABLE, error)
+            case Terminal():
+                cause = self._session.reconnect(policy) or error
+                return self._refused(policy, connection_error_reason(cause), cause)
+        raise error
+
+    def _refused(self, policy: LeadershipPolicy, reason: Reason, error: BellwetherError) -> float:
+        if reason is Reason.NOT_LEADER:
+            return self._requeue.lease_retry_seconds  # the leader writes the status
+        log.warning("reconcile_failed", reason=str(reason), error=str(error))
+        self._failed = self._failed + 1 if self._failure is reason else 1
+        self._failure = reason
+        self._reporter.metrics.turn_failed(self.namespace, self.policy_name, type(error).__name__)
+        if self._session.led_elsewhere(policy):
+            return self._requeue.retry_seconds  # an error of a stand-by process is not the policy's
+        self._reporter.trouble(self.body, reason, str(error))
+        return self._requeue.retry(reason, self._failed)
 
     def reconcile(
         self, policy: LeadershipPolicy, decide: DecisionFunction = decide, rebalance_input: RebalanceInput = NOTHING

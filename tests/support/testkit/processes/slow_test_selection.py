@@ -34,7 +34,6 @@ _LOOPS = (
     "controllers/cluster_connection*",
     "controllers/session*",
     "controllers/wakeups*",
-    "controllers/failures*",
 )
 _STRIMZI = (
     "core/model/strimzi*",
