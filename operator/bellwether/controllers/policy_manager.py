@@ -50,8 +50,7 @@ class PolicyManager:
         self._forget = forget
         self._lock = threading.RLock()
         self._loops: dict[Policy, PolicyController] = {}
-        # BrokerHealths and Leases may arrive before their policy does, by their policy and then by name. Leases outlast
-        # a run of kopf, which does not watch them.
+        # BrokerHealths and Leases may arrive before their policy does, by their policy and then by name.
         self._healths: dict[Policy, dict[str, dict[str, Any]]] = {}
         self._leases: dict[Policy, dict[str, dict[str, Any]]] = {}
 
@@ -132,11 +131,8 @@ class PolicyManager:
         return [text for loop in list(self._loops.values()) for text in loop.problems(bound_seconds)]
 
     def request_stop(self, timeout_seconds: float) -> None:
-        """End all loops, giving their Leases up, and forget what was seen."""
-        with self._lock:
-            loops = list(self._loops.values())
-            self._loops.clear()
-            self._healths.clear()
+        """End all loops, giving their Leases up."""
+        loops = list(self._loops.values())
         for loop in loops:
             loop.request_stop()
         for loop in loops:
