@@ -38,7 +38,7 @@ def canary(broker: int, index: SignalIndex, reached: Finding | None, *, asked: b
     said = index.about(broker, SignalType.CANARY)
     if not said and not asked:
         return None
-    patience, words = index.detection.canary.stale_after_seconds, index.canary(broker)
+    patience, words = index.detection.canary.stale_after_seconds, index.heard(broker, SignalType.CANARY)
     facts = vantage_items(said, patience, index.canary_vantages, lambda signal: signal.source in index.canary_blind)
     failing = sorted((s for s in words if s.reading is Reading.FAILING), key=lambda s: s.source)
     total = len(index.canary_vantages)

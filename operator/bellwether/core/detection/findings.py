@@ -28,6 +28,7 @@ NOT_REPORTED = "its prober has not reported"
 
 _NOTHING: Mapping[int, Sequence[Signal]] = {}
 _NOBODY: Mapping[int, datetime] = {}
+_OF_DISKS = (SignalType.STORAGE_LATENCY, SignalType.READ_LATENCY)
 WORST_FIRST = tuple(Evidence)
 _RANK = {evidence: rank for rank, evidence in enumerate(WORST_FIRST)}
 
@@ -191,23 +192,27 @@ class SignalIndex:
         views = [self.listeners[n] for n in signal.failing_listeners if n in self.listeners] or [self]
         return all(signal.source in index.blind for index in views)
 
-    def vantages_heard(self, broker: int) -> list[Signal]:
-        """Fresh signals of the vantages that count about a broker."""
-        patience, counted = self.detection.external_reachability.stale_after_seconds, {*self.vantages} - self.blind
-        said = self.about(broker, SignalType.EXTERNAL_REACHABILITY)
-        return [s for s in said if s.source in counted and fresh(s, patience)]
+    @cached_property
+    def _counted(self) -> Mapping[str, frozenset[str]]:
+        """The vantages that count, by the types that vantages measure."""
+        return {
+            SignalType.EXTERNAL_REACHABILITY: frozenset(self.vantages) - self.blind,
+            SignalType.CANARY: frozenset(self.canary_vantages) - self.canary_blind,
+        }
+
+    def heard(self, broker: int, type_: str) -> list[Signal]:
+        """Fresh signals of one type about a broker; where vantages measure it, of those that count."""
+        patience, counted = self.detection.settings_of(type_).stale_after_seconds, self._counted.get(type_)
+        said = self.about(broker, type_)
+        return [s for s in said if (counted is None or s.source in counted) and fresh(s, patience)]
 
     def disks_heard(self, broker: int) -> list[Signal]:
         """Fresh signals of a broker's log directories, of writes and of reads."""
-        patience = self.detection.storage_latency.stale_after_seconds
-        writes = [s for s in self.about(broker, SignalType.STORAGE_LATENCY) if fresh(s, patience)]
-        patience = self.detection.read_latency.stale_after_seconds
-        return writes + [s for s in self.about(broker, SignalType.READ_LATENCY) if fresh(s, patience)]
+        return [s for type_ in _OF_DISKS for s in self.heard(broker, type_)]
 
     def log_dirs(self, broker: int) -> frozenset[str]:
         """The broker's log directories as its storage probes name them, stale ones included; empty unless all do."""
-        types = (SignalType.STORAGE_LATENCY, SignalType.READ_LATENCY)
-        named = frozenset(s.directory for type_ in types for s in self.about(broker, type_))
+        named = frozenset(s.directory for type_ in _OF_DISKS for s in self.about(broker, type_))
         return named if "" not in named else frozenset()
 
     @cached_property
@@ -220,16 +225,11 @@ class SignalIndex:
         """Vantages whose canary fails for every live broker."""
         return self._blind(SignalType.CANARY)
 
-    def canary(self, broker: int) -> list[Signal]:
-        """Fresh signals of the canary about a broker, of the vantages that count."""
-        patience, counted = self.detection.canary.stale_after_seconds, {*self.canary_vantages} - self.canary_blind
-        return [s for s in self.about(broker, SignalType.CANARY) if s.source in counted and fresh(s, patience)]
-
     @cached_property
     def canary_harm(self) -> SecondsByBroker:
         """What a quorum of vantages agrees that clients of each live broker lost by the canary."""
         need = quorum(len(self.canary_vantages))
-        heard = {broker: self.canary(broker) for broker in self.snapshot.cluster.live}
+        heard = {broker: self.heard(broker, SignalType.CANARY) for broker in self.snapshot.cluster.live}
         return SecondsByBroker({b: agreed(words, need) for b, words in heard.items() if len(words) >= need > 0})
 
     def _vantages(self, type_: str) -> tuple[str, ...]:
@@ -269,42 +269,35 @@ class SignalIndex:
     @cached_property
     def writes(self) -> SecondsByBroker:
         """What writes to the disks cost, by broker."""
-        return self._worst(
-            SignalType.STORAGE_LATENCY, self.detection.storage_latency.stale_after_seconds, _lost_by_disk
-        )
+        return self._worst(SignalType.STORAGE_LATENCY, _lost_by_disk)
 
     @cached_property
     def syncs(self) -> SecondsByBroker:
         """What a sync takes, by broker; not harm, as no client waits for one."""
-        patience = self.detection.storage_latency.stale_after_seconds
-        return self._worst(SignalType.STORAGE_LATENCY, patience, lambda signal: signal.value)
+        return self._worst(SignalType.STORAGE_LATENCY, lambda signal: signal.value)
 
     @cached_property
     def reads(self) -> SecondsByBroker:
         """What reads from the disks cost, by broker."""
-        return self._worst(SignalType.READ_LATENCY, self.detection.read_latency.stale_after_seconds, _lost_by_disk)
+        return self._worst(SignalType.READ_LATENCY, _lost_by_disk)
 
-    def _worst(self, type_: str, patience: float, figure: Callable[[Signal], float | None]) -> SecondsByBroker:
+    def _worst(self, type_: str, figure: Callable[[Signal], float | None]) -> SecondsByBroker:
         """The largest figure of the fresh log directories of each live broker; none where no directory has one."""
         live = self.snapshot.cluster.live
         return SecondsByBroker(
             {
                 broker: max(figures)
-                for broker, said in self._of_type(type_)
+                for broker, _ in self._of_type(type_)
                 if broker in live
-                and (figures := [one for s in said if fresh(s, patience) and (one := figure(s)) is not None])
+                and (figures := [one for s in self.heard(broker, type_) if (one := figure(s)) is not None])
             }
         )
 
     @cached_property
     def external_clients_seen(self) -> Mapping[int, bool]:
         """Whether each live broker's own socket table shows external clients, where that is known."""
-        patience, live = self.detection.self_reachability.stale_after_seconds, self.snapshot.cluster.live
-        words = {
-            broker: [s.reading for s in said if fresh(s, patience)]
-            for broker, said in self._of_type(SignalType.SELF_REACHABILITY)
-            if broker in live
-        }
+        kind, live = SignalType.SELF_REACHABILITY, self.snapshot.cluster.live
+        words = {b: [s.reading for s in self.heard(b, kind)] for b, _ in self._of_type(kind) if b in live}
         return {broker: Reading.PASSING in said for broker, said in words.items() if said}
 
     @cached_property

@@ -15,7 +15,7 @@ from bellwether.core.model.harm_history import AS_THE_COST, HarmCause, LimitFact
 from bellwether.core.model.move_cost import MoveCost
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.harm import DISPUTED_RATIO, NOTICEABLE_SHARE, REPORT_RATIO, SHARED_RATIO
-from bellwether.core.signals import Reading, Signal
+from bellwether.core.signals import Reading, Signal, SignalType
 
 _NOT_ITS_OWN = frozenset(
     {
@@ -118,15 +118,15 @@ def own_harm(
     if others and not stopped_by_us:
         return tuple((cause, None) for cause in HarmCause)
     found: list[tuple[HarmCause, float | None]] = [(HarmCause.REACHABILITY, None)] if others else []
-    heard = index.vantages_heard(broker)
+    heard = index.heard(broker, SignalType.EXTERNAL_REACHABILITY)
     views = index.listeners.values() or (index,)
-    agreed = [_agreed_so_far(one.vantages_heard(broker), len(one.vantages)) for one in views]
+    agreed = [_agreed_so_far(one.heard(broker, SignalType.EXTERNAL_REACHABILITY), len(one.vantages)) for one in views]
     unreached = max((lost for lost in agreed if lost is not None), default=None)
     if unreached is not None and not others:
         stopped = any(s.control is Reading.FAILING for s in heard)
         found.append((HarmCause.REACHABILITY, None if stopped and unreached else unreached))
     disks = [_lost_so_far(s) for s in index.disks_heard(broker)]
-    felt = None if unreached else _agreed_so_far(index.canary(broker), len(index.canary_vantages))
+    felt = None if unreached else _agreed_so_far(index.heard(broker, SignalType.CANARY), len(index.canary_vantages))
     if disks or felt is not None:
         found.append((HarmCause.STORAGE, max([*disks, felt or 0.0])))
     return tuple(found)

@@ -97,7 +97,7 @@ class _View(NamedTuple):
     @classmethod
     def of(cls, broker: int, index: SignalIndex, past: ReachabilityHistory, facts: tuple[EvidenceItem, ...]) -> _View:
         """The view of an index."""
-        words, total = index.vantages_heard(broker), len(index.vantages)
+        words, total = index.heard(broker, SignalType.EXTERNAL_REACHABILITY), len(index.vantages)
         failing = sorted([s for s in words if s.reading is Reading.FAILING], key=lambda s: s.source)
         return cls(broker, index, past, facts, words, failing, total, quorum(total))
 

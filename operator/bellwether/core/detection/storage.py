@@ -18,7 +18,6 @@ from bellwether.core.detection.findings import (
     SignalIndex,
     below_cost,
     evidence_item,
-    fresh,
     lost_seconds,
     ongoing,
     passing,
@@ -124,7 +123,7 @@ def _judged(
     broker: int, said: Sequence[Signal], patience: int, requests: _Requests, index: SignalIndex
 ) -> Finding | None:
     """The finding by fresh signals; None without one."""
-    words = [s for s in said if fresh(s, patience)]
+    words = index.heard(broker, requests.type)
     facts = _facts(said, patience)
     slow = [s for s in words if s.reading is Reading.FAILING]
     if slow:

@@ -61,6 +61,7 @@ SIGNALS: Mapping[str, SignalKind] = {
 }
 """All built-in types but Prometheus, whose rules are judged each for itself."""
 
+_FIELDS = {t: "".join(f"_{c.lower()}" if c.isupper() else c for c in t).removeprefix("_") for t in SIGNALS}
 ON_BROKER_HOST = (*(type_ for type_, kind in SIGNALS.items() if kind.on_host), QUARANTINE_AGENT)
 """Types of signals whose source runs on the broker's host, as a sidecar in its pod."""
 
@@ -418,7 +419,7 @@ class Detection:
 
     def settings_of(self, type_: str) -> Any:
         """The settings of a type in ``SIGNALS``: each has ``enabled`` and ``stale_after_seconds``."""
-        return getattr(self, "".join(f"_{c.lower()}" if c.isupper() else c for c in type_).removeprefix("_"))
+        return getattr(self, _FIELDS[type_])
 
     @cached_property
     def stale_limits(self) -> tuple[int, ...]:
