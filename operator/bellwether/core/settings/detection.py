@@ -74,10 +74,6 @@ class OnFailing(StrEnum):
 
 
 _Enabled = Annotated[bool, FieldDoc("Whether signals of this type are used.")]
-_Failures = Annotated[int, FieldDoc("Consecutive failures after which the signal is Failing.", 1, 100)]
-_Successes = Annotated[int, FieldDoc("Consecutive successes after which the signal is Passing again.", 1, 100)]
-_STALE = "Signals older than this, in seconds, are ignored: the prober has not renewed its Lease."
-_StaleAfter = Annotated[int, FieldDoc(_STALE, 2, 7200)]
 _OnFailing = Annotated[
     OnFailing, FieldDoc("Effect of a failing signal: Demote makes the broker Sick, Suspect only reports it.")
 ]
