@@ -77,7 +77,9 @@ def show(digest: str | None, uri: str, target: Target, top: int, output: str, ou
         history = plan_files.plans(store)
         found = plan_files.read_plan(store, digest) if digest else newest(history, str(store), _policy(target))
         if output in ("json", "yaml"):
-            _write(output_file, document_text(found.document(), output))
+            from bellwether_load.plan.documents import PLAN
+
+            _write(output_file, document_text(PLAN.to_json(found), output))
             return
         story = _verified(store, tell(found, plan_files.read_moves(store, found.digest), history, str(store)))
         if output == "html":

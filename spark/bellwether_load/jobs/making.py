@@ -12,6 +12,7 @@ import numpy as np
 from bellwether_load.engines.frames import Engine, Frame
 from bellwether_load.jobs.problems import Posed, read_hours, read_loads, read_posed
 from bellwether_load.plan import certificate, rebalance_plan
+from bellwether_load.plan.documents import problem_digest_of_chunks
 from bellwether_load.plan.hourly_proof import HourlyProof, StatisticPlan
 from bellwether_load.plan.problem import ProblemHeader
 from bellwether_load.planning.blocks import Int64s
@@ -71,7 +72,7 @@ def make(
     try:
         survey = surveyed(pieces, slots, costs)
         chunks = chunk_digests(pieces, dict(enumerate(posed.starts.tolist())))
-        digest = rebalance_plan.problem_digest_of_chunks(terms, chunks)
+        digest = problem_digest_of_chunks(terms, chunks)
         tell(f"{survey.partitions:,} partitions, {survey.without_load:,} without measured load")
         brokers = _brokers(terms, slots, survey)
         blocks = packed(pieces, slots, costs, posed.starts, share_out(survey.leaders))

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from bellwether.core.strict_json import InvalidDocument, StrictObject, json_by_broker
 from bellwether_load.plan.hourly_proof import HourlyProof
 
 
@@ -32,38 +30,6 @@ class CertificateLevel:
     load: float
     bound: float
 
-    def document(self) -> dict[str, Any]:
-        """As JSON."""
-        return {
-            "settled": list(self.settled),
-            "limit": self.limit,
-            "weights": json_by_broker(self.weights),
-            "moveWeight": self.move_weight,
-            "threshold": self.threshold,
-            "load": self.load,
-            "bound": self.bound,
-        }
-
-    @classmethod
-    def read(cls, raw: object, number: int) -> CertificateLevel:
-        """Read from JSON. Raises InvalidDocument, which names the field."""
-        where = f"certificate.levels[{number}]"
-        fields = StrictObject(raw, where)
-        settled = fields.array("settled")
-        if not all(type(b) is int for b in settled):
-            raise InvalidDocument(f"{where}.settled: expected ids of brokers")
-        made = cls(
-            tuple(settled),
-            fields.number("limit"),
-            fields.by_broker("weights"),
-            fields.integer("moveWeight"),
-            fields.number_or_none("threshold"),
-            fields.number("load"),
-            fields.number("bound"),
-        )
-        fields.finish()
-        return made
-
 
 @dataclass(frozen=True)
 class OtherCap:
@@ -79,33 +45,6 @@ class OtherCap:
     bound: float
     load: float
     partitions: int
-
-    def document(self) -> dict[str, Any]:
-        """As JSON."""
-        return {
-            "maxMoves": self.max_moves,
-            "weights": json_by_broker(self.weights),
-            "moveWeight": self.move_weight,
-            "bound": self.bound,
-            "load": self.load,
-            "partitions": self.partitions,
-        }
-
-    @classmethod
-    def read(cls, raw: object, number: int) -> OtherCap:
-        """Read from JSON. Raises InvalidDocument, which names the field."""
-        where = f"certificate.otherCaps[{number}]"
-        fields = StrictObject(raw, where)
-        made = cls(
-            fields.integer_or_none("maxMoves"),
-            fields.by_broker("weights"),
-            fields.integer("moveWeight"),
-            fields.number("bound"),
-            fields.number("load"),
-            fields.integer("partitions"),
-        )
-        fields.finish()
-        return made
 
 
 @dataclass(frozen=True)
@@ -140,34 +79,3 @@ class Certificate:
     def proving(self) -> tuple[int, ...]:
         """The brokers with a weight."""
         return tuple(sorted(b for b, weight in self.weights.items() if weight))
-
-    def document(self) -> dict[str, Any]:
-        """As JSON."""
-        return {
-            "weights": json_by_broker(self.weights),
-            "moveWeight": self.move_weight,
-            "threshold": self.threshold,
-            "bound": self.bound,
-            "gap": self.gap,
-            "largestItem": self.largest_item,
-            "levels": [level.document() for level in self.levels],
-            "otherCaps": [other.document() for other in self.other_caps],
-            "hourly": None if self.hourly is None else self.hourly.document(),
-        }
-
-    @classmethod
-    def read(cls, fields: StrictObject) -> Certificate:
-        """Read from JSON. Raises InvalidDocument, which names the field."""
-        made = cls(
-            fields.by_broker("weights"),
-            fields.integer("moveWeight"),
-            fields.number_or_none("threshold"),
-            fields.number("bound"),
-            fields.number_or_none("gap"),
-            fields.number("largestItem"),
-            tuple(CertificateLevel.read(raw, i) for i, raw in enumerate(fields.array("levels"))),
-            tuple(OtherCap.read(raw, i) for i, raw in enumerate(fields.array("otherCaps"))),
-            None if (hourly := fields.nested_or_none("hourly")) is None else HourlyProof.read(hourly),
-        )
-        fields.finish()
-        return made

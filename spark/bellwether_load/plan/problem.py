@@ -6,16 +6,14 @@ partitions from separate files: the header is small, the partitions may be milli
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.settings.objective import WHOLE, Objective
-from bellwether.core.strict_json import MAX_INT64, InvalidDocument, StrictObject, format_timestamp
-
-FORMAT = 1
+from bellwether.core.strict_json import MAX_INT64, InvalidDocument
 
 NO_BROKER = -1
 """Leader of a partition without a leader."""
@@ -33,23 +31,6 @@ class BrokerInput:
     capacity: int = WHOLE
     open: bool = True
     why: str = ""
-
-    def document(self) -> dict[str, Any]:
-        """The broker as JSON."""
-        return {"id": self.id, "rack": self.rack, "capacity": self.capacity, "open": self.open, "why": self.why}
-
-    @classmethod
-    def read(cls, fields: StrictObject) -> BrokerInput:
-        """Read a broker from JSON. Raises InvalidDocument, which names the field."""
-        made = cls(
-            fields.integer("id"),
-            fields.text_or_none("rack"),
-            fields.integer("capacity", 1),
-            fields.boolean("open"),
-            fields.text("why", empty=True),
-        )
-        fields.finish()
-        return made
 
 
 class PartitionInput(NamedTuple):
@@ -79,40 +60,6 @@ class ProblemHeader:
     objective: Objective = field(default_factory=Objective)
     brokers: tuple[BrokerInput, ...] = ()
 
-    def document(self) -> dict[str, Any]:
-        """The header as JSON."""
-        return {
-            "format": FORMAT,
-            "clusterId": self.cluster_id,
-            "policy": self.policy,
-            "madeAt": format_timestamp(self.made_at),
-            "objective": self.objective.document(),
-            "brokers": [b.document() for b in self.brokers],
-        }
-
-    @classmethod
-    def read(cls, document: object) -> ProblemHeader:
-        """Read a header from JSON. Raises InvalidDocument, which names the field, or the duplicate broker."""
-        fields = StrictObject(document)
-        fields.constant("format", FORMAT)
-        brokers = [BrokerInput.read(StrictObject(b, f"brokers[{i}]")) for i, b in enumerate(fields.array("brokers"))]
-        made = cls(
-            fields.text("clusterId"),
-            fields.text("policy"),
-            fields.timestamp("madeAt"),
-            Objective.read(fields.nested("objective")),
-            tuple(brokers),
-        )
-        fields.finish()
-        _refuse_duplicates([b.id for b in brokers])
-        return made
-
-    def validate(self) -> None:
-        """Raises InvalidDocument for values that cannot be read back: capacity 0, a duplicate broker, a negative
-        weight.
-        """
-        ProblemHeader.read(self.document())
-
 
 @dataclass(frozen=True)
 class Problem:
@@ -138,11 +85,3 @@ def validate_partition(slot: PartitionInput, brokers: Collection[int]) -> None:
     ):
         if wrong:
             raise InvalidDocument(f"{slot.topic}-{slot.partition} {what}: {slot}")
-
-
-def _refuse_duplicates(ids: Iterable[int]) -> None:
-    seen: set[int] = set()
-    for one in ids:
-        if one in seen:
-            raise InvalidDocument(f"brokers: {one} is listed twice")
-        seen.add(one)

@@ -66,7 +66,6 @@ def build_problem(
     stay = _PinnedPartitions(cluster, record, ineligible, excluded, internal, rankings, scope)
     partitions = sorted(_slot(p, stay.why(p), _free(p, ineligible, rankings)) for p in cluster.partitions if p.replicas)
     terms = ProblemHeader(cluster.cluster_id, policy, made_at, objective, tuple(slots))
-    terms.validate()
     return Problem(terms, tuple(partitions))
 
 

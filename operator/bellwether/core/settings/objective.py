@@ -7,9 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
-
-from bellwether.core.strict_json import InvalidDocument, StrictObject
 
 WHOLE = 100
 """100 percent: the unit of weights, and the default capacity of a broker. With both, a relative load is in bytes/s."""
@@ -48,32 +45,3 @@ class Objective:
         """Additional cost of leading over following, in hundredths of a byte/s: the load of a plan's moves."""
         led = self.produce_weight * produced + self.replication_weight * produced * (replicas - 1)
         return led + self.consume_weight * consumed - self.following(produced)
-
-    def document(self) -> dict[str, Any]:
-        """The objective as JSON."""
-        return {
-            "statistic": str(self.statistic),
-            "produceWeight": self.produce_weight,
-            "replicationWeight": self.replication_weight,
-            "consumeWeight": self.consume_weight,
-            "followWeight": self.follow_weight,
-            "preferredRacks": list(self.preferred_racks),
-            "maxMoves": self.max_moves,
-        }
-
-    @classmethod
-    def read(cls, fields: StrictObject) -> Objective:
-        """Read the objective from JSON. Raises InvalidDocument, which names the field."""
-        made = cls(
-            statistic=fields.enum("statistic", Statistic),
-            produce_weight=fields.integer("produceWeight"),
-            replication_weight=fields.integer("replicationWeight"),
-            consume_weight=fields.integer("consumeWeight"),
-            follow_weight=fields.integer("followWeight"),
-            preferred_racks=tuple(fields.array("preferredRacks")),
-            max_moves=fields.integer_or_none("maxMoves"),
-        )
-        fields.finish()
-        if not all(isinstance(rack, str) for rack in made.preferred_racks):
-            raise InvalidDocument("objective.preferredRacks: each must be the name of a rack")
-        return made

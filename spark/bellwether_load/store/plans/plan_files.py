@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from bellwether.core.strict_json import InvalidDocument
 from bellwether.core.waves.approved_plan import RebalanceMove
+from bellwether_load.plan.documents import PLAN
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 from bellwether_load.store.columns import batches, checked, integers, table_of, texts, tuples
 from bellwether_load.store.filesystems import Store
@@ -62,7 +63,7 @@ def finish(store: Store, plan: RebalancePlan, parts: Collection[str]) -> str:
     for stored in store.list(f"{folder}/{MOVES}"):
         if stored.path not in kept:
             store.delete(stored.path)
-    store.write_bytes(f"{folder}/{SUMS}", json.dumps(plan.document(), indent=1).encode())
+    store.write_bytes(f"{folder}/{SUMS}", json.dumps(PLAN.to_json(plan), indent=1).encode())
     return folder
 
 
@@ -79,8 +80,8 @@ def read_plan(store: Store, digest: str) -> RebalancePlan:
     """Read the summary of a plan. StoreDamaged names the field that cannot be read."""
     path = f"{FOLDER}/{digest}/{SUMS}"
     try:
-        plan = RebalancePlan.read(json.loads(store.read_bytes(path)))
-    except (InvalidDocument, ValueError, RecursionError) as error:
+        plan = PLAN.read(store.read_bytes(path))
+    except InvalidDocument as error:
         raise StoreDamaged(f"{store.where(path)}: {error}") from None
     if plan.digest != digest:
         raise StoreDamaged(f"{store.where(path)}: digest is {plan.digest!r}: the file belongs to another plan")

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from bellwether.core.model.loads import Loads
 from bellwether.core.settings.objective import Objective
 from bellwether.core.waves.approved_plan import ApprovedPlan
+from bellwether_load.plan.documents import input_digest
 from bellwether_load.plan.problem import Problem
-from bellwether_load.plan.rebalance_plan import RebalancePlan, input_digest, plan_digest
+from bellwether_load.plan.rebalance_plan import RebalancePlan, plan_digest
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import plan_files, problem_files
 from bellwether_load.store.plans.load_reader import read_loads

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from bellwether_load.plan.documents import PLAN
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 from bellwether_load.store.columns import ahead, batches, floats, integers, texts, tuples
 from bellwether_load.store.filesystems import Store
@@ -160,7 +161,7 @@ def _read(store: Store, name: str, read: Callable[[Any], T]) -> T:
 
 def _claims(plan: Store, summary: RebalancePlan) -> Plan:
     try:
-        return plan_of(summary.document())
+        return plan_of(PLAN.to_json(summary))
     except UnreadableDocument as error:
         raise StoreDamaged(f"{plan.where(plan_files.SUMS)}: {error}") from None
 

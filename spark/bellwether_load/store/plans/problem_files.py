@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from bellwether.core.strict_json import InvalidDocument
 from bellwether.ports.errors import Terminal
+from bellwether_load.plan.documents import PROBLEM
 from bellwether_load.plan.problem import PartitionInput, Problem, ProblemHeader, validate_partition
 from bellwether_load.store.columns import batches, checked, integers, table_of, texts, tuples
 from bellwether_load.store.filesystems import Store
@@ -62,12 +63,12 @@ def write_columns(store: Store, name: str, terms: ProblemHeader, partitions: Any
     """
     folder = f"{FOLDER}/{name}"
     try:
-        terms.validate()
+        PROBLEM.validate(terms)
     except InvalidDocument as error:
         raise Terminal(f"problem {name}: {error}") from None
     table = pa.Table.from_batches([checked(partitions.combine_chunks(), SCHEMA, f"problem {name}")]).sort_by(ORDER)
     store.write_table(f"{folder}/{PARTITIONS}", table, compression="zstd", row_group_size=262_144)
-    store.write_bytes(f"{folder}/{TERMS}", json.dumps(terms.document(), indent=1).encode())
+    store.write_bytes(f"{folder}/{TERMS}", json.dumps(PROBLEM.to_json(terms), indent=1).encode())
     return folder
 
 
@@ -75,8 +76,8 @@ def read_terms(store: Store, name: str) -> ProblemHeader:
     """A problem's terms. StoreDamaged names the field that cannot be read."""
     path = f"{FOLDER}/{name}/{TERMS}"
     try:
-        return ProblemHeader.read(json.loads(store.read_bytes(path)))
-    except (InvalidDocument, ValueError, RecursionError) as error:
+        return PROBLEM.read(store.read_bytes(path))
+    except InvalidDocument as error:
         raise StoreDamaged(f"{store.where(path)}: {error}") from None
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.settings.objective import Objective
 from bellwether.core.waves.approved_plan import RebalanceMove
+from bellwether_load.plan.documents import PLAN, PROBLEM
 from bellwether_load.plan.problem import NO_BROKER, BrokerInput, PartitionInput, Problem
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 from bellwether_load.verify.check_report import Report
@@ -24,7 +25,7 @@ def rechecked(posed: Problem, known: Loads, plan: RebalancePlan, moves: Iterable
     """What the verifier says of a plan."""
     rows = ((k.topic_id, k.partition, *rates) for k, rates in sorted(known.items()))
     return verify(
-        problem_of(posed.header.document()), posed.partitions, LoadTable(rows), plan_of(plan.document()), moves
+        problem_of(PROBLEM.to_json(posed.header)), posed.partitions, LoadTable(rows), plan_of(PLAN.to_json(plan)), moves
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from bellwether.core.waves.approved_plan import RebalanceMove
+from bellwether_load.plan.documents import PLAN, PROBLEM
 from bellwether_load.plan.hourly_proof import HourlyProof
 from bellwether_load.plan.problem import NO_BROKER, Problem
 from bellwether_load.plan.rebalance_plan import RebalancePlan
@@ -94,10 +95,10 @@ def checked(
     """What the verifier finds; with other rows if given."""
     known = sorted((k.topic_id, k.partition, *rates) for k, rates in hourly.at(0).items())
     return verify(
-        problem_of(asked.header.document()),
+        problem_of(PROBLEM.to_json(asked.header)),
         asked.partitions,
         LoadTable(known),
-        plan_of(plan.document()),
+        plan_of(PLAN.to_json(plan)),
         moves,
         hours=hourly.hours,
         hour_rows=given or rows(asked, hourly),

@@ -19,6 +19,7 @@ from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.settings.objective import Objective
 from bellwether.core.waves.approved_plan import RebalanceMove
 from bellwether_load.plan.certificate import Certificate, CertificateLevel
+from bellwether_load.plan.documents import problem_digest
 from bellwether_load.plan.forecast import BrokerHour, Forecast
 from bellwether_load.plan.hourly_proof import HourlyProof
 from bellwether_load.plan.problem import NO_BROKER, BrokerInput, PartitionInput, Problem, ProblemHeader
@@ -30,7 +31,6 @@ from bellwether_load.plan.rebalance_plan import (
     is_move,
     move_of,
     plan_digest,
-    problem_digest,
 )
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import plan_files, problem_files

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bellwether.cli.main import main
-from bellwether_load.plan.rebalance_plan import RebalancePlan
+from bellwether_load.plan.documents import PLAN
 from bellwether_load.store.plans import problem_files
 from bellwether_load.store.plans.plan_files import write_plan
 from testkit.loads.plan_pages import former, needs, plan_of_size, said, taken_apart
@@ -133,7 +133,7 @@ def test_a_plan_that_was_changed_is_not_recommended(written: Folders) -> None:
 
 def test_json_is_the_plan_as_it_is_kept(written: Folders) -> None:
     found = shown(written, "-o", "json")
-    assert RebalancePlan.read(json.loads(found.output)).digest == digest(written)
+    assert PLAN.from_json(json.loads(found.output)).digest == digest(written)
 
 
 @pytest.mark.parametrize(

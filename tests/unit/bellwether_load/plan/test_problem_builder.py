@@ -12,8 +12,8 @@ from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.undo_record import EntryState, UndoRecord
 from bellwether.core.settings.objective import Objective
-from bellwether.core.strict_json import InvalidDocument
 from bellwether.core.waves.ineligible_brokers import ineligible_brokers
+from bellwether_load.plan.documents import PROBLEM
 from bellwether_load.plan.problem import NO_BROKER, BrokerInput, Problem, validate_partition
 from bellwether_load.plan.problem_builder import build_problem
 from testkit.values.builders import cluster, demoted, entry, partition, record, verdicts
@@ -89,11 +89,6 @@ def test_a_leader_that_is_no_replica_counts_as_none() -> None:
     assert posed(cluster(partition(replicas=(1, 2), leader=3))).partitions[0].leader == NO_BROKER
 
 
-def test_a_capacity_that_is_none_is_refused_by_name() -> None:
-    with pytest.raises(InvalidDocument, match="capacity is 0"):
-        posed(cluster(partition()), capacities={1: 0})
-
-
 # Who is closed
 
 
@@ -149,7 +144,7 @@ def test_whatever_is_seen_makes_a_problem_that_makes_sense(
     }
     shut = ineligible_brokers(seen, undo, verdicts(seen, **standings))
     made = posed(seen, undo=undo, shut=shut)
-    made.header.validate()
+    PROBLEM.validate(made.header)
     known = {b.id for b in made.header.brokers}
     for one in made.partitions:
         validate_partition(one, known)

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from bellwether_load.plan.documents import problem_digest, problem_digest_of_chunks
 from bellwether_load.plan.problem import PartitionInput
-from bellwether_load.plan.rebalance_plan import problem_digest, problem_digest_of_chunks
 from bellwether_load.planning.choices import Refused
 from bellwether_load.planning.digests import cut, in_order, merged
 from bellwether_load.planning.tables import Key, first_key, from_bytes, lines, routed, to_bytes, with_loads

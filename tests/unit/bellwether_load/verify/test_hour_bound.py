@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from bellwether.core.settings.objective import Objective
+from bellwether_load.plan.documents import PLAN
 from bellwether_load.plan.hourly_proof import HourlyProof, StatisticPlan
 from bellwether_load.plan.problem import BrokerInput, Problem
 from bellwether_load.verify.plan_documents import UnreadableDocument, plan_of
@@ -112,7 +113,7 @@ def test_a_proof_that_cannot_be_read_is_refused(field: str, value: Any):
     asked = problem(slot(0), slot(1))
     hourly = Hourly(HOURS, {s.key: ([5, 6, 7], None) for s in asked.partitions})
     plan, _ = planned(asked, hourly.at(0), hourly=hourly, proof=proof(asked, hourly, {14: {1: 1}}))
-    document = plan.document()
+    document = PLAN.to_json(plan)
     document["certificate"]["hourly"][field] = value
     with pytest.raises(UnreadableDocument, match=r"certificate\.hourly"):
         plan_of(document)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from bellwether_load.plan.documents import PLAN, PROBLEM
 from bellwether_load.verify.plan_documents import UnreadableDocument, plan_of, problem_of
 from testkit.loads.small_planner import loads, planned, problem, slot
 
@@ -48,7 +49,7 @@ def changed(document: dict[str, Any], path: str, value: object) -> dict[str, Any
 )
 def test_a_problem_that_cannot_be_understood_is_named_by_field(path: str, value: object, said: str) -> None:
     with pytest.raises(UnreadableDocument) as caught:
-        problem_of(changed(POSED.header.document(), path, value))
+        problem_of(changed(PROBLEM.to_json(POSED.header), path, value))
     assert said in str(caught.value)
 
 
@@ -74,7 +75,7 @@ def test_a_problem_that_cannot_be_understood_is_named_by_field(path: str, value:
 def test_a_plan_that_cannot_be_understood_is_named_by_field(path: str, value: object, said: str) -> None:
     plan, _ = planned(POSED, KNOWN)
     with pytest.raises(UnreadableDocument) as caught:
-        plan_of(changed(plan.document(), path, value))
+        plan_of(changed(PLAN.to_json(plan), path, value))
     assert said in str(caught.value)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from bellwether.core.settings.objective import Objective
 from bellwether.core.waves.approved_plan import RebalanceMove
+from bellwether_load.plan.documents import PLAN, PROBLEM
 from bellwether_load.plan.problem import NO_BROKER, BrokerInput, PartitionInput, Problem, ProblemHeader
 from bellwether_load.plan.rebalance_plan import RebalancePlan, move_of
 from bellwether_load.verify.check_report import Report
@@ -384,6 +385,6 @@ def test_progress_is_reported_at_the_end() -> None:
     posed, known = usual()
     plan, moves = planned(posed, known)
     told: list[int] = []
-    terms = problem_of(posed.header.document())
-    verify(terms, posed.partitions, LoadTable(), plan_of(plan.document()), moves, told.append)
+    terms = problem_of(PROBLEM.to_json(posed.header))
+    verify(terms, posed.partitions, LoadTable(), plan_of(PLAN.to_json(plan)), moves, told.append)
     assert told == [6]

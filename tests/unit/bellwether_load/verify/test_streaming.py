@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from bellwether.core.waves.approved_plan import RebalanceMove
+from bellwether_load.plan.documents import PLAN, PROBLEM
 from bellwether_load.plan.problem import PartitionInput
 from bellwether_load.verify.load_table import LoadTable
 from bellwether_load.verify.plan_documents import plan_of, problem_of
@@ -32,7 +33,9 @@ def test_moves_are_read_when_their_partition_comes() -> None:
             yield move
 
     rows = LoadTable((k.topic_id, k.partition, *rates) for k, rates in sorted(known.items()))
-    report = verify(problem_of(posed.header.document()), partitions(), rows, plan_of(plan.document()), passing())
+    report = verify(
+        problem_of(PROBLEM.to_json(posed.header)), partitions(), rows, plan_of(PLAN.to_json(plan)), passing()
+    )
     assert report.passed
     # One move is looked at ahead of its partition, and none waits behind.
     gaps = [b.partition - a.partition for a, b in pairwise(moves)]
@@ -45,5 +48,7 @@ def test_progress_is_reported_during_verification() -> None:
     plan, moves = planned(posed, loads(posed, 1.0))
     told: list[int] = []
     many = (slot(i)._replace(topic=f"t-{i:06}", topic_id=f"id-{i:06}") for i in range(MANY))
-    verify(problem_of(posed.header.document()), many, LoadTable(), plan_of(plan.document()), moves, told.append)
+    verify(
+        problem_of(PROBLEM.to_json(posed.header)), many, LoadTable(), plan_of(PLAN.to_json(plan)), moves, told.append
+    )
     assert told == [50_000, MANY]

@@ -9,8 +9,9 @@ import pytest
 
 from bellwether.core.settings.objective import Objective
 from bellwether.core.waves.approved_plan import RebalanceMove
+from bellwether_load.plan.documents import input_digest
 from bellwether_load.plan.problem import BrokerInput, Problem
-from bellwether_load.plan.rebalance_plan import RebalancePlan, input_digest
+from bellwether_load.plan.rebalance_plan import RebalancePlan
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import plan_files, problem_files
 from bellwether_load.store.plans.plan_store import KEPT, FilePlanStore, Rechecked

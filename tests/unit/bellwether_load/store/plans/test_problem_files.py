@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from bellwether.ports.errors import Terminal
+from bellwether_load.plan.documents import PROBLEM
 from bellwether_load.plan.problem import BrokerInput, Problem
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans.problem_files import (
@@ -90,5 +91,5 @@ def test_the_json_is_readable_by_a_person(tmp_path: Path) -> None:
     posed = problem(slot(0))
     write_problem(store, "main", posed)
     text = (tmp_path / "problems" / "main" / "problem.json").read_text()
-    assert json.loads(text) == posed.header.document()
+    assert json.loads(text) == PROBLEM.to_json(posed.header)
     assert len(text.splitlines()) > 10

@@ -1,0 +1,118 @@
+"""Problem and plan as JSON, made from their dataclasses, and the digests of a problem that rest on its JSON.
+
+In: the header of a problem, or a plan. Out: JSON values, the same value read from JSON, or InvalidDocument, which names
+the field. Format 1 is the only one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Annotated, Any, Generic, TypeVar
+
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PlainSerializer
+
+from bellwether.adapters.documents import JsonCodec, NodeId, parse
+from bellwether.core.strict_json import MAX_INT64, InvalidDocument, format_timestamp
+from bellwether_load.plan.forecast import WEEK
+from bellwether_load.plan.line_digest import chunk_digests, digest_of_chunks
+from bellwether_load.plan.problem import PartitionInput, Problem, ProblemHeader
+from bellwether_load.plan.rebalance_plan import RebalancePlan
+
+T = TypeVar("T")
+
+FORMAT = 1
+
+_Text = Annotated[str, Field(min_length=1)]
+_Sorted = PlainSerializer(lambda values: dict(sorted(values.items())))
+_ByBroker = Annotated[dict[int, Annotated[int, Field(le=MAX_INT64)]], _Sorted]
+_FIELDS: Mapping[str, Any] = {
+    "cluster_id": _Text,
+    "policy": _Text,
+    "digest": _Text,
+    "problem_digest": _Text,
+    "id": NodeId,
+    "capacity": Annotated[int, Field(ge=1, le=MAX_INT64)],
+    "max_moves": NonNegativeInt | None,
+    "weights": _ByBroker,
+    "HourlyProof.weights": Annotated[dict[Annotated[int, Field(lt=WEEK)], _ByBroker], _Sorted],
+    "hours": Annotated[int, Field(ge=1, le=WEEK)],
+    "hour": Annotated[int, Field(ge=0, lt=WEEK)],
+    **dict.fromkeys(("limit", "load", "bound", "largest_item", "max", "mean", "spread"), NonNegativeFloat),
+    **dict.fromkeys(("BrokerLoad.before", "BrokerLoad.after"), NonNegativeFloat),
+    **dict.fromkeys(("threshold", "gap"), NonNegativeFloat | None),
+    "MoveTotals.load": NonNegativeInt,
+}
+
+
+class Document(Generic[T]):
+    """JSON of one type, with its format in front. ``check`` raises InvalidDocument for what no field shows alone."""
+
+    def __init__(self, of: type[T], check: Callable[[T], None] = lambda _: None) -> None:
+        self._codec = JsonCodec[T](of, fields=_FIELDS, time=format_timestamp)
+        self._check = check
+
+    def to_json(self, value: T) -> dict[str, Any]:
+        """The value as JSON values."""
+        return {"format": FORMAT, **self._codec.to_json(value)}
+
+    def from_json(self, document: object) -> T:
+        """The inverse of ``to_json``. Raises InvalidDocument, which names the field."""
+        values = document if isinstance(document, dict) else {}
+        version = values.get("format")
+        if version != FORMAT or isinstance(version, bool):
+            raise InvalidDocument(f"format is {version!r}: expected {FORMAT}, the only one that this version knows")
+        value = self._codec.from_json({name: one for name, one in values.items() if name != "format"})
+        self._check(value)
+        return value
+
+    def read(self, text: bytes) -> T:
+        """The value from JSON text. Raises InvalidDocument."""
+        return self.from_json(parse(text))
+
+    def validate(self, value: T) -> None:
+        """Raises InvalidDocument for a value that could not be read back."""
+        self.from_json(self.to_json(value))
+
+
+def _distinct(terms: ProblemHeader) -> None:
+    seen: set[int] = set()
+    for broker in terms.brokers:
+        if broker.id in seen:
+            raise InvalidDocument(f"brokers: {broker.id} is listed twice")
+        seen.add(broker.id)
+
+
+PROBLEM = Document(ProblemHeader, _distinct)
+"""``problem.json``."""
+
+PLAN = Document(RebalancePlan)
+"""``plan.json``."""
+
+
+def problem_digest(terms: ProblemHeader, partitions: Iterable[tuple[PartitionInput, tuple[int, int] | None]]) -> str:
+    """Digest of a problem together with its loads: SHA-256, in hex.
+
+    Each partition comes with its P and C, the bytes/s in and out, or None where it has no load row, in the order of
+    (topic, topic id, partition).
+    """
+
+    def lines() -> Iterator[bytes]:
+        for slot, load in partitions:
+            replicas, isr = (",".join(map(str, brokers)) for brokers in (slot.replicas, slot.isr))
+            p, c = ("-", "-") if load is None else load
+            line = (slot.topic, slot.topic_id, slot.partition, replicas, isr, slot.leader, slot.held, p, c)
+            yield ("\t".join(map(str, line)) + "\n").encode()
+
+    return problem_digest_of_chunks(terms, chunk_digests(lines()))
+
+
+def input_digest(problem: Problem) -> str:
+    """Digest of a problem without loads, as the operator hands it to the job: SHA-256, in hex."""
+    ordered = sorted(problem.partitions, key=lambda slot: (slot.topic, slot.topic_id, slot.partition))
+    return problem_digest(problem.header, ((slot, None) for slot in ordered))
+
+
+def problem_digest_of_chunks(terms: ProblemHeader, chunks: Iterable[str]) -> str:
+    """The same digest from those of the chunks of its partitions' lines."""
+    return digest_of_chunks(json.dumps(PROBLEM.to_json(terms), sort_keys=True, separators=(",", ":")), chunks)

@@ -1,0 +1,150 @@
+"""Problem and plan as JSON: the form that files have, read as it was written, or refused by the field that is wrong."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from bellwether.core.settings.objective import Objective, Statistic
+from bellwether.core.strict_json import InvalidDocument
+from bellwether_load.plan.documents import PLAN, PROBLEM
+from bellwether_load.plan.forecast import WEEK, BrokerHour, Forecast
+from bellwether_load.plan.hourly_proof import HourlyProof, StatisticPlan
+from bellwether_load.plan.problem import BrokerInput, Problem, ProblemHeader
+from bellwether_load.plan.rebalance_plan import RebalancePlan
+from bellwether_load.verify.plan_documents import plan_of, problem_of
+from testkit.loads.plan_pages import small_plan
+from testkit.loads.plan_verification import load_problems
+from testkit.loads.small_planner import NOON, planned
+
+TERMS = ProblemHeader(
+    "c", "kafka/main", NOON, Objective(), (BrokerInput(1, "a"), BrokerInput(2, None, 50, False, "Sick"))
+)
+PROOF = HourlyProof({38: {7: 3, 8: 0}, 9: {7: 1}}, 4, 12, 9.5, StatisticPlan(11.0, 3))
+
+
+def hourly_plan() -> RebalancePlan:
+    """A plan with everything that a plan may have."""
+    plan = small_plan()[0]
+    week = Forecast(WEEK, BrokerHour(7, 0, 12.5), BrokerHour(8, 38, 10.0))
+    return replace(plan, forecast=week, certificate=replace(plan.certificate, hourly=PROOF))
+
+
+def changed(document: Any, path: str, value: object) -> Any:
+    *way, last = path.split("/")
+    inner = document
+    for name in way:
+        inner = inner[int(name)] if isinstance(inner, list) else inner[name]
+    inner[last] = value
+    if value is ...:
+        del inner[last]
+    return document
+
+
+def test_the_header_of_a_problem_has_the_documented_form() -> None:
+    asked = Objective(statistic=Statistic.PEAK, consume_weight=50, preferred_racks=("a", "b"), max_moves=10)
+    assert PROBLEM.to_json(replace(TERMS, objective=asked)) == {
+        "format": 1,
+        "clusterId": "c",
+        "policy": "kafka/main",
+        "madeAt": "2026-11-21T12:00:00Z",
+        "objective": {
+            "statistic": "Peak",
+            "produceWeight": 100,
+            "replicationWeight": 100,
+            "consumeWeight": 50,
+            "followWeight": 100,
+            "preferredRacks": ["a", "b"],
+            "maxMoves": 10,
+        },
+        "brokers": [
+            {"id": 1, "rack": "a", "capacity": 100, "open": True, "why": ""},
+            {"id": 2, "rack": None, "capacity": 50, "open": False, "why": "Sick"},
+        ],
+    }
+
+
+def test_a_proof_by_hours_is_sorted_by_hour_and_broker() -> None:
+    written = PLAN.to_json(hourly_plan())
+    assert json.dumps(written["certificate"]["hourly"]) == (
+        '{"weights": {"9": {"7": 1}, "38": {"7": 3, "8": 0}}, "moveWeight": 4, "partition": 12, "bound": 9.5,'
+        ' "statisticPlan": {"load": 11.0, "partitions": 3}}'
+    )
+    assert PLAN.read(json.dumps(written).encode()) == hourly_plan()
+
+
+@given(load_problems())
+def test_what_is_written_is_read_by_the_product_and_by_the_verifier(drawn: tuple[Problem, Any]) -> None:
+    terms, (plan, _) = drawn[0].header, planned(*drawn)
+    posed, made = (json.loads(json.dumps(one)) for one in (PROBLEM.to_json(terms), PLAN.to_json(plan)))
+    assert (PROBLEM.from_json(posed), PLAN.from_json(made)) == (terms, plan)
+    assert plan_of(made).digest == plan.digest
+    assert problem_of(posed).max_moves == terms.objective.max_moves
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("format", 2, "format is 2: expected 1, the only one"),
+        ("clusterId", "", "clusterId is ''"),
+        ("more", 1, "more is unknown"),
+        ("madeAt", "today", "madeAt is 'today'"),
+        ("brokers/0/rack", 7, r"brokers\[0\].rack is 7"),
+        ("brokers/0/id", -1, r"brokers\[0\].id is -1"),
+        ("brokers/1/capacity", 0, r"brokers\[1\].capacity is 0"),
+        ("brokers/1/id", 1, "brokers: 1 is listed twice"),
+        ("objective/followWeight", -1, "objective.followWeight is -1"),
+        ("objective/statistic", "Mean", "'Median', 'P95' or 'Peak'"),
+        ("objective/preferredRacks", [1], "objective.preferredRacks"),
+        ("objective/colour", 1, "objective.colour is unknown"),
+    ],
+)
+def test_a_damaged_problem_is_refused_by_field(path: str, value: object, said: str) -> None:
+    with pytest.raises(InvalidDocument, match=said):
+        PROBLEM.from_json(changed(PROBLEM.to_json(TERMS), path, value))
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("format", 0, "format is 0"),
+        ("format", True, "format is True"),
+        ("digest", "", "digest is ''"),
+        ("certificate/weights", {"one": 1}, "certificate.weights.one"),
+        ("certificate/weights", {"1": -1}, "certificate.weights.1 is -1"),
+        ("certificate/bound", -1, "certificate.bound is -1"),
+        ("certificate/bound", float("nan"), "damaged|bound"),
+        ("certificate/hourly/weights", {"168": {}}, "hourly.weights.168"),
+        ("certificate/hourly/weights", {"3": 1}, "hourly.weights.3 is 1"),
+        ("certificate/hourly/weights", {"3": {"1": -1}}, "hourly.weights.3.1 is -1"),
+        ("certificate/hourly/partition", -1, "hourly.partition is -1"),
+        ("certificate/hourly/statisticPlan", {"load": 1.0}, "statisticPlan.partitions is missing"),
+        ("moved/reordered", ..., "moved.reordered is missing"),
+        ("before/median", 1, "before.median is unknown"),
+        ("forecast/hours", 169, "forecast.hours is 169"),
+        ("forecast/before/hour", 168, "forecast.before.hour is 168"),
+        ("forecast/after/load", -1.0, "forecast.after.load is -1.0"),
+        ("brokers/0/after", None, r"brokers\[0\].after is None"),
+    ],
+)
+def test_a_damaged_plan_is_refused_by_field(path: str, value: object, said: str) -> None:
+    with pytest.raises(InvalidDocument, match=said):
+        PLAN.from_json(changed(PLAN.to_json(hourly_plan()), path, value))
+
+
+@pytest.mark.parametrize("text", [b"", b"[]", b"3", b"{", b"\xff", b"[" * 100_000])
+def test_text_that_is_no_document_is_refused(text: bytes) -> None:
+    with pytest.raises(InvalidDocument):
+        PLAN.read(text)
+
+
+@pytest.mark.parametrize(
+    "brokers", [(BrokerInput(1), BrokerInput(1)), (BrokerInput(1, capacity=0),), (BrokerInput(-1),)]
+)
+def test_a_header_that_could_not_be_read_back_is_refused(brokers: tuple[BrokerInput, ...]) -> None:
+    with pytest.raises(InvalidDocument, match=r"^brokers"):
+        PROBLEM.validate(replace(TERMS, brokers=brokers))
