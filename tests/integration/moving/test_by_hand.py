@@ -236,7 +236,14 @@ def test_it_speaks_sasl_and_tls(
     code, said = bellwether("demote", 2, *options, bootstrap=known.bootstrap)
     assert code == DONE, said
     site.eventually(lambda c: c.leaders()[2] == 0)
-    code, said = bellwether("promote", 2, *options, bootstrap=known.bootstrap)
+    properties = tmp_path / "client.properties"
+    login = "org.apache.kafka.common.security.scram.ScramLoginModule required"
+    properties.write_text(
+        "security.protocol=SASL_SSL\nsasl.mechanism=SCRAM-SHA-512\n"
+        f'sasl.jaas.config={login} username="{known.username}" password="{known.password}";\n'
+        f"ssl.truststore.type=PEM\nssl.truststore.location={known.ca}\n"
+    )
+    code, said = bellwether("promote", 2, "--command-config", str(properties), bootstrap=known.bootstrap)
     assert code == DONE, said
     site.until_ordered(baseline)
     password.write_text("wrong-password")
