@@ -134,7 +134,8 @@ def _column(name: str, field: Any, core_fields: dict[str, Any]) -> _Column:
 
     def show(value: Any) -> Any:
         for part in path:
-            value = getattr(value, part, None)
+            if value is not None:
+                value = getattr(value, part)
         return None if value is None else convert(value)
 
     def convert(value: Any) -> Any:

@@ -79,10 +79,15 @@ class Core:
     internal: int = 0
 
 
+class Part(StatusModel[Core]):
+    name: str
+    load: Annotated[int, Of(times=1)]
+
+
 class Shown(StatusModel[Core]):
     title: Annotated[str, Of("name")] = Field(max_length=5)
     load_milli: Annotated[int, Of("load", 1000)] = Field(ge=0, le=9000)
-    inner: Shown | None = None
+    inner: Part | None = None
     inner_name: Annotated[str, Of("inner.name")] = "none"
     hosts: tuple[Annotated[str, Field(max_length=253)], ...] = Field(default=(), max_length=2)
     size: int = 0
@@ -95,23 +100,28 @@ def test_value_is_shown_in_units_and_names_of_the_api() -> None:
     assert Shown.of(VALUE, size=3).body() == {
         "title": "a",
         "loadMilli": 2500,
-        "inner": {"title": "b", "loadMilli": 0, "innerName": "none", "hosts": [], "size": 0},
+        "inner": {"name": "b", "load": 0},
         "innerName": "b",
         "hosts": ["host-1", "host-2"],
         "size": 3,
     }
 
 
+def test_field_without_source_is_an_error() -> None:
+    with pytest.raises(AttributeError, match="size"):
+        Shown.of(VALUE)
+
+
 def test_shown_value_is_read_back() -> None:
-    assert Shown.of(VALUE).to_core() == VALUE
-    assert Shown.of(VALUE).to_core(internal=7).internal == 7
+    assert Shown.of(VALUE, size=1).to_core() == VALUE
+    assert Shown.of(VALUE, size=1).to_core(internal=7).internal == 7
 
 
 @pytest.mark.parametrize(("load", "shown"), [(-1.0, 0), (9.5, 9000), (math.inf, 9000), (math.nan, 0)])
 def test_number_stays_within_bounds_of_the_api(load: float, shown: int) -> None:
-    assert Shown.of(Core("a", load)).load_milli == shown
+    assert Shown.of(Core("a", load), size=1).load_milli == shown
 
 
 def test_long_text_and_list_are_cut() -> None:
-    shown = Shown.of(Core("abcdef", 0.0, hosts=("h" * 9, "b", "c")))
+    shown = Shown.of(Core("abcdef", 0.0, hosts=("h" * 9, "b", "c")), size=1)
     assert (shown.title, shown.hosts) == ("abcd…", ("h" * 9, "b"))
