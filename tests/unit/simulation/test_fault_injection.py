@@ -24,7 +24,7 @@ def test_a_late_request_is_carried_out_when_it_arrives():
 
 
 @pytest.mark.parametrize(("before", "replicas"), [(True, (1, 2, 3)), (False, (2, 3, 1))])
-def test_a_process_dies_on_the_chosen_side_of_its_side_effect_and_stays_dead(before, replicas):
+def test_a_process_dies_before_or_after_its_side_effect(before, replicas):
     made = site()
     life = Interruptions(2, before=before)
     world = life.around(made.process())
@@ -36,7 +36,7 @@ def test_a_process_dies_on_the_chosen_side_of_its_side_effect_and_stays_dead(bef
         world.leaders.elect([name()])
 
 
-def test_an_uninterrupted_process_has_its_side_effects_counted_and_an_unchanged_save_is_none():
+def test_side_effects_are_counted_without_unchanged_saves():
     life = Interruptions()
     world = life.around(site().process())
     record = world.records.take_over("memory-cluster")

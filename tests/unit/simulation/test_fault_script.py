@@ -71,7 +71,7 @@ def test_a_cluster_that_cannot_be_read_is_refused(values: Any, message: str):
     assert message in str(refused.value)
 
 
-def test_a_simulation_shows_when_a_broker_loses_its_leaders_and_gets_them_back():
+def test_a_simulation_shows_when_leaders_leave_and_return():
     events = {
         5: [{"say": {"brokers": [1], "reading": "Failing"}}],
         20: [{"say": {"brokers": [1], "reading": "Passing"}}],
@@ -95,7 +95,7 @@ def test_a_simulation_shows_when_a_broker_loses_its_leaders_and_gets_them_back()
     ]  # fmt: skip
 
 
-def test_leaders_return_by_the_controllers_balancing_when_the_script_says_so():
+def test_leaders_return_by_balancing_when_the_script_says_so():
     events = {1: [{"kill": [3]}], 5: [{"revive": [3]}], 9: [{"balance": True}]}
     done = simulate(cluster_of(CLUSTER), POLICY, script_of({"seconds": 12, "events": events}))
     assert [s.leaders for s in done.brokers[3]] == [2, 0, 0, 2]

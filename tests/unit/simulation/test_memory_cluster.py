@@ -16,7 +16,7 @@ def kafka() -> MemoryCluster:
     return made
 
 
-def test_placement_gives_every_broker_its_turn_as_first_and_shifts_the_followers():
+def test_placement_rotates_the_first_replica_and_shifts_the_followers():
     assert place([1, 2, 3], 6, 3) == [(1, 2, 3), (2, 3, 1), (3, 1, 2), (1, 3, 2), (2, 1, 3), (3, 2, 1)]
 
 
@@ -33,21 +33,21 @@ def test_a_replication_factor_above_the_active_brokers_is_refused(kafka):
         kafka.create_topic("payments", 1, 3)
 
 
-def test_a_dead_broker_leaves_metadata_and_a_fenced_one_is_marked(kafka):
+def test_metadata_lacks_dead_brokers_and_marks_fenced_ones(kafka):
     kafka.kill(1)
     kafka.fence(2)
     assert set(kafka.snapshot().brokers) == {2, 3}
     assert kafka.snapshot().live == {3}
 
 
-def test_a_dead_leader_is_followed_by_the_next_in_the_order_that_is_in_sync(kafka):
+def test_the_next_replica_in_sync_leads_after_a_dead_leader(kafka):
     kafka.shrink_isr(name(), 2)
     kafka.kill(1)
     p = kafka.partition("orders")
     assert (p.leader, p.isr, p.leader_epoch) == (3, (3,), 1)
 
 
-def test_without_a_replica_in_sync_no_broker_leads_until_the_eligible_one_is_back(kafka):
+def test_only_an_eligible_replica_leads_after_an_empty_isr(kafka):
     for broker in (2, 3, 1):
         kafka.kill(broker)
     p = kafka.partition("orders")
@@ -58,7 +58,7 @@ def test_without_a_replica_in_sync_no_broker_leads_until_the_eligible_one_is_bac
     assert kafka.partition("orders").leader == 1
 
 
-def test_without_eligible_leader_replicas_the_last_member_stays_in_the_isr():
+def test_without_elr_the_last_member_stays_in_the_isr():
     made = MemoryCluster(2, elr=False)
     made.create_topic("orders", 1, 2)
     made.kill(2)
@@ -79,7 +79,7 @@ def test_below_min_insync_replicas_those_who_left_stay_eligible():
     assert made.partition("orders").elr == ()
 
 
-def test_the_controllers_balancing_moves_each_leader_back_to_the_first_of_its_order(kafka):
+def test_balancing_moves_each_leader_to_the_first_replica(kafka):
     kafka.foreign_reorder(name(), (2, 1, 3))
     assert kafka.partition("orders").leader == 1
     assert kafka.auto_balance() == 1
@@ -93,7 +93,7 @@ def test_balancing_skips_a_first_replica_that_is_not_in_sync(kafka):
     assert kafka.auto_balance() == 0
 
 
-def test_a_foreign_reassignment_stays_in_flight_until_its_target_has_fetched():
+def test_a_reassignment_stays_in_flight_until_its_target_has_fetched():
     made = MemoryCluster(4)
     made.create_topic("orders", assignment=[(1, 2, 3)])
     made.foreign_reassign(name(), (2, 3, 4))
@@ -131,9 +131,7 @@ def test_a_dead_broker_cannot_join_an_isr(kafka):
 
 
 @given(memory_clusters(), st.lists(deeds(), max_size=15))
-def test_whatever_happens_leaders_are_in_sync_and_active_and_epochs_only_rise(
-    made: MemoryCluster, script: list[tuple[str, Act]]
-):
+def test_leaders_are_in_sync_and_active_and_epochs_rise(made: MemoryCluster, script: list[tuple[str, Act]]):
     for _, act in script:
         before = {(p.topic_id, p.index): p for p in made.partitions()}
         act(made)
@@ -148,9 +146,7 @@ def test_whatever_happens_leaders_are_in_sync_and_active_and_epochs_only_rise(
 
 
 @given(memory_clusters(), st.lists(deeds(), max_size=15))
-def test_no_leader_comes_from_outside_the_replicas_that_were_in_sync_or_eligible(
-    made: MemoryCluster, script: list[tuple[str, Act]]
-):
+def test_every_new_leader_was_in_sync_or_eligible(made: MemoryCluster, script: list[tuple[str, Act]]):
     for _, act in script:
         before = {(p.topic_id, p.index): p for p in made.partitions()}
         act(made)

@@ -27,7 +27,7 @@ def kafka() -> MemoryCluster:
     return made
 
 
-def test_a_frozen_broker_lets_one_request_time_out_and_the_next_goes_elsewhere(kafka):
+def test_a_request_after_a_time_out_goes_to_another_broker(kafka):
     kafka.freeze(1)
     reader = MemoryReader(kafka)
     with pytest.raises(Transient, match="broker 1 did not answer"):
@@ -35,7 +35,7 @@ def test_a_frozen_broker_lets_one_request_time_out_and_the_next_goes_elsewhere(k
     assert len(reader.read().partitions) == 3
 
 
-def test_an_avoided_broker_is_asked_only_when_no_other_is_left(kafka):
+def test_an_avoided_broker_is_asked_after_all_others(kafka):
     route = MemoryRoute(kafka)
     reader, mover = MemoryReader(kafka, route), MemoryMover(kafka, route=route)
     reader.avoid([1])
@@ -60,7 +60,7 @@ def test_without_a_controller_quorum_metadata_is_read_and_nothing_moves(kafka):
         MemoryMover(kafka).elect([name()])
 
 
-def test_an_election_of_more_records_than_one_operation_may_write_fails_whole():
+def test_an_election_above_the_record_limit_fails_whole():
     made = MemoryCluster(2)
     count = MAX_RECORDS_PER_USER_OPERATION + 1
     made.create_topic("wide", count, assignment=[(1, 2)] * count)
@@ -74,7 +74,7 @@ def test_an_election_of_more_records_than_one_operation_may_write_fails_whole():
     assert {o.error for o in outcomes.values()} == {"NONE"}
 
 
-def test_without_kip_860_a_stale_view_takes_a_raised_replica_away():
+def test_without_kip_860_a_stale_reorder_removes_a_replica():
     made = MemoryCluster(4)
     made.create_topic("orders", assignment=[(1, 2, 3)])
     made.raise_rf("orders")
@@ -95,7 +95,7 @@ def test_a_cancel_that_would_need_an_unclean_election_is_refused():
 
 
 @given(memory_clusters(), st.lists(deeds(), max_size=8), st.data())
-def test_a_pure_reorder_changes_no_set_no_leader_and_no_epoch(
+def test_a_reorder_changes_neither_set_nor_leader_nor_epoch(
     made: MemoryCluster, script: list[tuple[str, Act]], data: st.DataObject
 ):
     for _, act in script:
@@ -116,9 +116,7 @@ def test_a_pure_reorder_changes_no_set_no_leader_and_no_epoch(
 
 
 @given(memory_clusters(), st.lists(deeds(), max_size=8))
-def test_an_election_moves_only_to_the_first_of_the_order_and_says_so(
-    made: MemoryCluster, script: list[tuple[str, Act]]
-):
+def test_an_election_moves_only_to_the_first_replica(made: MemoryCluster, script: list[tuple[str, Act]]):
     for _, act in script:
         act(made)
     before = {p.name: p for p in made.partitions()}
@@ -159,7 +157,7 @@ def test_a_frozen_broker_lets_one_read_of_topics_time_out(kafka):
     assert configs.asked == 2
 
 
-def test_what_a_deleted_topic_was_given_is_not_the_next_ones(kafka):
+def test_settings_of_a_deleted_topic_are_gone(kafka):
     kafka.configure_topic("orders", "unclean.leader.election.enable", "true")
     kafka.recreate_topic("orders")
     settings = MemoryConfigs(kafka).topic_configs(["orders"], ["unclean.leader.election.enable", MIN_ISR])

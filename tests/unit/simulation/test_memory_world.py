@@ -54,7 +54,7 @@ def test_a_store_that_is_away_is_a_matter_of_time():
         MemoryRecords(store).take_over("memory-cluster")
 
 
-def test_a_frozen_holder_loses_the_lease_when_its_time_has_run_out():
+def test_a_frozen_holder_loses_the_lease_after_its_duration():
     clock = ManualClock()
     lease = MemoryLease(clock, duration_seconds=15)
     first, second = MemoryLeadership(lease, "a"), MemoryLeadership(lease, "b")

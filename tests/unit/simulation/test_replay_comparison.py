@@ -25,7 +25,7 @@ def texts(said: Spoken, replayed: Spoken) -> list[str]:
     return [str(d) for d in differences(said, replayed)]
 
 
-def test_the_same_words_at_about_the_same_time_are_no_difference():
+def test_equal_statuses_at_about_the_same_time_are_no_difference():
     assert texts(changes((0, WELL), (10, SICK), (12, GONE)), changes((0, WELL), (8.5, SICK), (10, GONE))) == []
 
 

@@ -71,7 +71,7 @@ def test_a_longer_dwell_would_have_left_the_broker_alone():
     assert any("was Sick ExternallyUnreachable, demoted, but not in the replay" in text for text in found)
 
 
-def test_a_dwell_that_ends_between_two_seconds_is_not_waited_for_longer():
+def test_a_dwell_may_end_between_two_seconds():
     watched = Watched(site(3, {"orders": 6}))
     for second in range(END):
         for broker in (1, 2, 3):
@@ -100,7 +100,7 @@ def test_without_partitions_the_verdicts_are_the_same():
     assert seconds_of(timeline, "moved") == []
 
 
-def test_without_a_plan_the_verdicts_are_the_same_and_nothing_moves():
+def test_without_a_plan_verdicts_are_the_same_without_moves():
     watched = incident()
     judged = Replay(watched.header, plan=False).play(watched.kept.instants)
     assert [w for _, w in judged.replayed] == [w for _, w in play(watched).replayed]
@@ -172,7 +172,7 @@ def reordered(timeline: Timeline) -> int:
     return sum(int(row.text.split()[3]) for row in timeline.rows if row.what == "moved")
 
 
-def test_a_recording_that_begins_between_two_waves_goes_on_with_the_wave():
+def test_a_recording_from_between_two_waves_continues_with_the_wave():
     watched, reports = coming_back()
     first = watched.kept.instants[0].news["returning"]
     assert {b: (row["share"], "coming" in row) for b, row in first.items()} == {"1": (20, False)}

@@ -33,7 +33,7 @@ def test_it_begins_as_it_was():
     assert ReplayedCluster(then.snapshot()).partitions() == then.partitions()
 
 
-def test_a_broker_that_died_dies_and_comes_back_with_its_place_in_the_isr():
+def test_a_broker_that_died_comes_back_into_the_isr():
     then = recorded()
     again = ReplayedCluster(then.snapshot())
     then.kill(2)
@@ -45,7 +45,7 @@ def test_a_broker_that_died_dies_and_comes_back_with_its_place_in_the_isr():
     assert again.snapshot().live == {1, 2, 3}
 
 
-def test_a_removed_broker_is_removed_and_its_partitions_take_no_order():
+def test_partitions_of_a_removed_broker_take_no_order():
     then = recorded(1)
     later = ReplayedCluster(then.snapshot())
     then.unregister(2)
@@ -77,7 +77,7 @@ def test_who_leads_is_up_to_the_one_who_acts_now():
     assert (again.partition("orders").replicas, again.partition("orders").leader) == ((3, 1, 2), 3)
 
 
-def test_a_leader_of_now_that_lagged_as_a_follower_then_stays_in_its_isr():
+def test_a_leader_that_lagged_as_a_follower_stays_in_sync():
     then = recorded(1)
     again = ReplayedCluster(then.snapshot())
     then.foreign_reorder(ORDERS, (2, 3, 1))
