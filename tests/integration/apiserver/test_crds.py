@@ -243,7 +243,7 @@ def test_kubectl_explains_every_part(server: ApiServer):
     assert "Manual decision on the broker" in server.kubectl("explain", "brokerhealth.spec.override")
 
 
-def test_source_that_no_prober_uses_says_so_and_its_status_is_written_apart(server: ApiServer, api: KubernetesClient):
+def test_source_without_a_prober_says_so_until_one_reports(server: ApiServer, api: KubernetesClient):
     create(api, api_objects.prometheus(query="up"))
     found = SignalSource.read(api.get(SIGNAL_SOURCES, NAMESPACE, "prom"))
     shown = server.kubectl("get", "ss", "prom", "-n", NAMESPACE).split()

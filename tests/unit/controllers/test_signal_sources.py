@@ -37,7 +37,7 @@ def test_missing_source_is_named_in_a_condition_until_it_exists(operator: Memory
     assert "SourcesUsable" not in {c["type"] for c in operator.body()["status"]["conditions"]}
 
 
-def test_changed_source_ends_the_wait_of_the_policies_that_name_it(operator: MemoryOperator) -> None:
+def test_changed_source_ends_the_wait_of_policies_naming_it(operator: MemoryOperator) -> None:
     loop, other = operator.make(detection=NAMED), operator.make("other")
     for one in (loop, other):
         operator.step(one)

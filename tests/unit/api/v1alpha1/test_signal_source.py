@@ -74,7 +74,7 @@ def test_selector_of_the_reference_limits_presets_and_no_query() -> None:
         ),
     ],
 )
-def test_source_that_cannot_be_used_is_left_out_with_the_remedy(
+def test_unusable_source_is_left_out_with_the_remedy(
     refs: tuple[str | Body, ...], sources: tuple[Body, ...], problem: str
 ) -> None:
     policy = used(naming(*refs), *sources)

@@ -78,7 +78,7 @@ def test_a_change_that_moves_nothing_else_ends_with_status_0(live: Live):
     assert "spec.promotion.stabilizationSeconds: 60 -> 7" in done.stdout
 
 
-def test_changed_source_is_compared_by_its_fields_and_by_what_it_judges(live: Live):
+def test_changed_source_is_compared_by_fields_and_by_judgement(live: Live):
     rule = {"name": "flush", "query": "up", "threshold": "200"}
     for resource, body in (
         (SIGNAL_SOURCES, api_objects.source("prom", prometheus={"url": "http://p", "rules": [rule]})),

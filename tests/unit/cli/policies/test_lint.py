@@ -209,7 +209,7 @@ def test_secrets_are_looked_for_if_there_are_any_and_need_the_purpose_label(tmp_
     assert problems(policy, written(tmp_path, "other.yaml", SECRET % ("kafka-ca", LABELLED))) == []
 
 
-def test_source_that_a_policy_names_must_be_among_those_of_the_files(tmp_path: Path):
+def test_named_source_must_be_among_those_of_the_files(tmp_path: Path):
     policy = written(tmp_path, "policy.yaml", json.dumps(api_objects.naming("prom")))
     assert problems(policy) == []
     other = written(tmp_path, "other.yaml", json.dumps(api_objects.source("proms", plugin={"type": "Wear"})))

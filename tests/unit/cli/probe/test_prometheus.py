@@ -42,7 +42,7 @@ def test_a_policy_without_rules_says_which_field_to_add(api: MemoryApi) -> None:
     assert_wording(said.output)
 
 
-def test_a_source_that_is_missing_is_named_with_those_that_exist(api: MemoryApi) -> None:
+def test_missing_source_is_named_with_those_that_exist(api: MemoryApi) -> None:
     api.put(POLICIES, api_objects.naming("prom"))
     api.put(SIGNAL_SOURCES, api_objects.source("proms", plugin={"type": "Wear"}))
     said = CliRunner().invoke(prometheus, ["--policy", "main", "--once"])
