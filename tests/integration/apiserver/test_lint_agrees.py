@@ -7,13 +7,14 @@ import random
 import ssl
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 
 import pytest
 
 from bellwether.cli.policies.object_checks import ERROR
 from bellwether.cli.policies.policy_files import check_files
 from realparts.apiserver import ApiServer
-from testkit.kubernetes.random_policies import random_policy
+from testkit.kubernetes.random_policies import random_policy, random_source
 from waiting import limit
 
 pytestmark = pytest.mark.apiserver
@@ -26,9 +27,9 @@ OPERATOR_ALONE = ("schedule",)
 class Judge:
     """The API server's word on the text of one policy, by a dry run with strict validation."""
 
-    def __init__(self, server: ApiServer, namespace: str) -> None:
+    def __init__(self, server: ApiServer, namespace: str, plural: str) -> None:
         self._url = (
-            f"{server.url}/apis/bellwether.dev/v1alpha1/namespaces/{namespace}/leadershippolicies"
+            f"{server.url}/apis/bellwether.dev/v1alpha1/namespaces/{namespace}/{plural}"
             "?dryRun=All&fieldValidation=Strict"
         )
         self._headers = {"Authorization": f"Bearer {server.token()}", "Content-Type": "application/yaml"}
@@ -47,12 +48,17 @@ class Judge:
             return str(status["message"])
 
 
-def test_lint_and_the_api_server_agree_on_random_policies(apiserver: ApiServer, crds: None, namespace: str):
-    judge, rng = Judge(apiserver, namespace), random.Random(20)
+@pytest.mark.parametrize(
+    ("plural", "random_object"), [("leadershippolicies", random_policy), ("signalsources", random_source)]
+)
+def test_lint_and_the_api_server_agree_on_random_objects(
+    apiserver: ApiServer, crds: None, namespace: str, plural: str, random_object: Callable[[random.Random], str]
+):
+    judge, rng = Judge(apiserver, namespace, plural), random.Random(20)
     verdicts = {True: 0, False: 0}
     disagreements = []
     for number in range(COUNT):
-        text = random_policy(rng)
+        text = random_object(rng)
         errors = [p for p in check_files([("policy.yaml", text)]).problems if p.severity == ERROR]
         refusal = judge.refusal(text)
         beyond = bool(errors) and all(p.field.endswith(OPERATOR_ALONE) for p in errors)

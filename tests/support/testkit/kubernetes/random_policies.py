@@ -1,7 +1,7 @@
-"""Random policies from a seed, valid and broken, as YAML that people might write.
+"""Random policies and sources from a seed, valid and broken, as YAML that people might write.
 
-In: a random generator. Out: the text of one LeadershipPolicy. The schema of the CRD says what fields there are; good
-values of strings come from a table by the name of the field. Whether a policy is valid is for others to say.
+In: a random generator. Out: the text of one LeadershipPolicy or SignalSource. The schema of the CRD says what fields
+there are; good values of strings come from a table by the name of the field. Whether it is valid is for others to say.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import yaml
 
 from bellwether.api.v1alpha1.schema.crd_manifests import KINDS
 
-SCHEMA = KINDS[0].schema()["properties"]["spec"]
+SCHEMAS = {kind.name: kind.schema()["properties"]["spec"] for kind in KINDS}
 GOOD = {
     "accessKeySecretName": ["aws"],
     "alerts": ["DiskSlow", "a", "9-x"],
@@ -61,20 +61,37 @@ ODD: list[Any] = [
     ["a", "a"], [None], [1], {"a": 1}, {"name": "x"}, "Enforce", "enforce", "2030-01-01T00:00:00Z", "http://u@p",
     "kafka:9092\u00a0",
 ]  # fmt: skip
-HEAD = {"apiVersion": "bellwether.dev/v1alpha1", "kind": "LeadershipPolicy"}
 
 
 def random_policy(rng: random.Random) -> str:
     """The YAML of a policy: mostly as the schema wants it, in half of the cases with one to three changes."""
-    body: dict[str, Any] = {**HEAD, "metadata": {"name": "generated"}, "spec": _object(SCHEMA, rng, 0.25)}
-    kafka = body["spec"].setdefault("kafka", {})
+    spec = _object(SCHEMAS["LeadershipPolicy"], rng, 0.25)
+    kafka = spec.setdefault("kafka", {})
     if rng.random() < 0.8:  # otherwise hardly any connection were valid
         kafka.clear()
         kafka.update(bootstrapServers=["kafka:9092"])
-        for name in ("basicAuthSecretName", "bearerTokenSecretName"):
-            (body["spec"].get("detection", {}).get("prometheus") or {}).pop(name, None)
-        if "scope" in body["spec"]:
-            body["spec"]["scope"].setdefault("includedTopics", ["orders-?"])
+        if "scope" in spec:
+            spec["scope"].setdefault("includedTopics", ["orders-?"])
+    return _written("LeadershipPolicy", spec, rng)
+
+
+def random_source(rng: random.Random) -> str:
+    """The YAML of a SignalSource, in the same way."""
+    fields = SCHEMAS["SignalSource"]["properties"]
+    chosen = [name for name in fields if rng.random() < 0.05] or [rng.choice([*fields])]
+    spec = {name: _object(fields[name], rng, 0.25) for name in chosen}
+    if "prometheus" in spec and rng.random() < 0.8:  # otherwise hardly any rule were valid
+        spec["prometheus"].pop("basicAuthSecretName", None)
+        spec["prometheus"]["url"] = "https://prometheus.example.com"
+        for rule in spec["prometheus"]["rules"]:
+            rule |= {"query": "up", "preset": ""}
+            rule.pop("selector", None)
+    return _written("SignalSource", spec, rng)
+
+
+def _written(kind: str, spec: dict[str, Any], rng: random.Random) -> str:
+    head = {"apiVersion": "bellwether.dev/v1alpha1", "kind": kind}
+    body: dict[str, Any] = {**head, "metadata": {"name": "generated"}, "spec": spec}
     if rng.random() < 0.5:
         for _ in range(rng.randint(1, 3)):
             _change(body, rng)
