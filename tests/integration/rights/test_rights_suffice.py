@@ -105,8 +105,14 @@ def start_probers(crew: Crew) -> None:
         *((1, kind) for kind in (*OF_A_BROKER, "ReplicationLag", "Prometheus")),
     ):
         site.until(lambda b=broker, k=kind: crew.entry(b, k), 60, f"{kind} speaks of broker {broker}")  # type: ignore[misc]
+    site.until(lambda: source_ready(crew) == "False", 60, "the source's status is written", site.logs)
     site.change(detection={"signalSources": None})  # whose Prometheus does not answer, so no broker would be healthy
     site.until(lambda: [site.verdict(b)[0] for b in (1, 2, 3)] == ["Healthy"] * 3, 60, "all are healthy", site.logs)
+
+
+def source_ready(crew: Crew) -> str:
+    found = crew.site.api.get(SIGNAL_SOURCES, crew.site.namespace, "prom")
+    return str(found["status"]["conditions"][0]["status"])
 
 
 def commands_of_people(crew: Crew, folder: Path) -> None:

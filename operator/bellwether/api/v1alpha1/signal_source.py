@@ -367,7 +367,7 @@ class ChosenSources:
 
 def choose(refs: Iterable[SignalSourceRef], bodies: Iterable[Mapping[str, Any]]) -> ChosenSources:
     """What a policy names, from the SignalSources of its namespace."""
-    there = {str(body["metadata"]["name"]): body for body in bodies}
+    there = {str(head.get("name")): body for body in bodies if isinstance(head := body.get("metadata"), Mapping)}
     used: list[UsedSource] = []
     problems: dict[int, str] = {}
     owners: dict[str, str] = {}

@@ -17,6 +17,7 @@ from bellwether.cli.diagnosis import status as verb
 from bellwether.cli.diagnosis.remedies import remedy, runbook
 from bellwether.cli.main import main
 from bellwether.controllers.reporting.status import broker_status, policy_status
+from bellwether.core.condition import Condition
 from bellwether.core.demotion.decisions import decide
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import judge
@@ -273,6 +274,15 @@ def next_lines(reason: str, about: str) -> list[str]:
 def test_where_all_is_well_there_is_nothing_to_do(site: Site):
     site.show(said(policy=ENFORCE))
     assert run()[1].splitlines()[-1] == "Nothing to do."
+
+
+def test_missing_source_is_a_problem_with_its_remedy(site: Site):
+    report = said(policy=ENFORCE)
+    text = "spec.detection.signalSources[0]: no SignalSource prom exists: create it; the namespace has none"
+    site.show(
+        replace(report, conditions=(*report.conditions, Condition("SourcesUsable", False, Reason.NO_EVIDENCE, text)))
+    )
+    assert f"- NoEvidence (SignalSources): {text}" in run()[1].splitlines()
 
 
 def test_a_policy_of_which_no_operator_has_said_anything(site: Site):
