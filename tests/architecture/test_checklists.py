@@ -130,7 +130,7 @@ def test_a_command_has_all_of_its_places(verb: str) -> None:
 
 
 @pytest.mark.parametrize(("heading", "most"), [("How to add a signal", 8), ("How to add a command", 2)])
-def test_the_recipe_for_a_signal_and_for_a_command_stays_short(heading: str, most: int) -> None:
+def test_recipes_of_signals_and_commands_stay_short(heading: str, most: int) -> None:
     recipe = tree(ROOT)["CONTRIBUTING.md"].partition(f"## {heading}")[2].partition("\n## ")[0]
     places = [row.split("|")[1] for row in recipe.splitlines() if row.startswith("| `")]
     assert 0 < len(places) <= most

@@ -37,7 +37,7 @@ def test_one_measurement_reads_the_certificate_of_each_broker(bare_site: Site) -
     assert "listener INTERNAL" in plain.stdout
 
 
-def test_a_certificate_that_expires_soon_makes_its_broker_suspect_until_the_policy_asks_for_less(
+def test_a_broker_whose_certificate_expires_soon_is_suspect(
     bare_site: Site,
 ) -> None:
     site = bare_site

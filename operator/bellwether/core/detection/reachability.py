@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from bellwether.core.detection.explanations import cause_words, main_cause
 from bellwether.core.detection.findings import (
     EvidenceItem,
     Finding,
@@ -30,7 +31,6 @@ from bellwether.core.detection.harm import PROBES_LOST, lost_words
 from bellwether.core.detection.harm_weighing import Weighing, weigh
 from bellwether.core.detection.health_states import Evidence
 from bellwether.core.detection.storage import stalled_without_metadata_log
-from bellwether.core.detection.unreachable_causes import cause_words, main_cause
 from bellwether.core.model.harm_history import HarmCause
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import QUARANTINE_AGENT

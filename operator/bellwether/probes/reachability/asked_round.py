@@ -1,6 +1,6 @@
 """One probe round under way: the questions to a broker's listeners, and what to make of their answers.
 
-In: requests that were put to the ``worker_pool``. Out: a ``ProbeRound`` for each external listener. Called by
+In: requests that were put to the ``WorkerPool``. Out: a ``ProbeRound`` for each external listener. Called by
 ``broker_watch``.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from bellwether.core.signals import UnreachableCause
 from bellwether.probes.reachability.reachability_state import ProbeAnswer, ProbeRound, in_time
-from bellwether.probes.worker_pool import WorkItem
+from bellwether.probes.reachability.round_scheduler import WorkItem
 
 SLOW_RATIO = 10.0
 """A broker whose answers take so many times as long as its peers' median, and as its own internal listener, is slow.

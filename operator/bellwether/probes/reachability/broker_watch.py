@@ -4,7 +4,7 @@ In: addresses (from metadata, then as the broker advertises them) and settings t
 time that there is news. A round asks each external listener, and the internal one as their control. A new one starts
 every period although an earlier one still waits for its answers; answers count in the order in which their questions
 were asked. One that is late counts as failed before its timeout, until it is answered after all. Nothing here blocks:
-questions do, on threads of ``worker_pool``.
+questions do, on threads of a ``WorkerPool``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from bellwether.probes.reachability.reachability_state import (
     differ,
     signal_of,
 )
-from bellwether.probes.worker_pool import WorkerPool, WorkItem
+from bellwether.probes.reachability.round_scheduler import WorkerPool, WorkItem
 
 LISTENERS_FIELD = "spec.detection.externalReachability.listeners"
 MOST = 20

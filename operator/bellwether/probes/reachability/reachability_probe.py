@@ -28,8 +28,7 @@ from bellwether.probes.reachability.broker_watch import (
     RetryInterval,
 )
 from bellwether.probes.reachability.reachability_state import ReachabilityState
-from bellwether.probes.reachability.round_scheduler import Rounds
-from bellwether.probes.worker_pool import WorkerPool
+from bellwether.probes.reachability.round_scheduler import Rounds, WorkerPool
 
 Listing = Callable[[], Mapping[int, Broker]]
 

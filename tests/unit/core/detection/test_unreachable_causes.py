@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from bellwether.core.detection.explanations import WORDS
 from bellwether.core.detection.health_states import HealthState
-from bellwether.core.detection.unreachable_causes import WORDS
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Harm, UnreachableCause

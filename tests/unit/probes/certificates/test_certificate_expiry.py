@@ -37,12 +37,12 @@ def look(days: Mapping[str, float], listeners: tuple[str, ...] = ("EXTERNAL",), 
         pytest.param(-1.0, False, id="over"),
     ],
 )
-def test_a_certificate_passes_while_it_is_valid_for_the_minimum_days(days: float, ok: bool) -> None:
+def test_a_certificate_valid_for_the_minimum_days_passes(days: float, ok: bool) -> None:
     found = look({"b1:9094": days})
     assert (found.ok, found.value) == (ok, pytest.approx(days))
 
 
-def test_the_message_names_listener_and_date_and_no_figure_that_changes_by_itself() -> None:
+def test_the_message_names_listener_and_date_alone() -> None:
     found = look({"b1:9094": 2.0})
     date = CLOCK.now() + timedelta(days=2)
     assert found.message == f"the certificate of listener EXTERNAL (b1:9094) expires on {date:%Y-%m-%d at %H:%M} UTC"

@@ -11,7 +11,7 @@ from bellwether.core.signals import ListenerReading, Reading, Signal, Unreachabl
 from bellwether.ports.errors import Unauthenticated
 from bellwether.probes.reachability.asked_round import CLIENT_BYTES, SlowAnswers
 from bellwether.probes.reachability.broker_watch import BrokerAddress, BrokerWatch
-from bellwether.probes.worker_pool import WorkItem
+from bellwether.probes.reachability.round_scheduler import WorkItem
 from bellwether.simulation.memory_world import ManualClock
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from testkit.kafka.request_outcomes import Said

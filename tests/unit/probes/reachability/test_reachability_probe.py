@@ -14,8 +14,7 @@ from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.reachability.broker_watch import BrokerAddress
 from bellwether.probes.reachability.reachability_probe import ReachabilityProbe
-from bellwether.probes.reachability.round_scheduler import Rounds, ScheduledRound
-from bellwether.probes.worker_pool import WorkerPool, WorkItem
+from bellwether.probes.reachability.round_scheduler import Rounds, ScheduledRound, WorkerPool, WorkItem
 from bellwether.simulation.memory_world import ManualClock
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from testkit.kafka.request_outcomes import Said

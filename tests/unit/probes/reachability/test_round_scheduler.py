@@ -6,8 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.probes.reachability.round_scheduler import Rounds
-from bellwether.probes.worker_pool import WorkerPool
+from bellwether.probes.reachability.round_scheduler import Rounds, WorkerPool
 from waiting import until
 
 CLOCK = SystemClock()

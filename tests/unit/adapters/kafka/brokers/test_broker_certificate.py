@@ -47,14 +47,14 @@ def server(certificate: Path, key: Path) -> ssl.SSLContext:
 
 
 @pytest.mark.parametrize("expired", [False, True])
-def test_the_end_of_a_certificate_is_read_although_its_authority_is_unknown(tmp_path: Path, expired: bool) -> None:
+def test_a_certificate_of_an_unknown_authority_is_read(tmp_path: Path, expired: bool) -> None:
     certificate, key = Authority(tmp_path).issue("broker", expired=expired)
     with listener(server(certificate, key)) as address:
         found = CertificateReader().ends(address, limit(5))
     assert found == load_pem_x509_certificate(certificate.read_bytes()).not_valid_after_utc
 
 
-def test_a_listener_that_requires_a_client_certificate_gets_the_connections_own(tmp_path: Path) -> None:
+def test_a_listener_gets_the_client_certificate_of_the_connection(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     certificate, key = authority.issue("broker")
     context = server(certificate, key)

@@ -4,7 +4,7 @@ import threading
 import time
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.probes.worker_pool import WorkerPool, WorkItem
+from bellwether.probes.reachability.round_scheduler import WorkerPool, WorkItem
 from bellwether.simulation.memory_world import ManualClock
 from waiting import limit, until
 
