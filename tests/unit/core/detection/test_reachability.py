@@ -17,6 +17,7 @@ from bellwether.core.settings.detection import Detection, Reachability, StorageL
 from bellwether.core.settings.harm import STALLED_SECONDS
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Harm, Reading, Signal, SignalType
+from testkit.messages import assert_wording
 from testkit.values.builders import after, cluster, demoted, partition, record, signal, snapshot, verdict
 from testkit.values.quarantine_inputs import agent, ordered
 from testkit.values.vantage_signals import BAD, DUNNO, GOOD, of_one, words
@@ -93,10 +94,7 @@ class TestAStalledDirectoryBesideTheMetadataLog:
     def test_a_broker_that_does_not_answer_is_sick_as_a_whole_at_once(self):
         found = self.judged(self.STALLED, self.GOES_ON)
         assert (found.state, found.reason) == self.UNFENCED
-        assert (
-            "its internal listener fails; an append to /data-1 does not end, and its metadata log lies elsewhere"
-            in found.message
-        )
+        assert_wording(found.message)
         assert "does not run" not in found.message, "its heartbeats go on"
 
     @pytest.mark.parametrize(
@@ -153,35 +151,27 @@ class TestTooFewVantages:
     def test_a_broker_that_fails_from_every_other_vantage_says_so_and_what_it_waits_for(self):
         found = of_one(snapshot(None, *words(BAD), *self.GONE))
         assert (found.state, found.reason) == (HealthState.UNKNOWN, Reason.NO_EVIDENCE)
-        assert found.message == (
-            "cannot be reached from a; no fresh report from b; it will not be demoted until b reports"
-            " (1 of 2 vantages have fresh evidence, 2 are needed)"
-        )
-        assert found.change == "fresh evidence from 2 vantages: start the prober of b"
+        assert_wording(found.message, found.change)
         assert found.failing_evidence
 
     def test_a_demoted_broker_stays_demoted_meanwhile(self):
         found = of_one(snapshot(None, *words(BAD), *self.GONE, undo=record(None, demoted(1))))
-        assert "; it stays demoted until b reports (" in found.message
+        assert_wording(found.message)
 
     def test_a_broker_that_the_rest_reaches_is_only_unknown(self):
         found = of_one(snapshot(None, *words(GOOD), *self.GONE))
-        assert found.message == "1 of 2 vantages have fresh evidence, 2 are needed: no fresh report from b"
+        assert_wording(found.message)
         assert not found.failing_evidence
 
     def test_of_five_vantages_any_that_make_the_quorum_will_do(self):
         policy = Policy(name="main", detection=Detection(external_reachability=Reachability(vantages=tuple("abcde"))))
         found = of_one(snapshot(None, *words(BAD, GOOD)), policy)
-        assert found.message == (
-            "cannot be reached from a, but from b; no fresh report from c, d, e; it will not be demoted until"
-            " 1 of c, d, e reports (2 of 5 vantages have fresh evidence, 3 are needed)"
-        )
+        assert_wording(found.message)
 
     def test_a_vantage_that_has_failed_itself_is_not_a_prober_to_start(self):
         blind = [signal(b, BAD, source="b") for b in (1, 2, 3)]
         found = of_one(snapshot(None, *words(BAD), *blind))
-        assert "; every broker fails from b; " in found.message
-        assert found.change == "fresh evidence from 2 vantages: check the network of b"
+        assert_wording(found.message, found.change)
 
 
 class TestFewerThanTheQuorum:
@@ -191,14 +181,10 @@ class TestFewerThanTheQuorum:
         policy = Policy(name="main", detection=Detection(external_reachability=Reachability(vantages=("a", "b", "c"))))
         found = of_one(snapshot(None, *words(BAD, GOOD)), policy)
         assert (found.state, found.reason) == (HealthState.SUSPECT, Reason.VANTAGES_DISAGREE)
-        assert found.message == (
-            "a of 3 vantages cannot reach it, 2 are needed; reached from b; no fresh report from c"
-        )
+        assert_wording(found.message)
 
     def test_nothing_is_missing_where_all_report(self):
-        assert of_one(snapshot(None, *words(BAD, GOOD))).message == (
-            "a of 2 vantages cannot reach it, 2 are needed; reached from b"
-        )
+        assert_wording(of_one(snapshot(None, *words(BAD, GOOD))).message)
 
 
 class TestLeaving:
@@ -290,11 +276,7 @@ class TestDisputes:
 
     def test_it_says_who_reaches_the_broker(self):
         found = of_one(snapshot(None, *self.lost(5.0)))
-        assert found.message == (
-            "a, b of 3 vantages cannot reach it, and c can; its probes lost 5.0 s, and moving its leaders away and back"
-            " costs about 3 s (assumed), counted 4 times while vantages disagree"
-        )
-        assert found.change == "probes losing 9.2 s make it Sick, one more vantage failing or fewer as well"
+        assert_wording(found.message, found.change)
 
     def test_a_silent_vantage_disputes_nothing(self):
         assert of_one(snapshot(None, *words(BAD, BAD, DUNNO))).state is HealthState.SICK
@@ -334,7 +316,7 @@ class TestItsOwnSockets:
     def test_it_makes_up_for_one_silent_vantage(self):
         found = of_one(self.leading(*words(BAD, DUNNO), *self.own(BAD, GOOD, GOOD)))
         assert (found.state, found.reason) == (HealthState.SICK, Reason.EXTERNALLY_UNREACHABLE)
-        assert "its own socket table shows no external client" in found.message
+        assert_wording(found.message)
 
     def test_it_does_not_outvote_a_vantage_that_reaches_the_broker(self):
         found = of_one(self.leading(*words(BAD, GOOD), *self.own(BAD, GOOD, GOOD)))
@@ -370,11 +352,11 @@ class TestHarm:
 
     def test_the_message_has_the_harm_and_the_cost(self):
         found = of_one(snapshot(None, *self.lost(9, 6.2, 7)))
-        assert "its probes lost 7.0 s, and moving its leaders away and back costs about 3 s" in found.message
+        assert_wording(found.message)
 
     def test_a_figure_at_the_limit_of_the_counter_is_the_least_that_clients_lost(self):
         found = of_one(snapshot(None, *self.lost(600, 600, 600)))
-        assert "its probes lost at least 600 s (the counter's limit), and moving" in found.message
+        assert_wording(found.message)
 
     def test_a_broker_without_answers_is_down_only_after_equal_harm(self):
         short = [replace(s, control=BAD) for s in self.lost(1.5, 1.5)]

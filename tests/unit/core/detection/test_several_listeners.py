@@ -12,6 +12,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection, Reachability
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Harm, ListenerReading, Reading, Signal, UnreachableCause
+from testkit.messages import assert_wording
 from testkit.values.builders import after, cluster, demoted, partition, record, signal, snapshot
 from testkit.values.vantage_signals import BAD, DUNNO, GOOD
 
@@ -39,27 +40,25 @@ def of_three(*signals: Signal, policy: Policy = POLICY) -> Verdict:
 def test_a_quorum_that_fails_at_the_second_listener_names_it() -> None:
     found = of_three(said("a", Y), said("b", Y), said("c"))
     assert (found.state, found.reason, found.cause) == (HealthState.SICK, Reason.EXTERNALLY_UNREACHABLE, REFUSED)
-    assert found.message.startswith(
-        "listener PARTNERS: unreachable from a, b (2 of 3 vantages): connections are refused"
-    )
+    assert_wording(found.message)
 
 
 def test_vantages_that_fail_at_different_listeners_do_not_agree() -> None:
     found = of_three(said("a", X), said("b", Y), said("c"))
     assert (found.state, found.reason) == (HealthState.SUSPECT, Reason.VANTAGES_DISAGREE)
-    assert found.message.startswith("listener CLIENTS: a of 3 vantages cannot reach it")
+    assert_wording(found.message)
 
 
 def test_both_listeners_are_named_where_the_same_vantages_reach_neither() -> None:
     found = of_three(said("a", X, Y), said("b", X, Y), said("c"))
-    assert found.message.startswith("listeners CLIENTS, PARTNERS: unreachable from a, b (2 of 3 vantages)")
+    assert_wording(found.message)
 
 
 def test_only_the_harm_of_the_listener_that_they_agree_on_counts() -> None:
     long_cut_here, just_cut = {X: MUCH, Y: LITTLE}, {Y: LITTLE}
     found = of_three(said("a", X, Y, harms=long_cut_here), said("b", Y, harms=just_cut), said("c"))
     assert (found.state, found.reason) == (HealthState.SUSPECT, Reason.HARM_BELOW_COST)
-    assert "its probes lost 1.5 s" in found.message
+    assert_wording(found.message)
 
 
 def test_a_listener_that_fails_at_every_broker_hides_no_other_listener() -> None:
@@ -68,9 +67,7 @@ def test_a_listener_that_fails_at_every_broker_hides_no_other_listener() -> None
     found = judge(snapshot(None, *cut, *everywhere), POLICY, {})
     assert (found[1].state, found[1].message.split(":")[0]) == (HealthState.SICK, "listener PARTNERS")
     assert found[2].state is HealthState.UNKNOWN
-    assert found[2].message.startswith(
-        "listener CLIENTS: no vantage reaches any broker (a, b): connections are refused"
-    )
+    assert_wording(found[2].message)
 
 
 def test_a_listener_that_fails_at_every_broker_moves_no_leader() -> None:
@@ -95,7 +92,7 @@ def test_why_no_vantage_measures_the_only_listener_is_in_the_verdict() -> None:
     why = "not probed: the broker advertises A, not EXTERNAL: correct spec.detection.externalReachability.listeners"
     unmeasured = [replace(signal(1, DUNNO, source=v), message=why) for v in "ab"]
     found = of_three(*unmeasured, policy=Policy(name="main"))
-    assert found.message == f"0 of 2 vantages have fresh evidence, 2 are needed: Unknown from a, b ({why})"
+    assert_wording(found.message)
 
 
 def test_a_failing_source_without_listeners_does_not_join_a_quorum() -> None:

@@ -15,6 +15,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection, Reachability, StorageLatency
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Harm, OverrideState, Reading, Signal, SignalType
+from testkit.messages import assert_wording
 from testkit.values.builders import after, cluster, demoted, override, partition, record, signal, snapshot, verdict
 from testkit.values.quarantine_inputs import NOW, ordered
 from testkit.values.vantage_signals import BAD, DUNNO, GOOD, POLICY, of_one, words
@@ -150,9 +151,7 @@ def test_not_fenced_in_time_stays_sick_while_the_failure_lasts():
     before = verdict(reason=Reason.NOT_FENCED_IN_TIME, since=after(0))
     found = of_one(snapshot(None, *words(BAD, BAD, control=BAD), now=after(1)), before=before)
     assert (found.state, found.reason, found.since) == (HealthState.SICK, Reason.NOT_FENCED_IN_TIME, after(0))
-    assert found.message == (
-        "unreachable from a, b (2 of 2 vantages), and its internal listener fails; not fenced within 13.5 s"
-    )
+    assert_wording(found.message)
 
 
 def test_silence_that_another_reason_preceded_starts_its_own_patience():
@@ -193,7 +192,7 @@ def test_the_worst_kind_of_evidence_makes_the_verdict(
 
 def test_a_slow_disk_says_how_slow_in_its_probers_words():
     found = of_one(snapshot(None, storage(BAD, message="7 of 10 writes above 50 ms"), storage(GOOD, broker=2)))
-    assert found.message.startswith("its log directory is slow: 7 of 10 writes above 50 ms; moving its leaders")
+    assert_wording(found.message)
 
 
 def test_a_storage_prober_that_has_gone_silent_is_not_a_slow_disk():
@@ -314,12 +313,7 @@ class TestExplaining:
         blind = [signal(b, BAD, source="c") for b in (1, 2, 3)]
         found = of_one(snapshot(None, *words(BAD, BAD), *blind, signal(1, GOOD, source="zoo")), policy)
         why = {f.source: f.ignored_because for f in found.facts}
-        assert why == {
-            "a": "",
-            "b": "",
-            "c": "every broker fails from this vantage, so the vantage itself has failed",
-            "zoo": "the policy does not name this vantage",
-        }
+        assert_wording(why)
 
     @pytest.mark.parametrize(
         ("signals", "change"),

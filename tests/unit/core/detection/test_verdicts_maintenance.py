@@ -16,6 +16,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection, Plugin
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Override, Reading, Signal, SignalType
+from testkit.messages import assert_wording
 from testkit.values.builders import START, after, cluster, demoted, drain, partition, record, signal, snapshot
 
 POLICY = Policy(name="main")
@@ -49,7 +50,7 @@ def test_a_drained_broker_is_unknown_whatever_its_signals_say():
         found = judged(words(1, reading), 0, drain(1, "new disk"))[1]
         assert (found.state, found.reason) == (HealthState.UNKNOWN, Reason.IN_MAINTENANCE)
         assert "new disk" in found.message
-        assert found.change == "the end of its maintenance"
+        assert_wording(found.change)
 
 
 @pytest.mark.parametrize(
@@ -72,10 +73,8 @@ def test_a_broker_that_leads_in_maintenance_is_not_promoted_meanwhile():
     found = judged(words(1, GOOD), 0, drain(1, "new disk"), seen=LEADING)
     for at in range(10, 1000, 10):
         found = judged(words(1, GOOD), at, drain(1, "new disk"), seen=LEADING, before=found)
-    assert (found[1].state, found[1].message) == (
-        HealthState.RECOVERING,
-        "every signal passes; in maintenance (new disk)",
-    )
+    assert found[1].state == HealthState.RECOVERING
+    assert_wording(found[1].message)
     for at in range(1000, 1061, 5):
         assert found[1].state is HealthState.RECOVERING
         found = judged(words(1, GOOD), at, seen=LEADING, before=found, drained=True)
@@ -201,7 +200,7 @@ class TestOthers:
         failing = [word for b in (1, 2) for word in words(b, BAD, after(50))]
         ended = judged(failing, 100, before=judged(failing, 60, drain(2), seen=two), seen=two)
         assert ended[1].state is HealthState.UNKNOWN
-        assert "no vantage reaches any broker" in ended[1].message
+        assert_wording(ended[1].message)
 
     def test_a_vantage_that_knows_nothing_of_a_broker_does_not_reach_it(self):
         said = [word for b, reading in ((1, BAD), (2, BAD), (3, Reading.UNKNOWN)) for word in words(b, reading)]
