@@ -104,16 +104,16 @@ def bench() -> Iterator[Bench]:
     bench.close()
 
 
-def test_a_kind_is_told_where_the_broker_listens_and_what_the_policy_sets(bench: Bench) -> None:
+def test_a_kind_gets_the_brokers_listeners_and_the_policys_settings(bench: Bench) -> None:
     assert (2, {"EXTERNAL": "out-2:1"}, {"limit": "5"}, 0.2) in bench.kind.calls
 
 
-def test_each_broker_is_told_once_and_then_nothing_while_nothing_changes(bench: Bench) -> None:
+def test_each_broker_is_posted_once_while_nothing_changes(bench: Bench) -> None:
     until(lambda: bench.kind.count(3) > 8)
     assert len(bench.posts) == 3
 
 
-def test_a_failing_broker_is_told_with_its_value_and_so_is_its_recovery(bench: Bench) -> None:
+def test_failure_and_recovery_are_posted_with_their_value(bench: Bench) -> None:
     bench.kind.doing[2] = lambda: Measurement(False, "sick", 7)
     until(lambda: bench.last()[2] is Reading.FAILING)
     assert (bench.posts[-1].type, bench.posts[-1].source, bench.posts[-1].value) == ("Fast", "here", 7.0)
@@ -156,7 +156,7 @@ def test_brokers_that_all_hang_never_take_more_threads_than_the_bound_and_the_pr
     bench.close()
 
 
-def test_a_broker_that_is_not_measured_for_long_is_no_longer_vouched_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broker_that_is_not_measured_for_long_becomes_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugin_probe, "MOST_AT_ONCE", 1)
     monkeypatch.setattr(Quick, "timeout_seconds", 60)
     monkeypatch.setattr(Quick, "stale_after_seconds", 0.3)
@@ -220,7 +220,7 @@ def test_a_broker_that_is_gone_is_forgotten_and_its_series_with_it(bench: Bench)
     assert ("2" in labels, "3" in labels) == (True, False)
 
 
-def test_at_rest_nobody_is_measured_and_no_entry_is_taken_away(bench: Bench) -> None:
+def test_at_rest_no_broker_is_measured_and_entries_stay(bench: Bench) -> None:
     bench.probe.rest()
     until(lambda: bench.kind.under_way == 0)
     calls = len(bench.kind.calls)
