@@ -240,7 +240,7 @@ def test_kubectl_get_answers_who_is_sick_why_since_when_and_who_leads(server: Ap
 def test_kubectl_explains_every_part(server: ApiServer):
     explained = server.kubectl("explain", "leadershippolicy.spec.demotion.maxBrokers")
     assert "rounded down" in " ".join(explained.split())
-    assert "Manual decision on the broker" in server.kubectl("explain", "brokerhealth.spec.override")
+    assert "manual decision on the broker" in server.kubectl("explain", "brokerhealth.spec.override")
 
 
 def test_source_without_a_prober_says_so_until_one_reports(server: ApiServer, api: KubernetesClient):
