@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ import click
 
 from bellwether.adapters import pem
 from bellwether.cli.client_properties import KEYS, read_options
+from bellwether.cli.option_lists import as_one
 from bellwether.kafka_connection import (
     AwsMskIam,
     Connection,
@@ -32,8 +32,8 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 class KafkaTarget:
     """The Kafka cluster that options name, or the file that ``command_config`` names where an option is not set."""
 
-    command_config: Path | None = None
     bootstrap: str | None = None
+    command_config: Path | None = None
     tls: bool | None = None
     tls_ca: Path | None = None
     tls_cert: Path | None = None
@@ -153,52 +153,43 @@ def _with_path(option: str, path: Path | None) -> str:
     return option if path is None else f"{option} {path}"
 
 
-def kafka_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--bootstrap`` and the TLS and SASL options to a command; it gets them as ``kafka``."""
-    options = (
-        click.option("--bootstrap", "-b", help="Kafka bootstrap servers: HOST:PORT, separated by commas."),
-        click.option(
-            "--command-config",
-            type=_FILE,
-            metavar="FILE",
-            help="Properties file of a Kafka client, as Kafka's own tools take it; other options win over it.",
-        ),
-        click.option("--tls/--no-tls", default=None, help="Connect with TLS.  [default: no-tls]"),
-        click.option("--tls-ca", type=_FILE, help="PEM file of the trusted CA certificates; implies --tls."),
-        click.option("--tls-cert", type=_FILE, help="PEM file of the client certificate; implies --tls."),
-        click.option("--tls-key", type=_FILE, help="PEM file of the client's private key."),
-        click.option(
-            "--sasl-mechanism", type=click.Choice([str(m) for m in Mechanism]), help="SASL mechanism; unset: no SASL."
-        ),
-        click.option("--sasl-username", help="SASL user name."),
-        click.option("--sasl-password-file", type=_FILE, help="File with the SASL password."),
-        click.option("--oauth-token-endpoint", metavar="URL", help="Token endpoint of OAUTHBEARER; https://."),
-        click.option("--oauth-client-id", help="OAuth client id."),
-        click.option("--oauth-client-secret-file", type=_FILE, help="File with the OAuth client secret."),
-        click.option("--oauth-scope", help="OAuth scope to request."),
-        click.option("--oauth-ca", type=_FILE, help="PEM file of the CA certificates that the token endpoint uses."),
-        click.option("--oauth-proxy", metavar="URL", help="HTTP proxy to the token endpoint or to AWS STS."),
-        click.option(
-            "--oauth-token-file",
-            type=click.Path(dir_okay=False, path_type=Path),
-            help="File with a token for OAUTHBEARER, instead of a token endpoint; it is read again when it is renewed.",
-        ),
-        click.option(
-            "--aws-msk-region",
-            metavar="REGION",
-            help="Amazon MSK with IAM in this region, for OAUTHBEARER: AWS credentials of the environment.",
-        ),
-    )
+_OPTIONS = (
+    click.option("--bootstrap", "-b", help="Kafka bootstrap servers: HOST:PORT, separated by commas."),
+    click.option(
+        "--command-config",
+        type=_FILE,
+        metavar="FILE",
+        help="Properties file of a Kafka client, as Kafka's own tools take it; other options win over it.",
+    ),
+    click.option("--tls/--no-tls", default=None, help="Connect with TLS.  [default: no-tls]"),
+    click.option("--tls-ca", type=_FILE, help="PEM file of the trusted CA certificates; implies --tls."),
+    click.option("--tls-cert", type=_FILE, help="PEM file of the client certificate; implies --tls."),
+    click.option("--tls-key", type=_FILE, help="PEM file of the client's private key."),
+    click.option(
+        "--sasl-mechanism", type=click.Choice([str(m) for m in Mechanism]), help="SASL mechanism; unset: no SASL."
+    ),
+    click.option("--sasl-username", help="SASL user name."),
+    click.option("--sasl-password-file", type=_FILE, help="File with the SASL password."),
+    click.option("--oauth-token-endpoint", metavar="URL", help="Token endpoint of OAUTHBEARER; https://."),
+    click.option("--oauth-client-id", help="OAuth client id."),
+    click.option("--oauth-client-secret-file", type=_FILE, help="File with the OAuth client secret."),
+    click.option("--oauth-scope", help="OAuth scope to request."),
+    click.option("--oauth-ca", type=_FILE, help="PEM file of the CA certificates that the token endpoint uses."),
+    click.option("--oauth-proxy", metavar="URL", help="HTTP proxy to the token endpoint or to AWS STS."),
+    click.option(
+        "--oauth-token-file",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="File with a token for OAUTHBEARER, instead of a token endpoint; it is read again when it is renewed.",
+    ),
+    click.option(
+        "--aws-msk-region",
+        metavar="REGION",
+        help="Amazon MSK with IAM in this region, for OAUTHBEARER: AWS credentials of the environment.",
+    ),
+)
 
-    @functools.wraps(command)
-    def run(**values: Any) -> Any:
-        kafka = KafkaTarget(**{field.name: values.pop(field.name) for field in fields(KafkaTarget)})
-        return command(kafka=kafka, **values)
-
-    decorated: Callable[..., Any] = run
-    for option in reversed(options):
-        decorated = option(decorated)
-    return decorated
+kafka_options = as_one("kafka", KafkaTarget, dict(zip([f.name for f in fields(KafkaTarget)], _OPTIONS, strict=True)))
+"""Adds ``--bootstrap`` and the TLS and SASL options to a command; it gets them as ``kafka``."""
 
 
 def _secret(path: Path | None, option: str) -> str:

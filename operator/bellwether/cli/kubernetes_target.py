@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import click
 
 from bellwether.adapters.kubernetes.api_client import DEFAULT_TIMEOUT_SECONDS, KubernetesClient
 from bellwether.cli import completion
 from bellwether.cli.leadership import broker_lookup
+from bellwether.cli.option_lists import Option, as_one
 
 _CONTEXT = click.option(
     "--context", shell_complete=completion.contexts, help="Context of the kubeconfig.  [default: the current one]"
@@ -43,7 +42,7 @@ class Target:
     kubeconfig: Path | None = None
 
 
-def policy_option(what: str, default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def policy_option(what: str, default: str) -> Option:
     """The option ``--policy``, with ``what`` the command does with it, and what it takes without it."""
     text = f"{what}  [default: {default}]"
     return click.option("--policy", metavar="NAME", shell_complete=completion.policies, help=text)
@@ -56,34 +55,13 @@ def with_namespaces(target: Target, policy: str | None, namespaces: Sequence[str
     return replace(target, policy=policy, namespace=namespaces[0] if namespaces else None)
 
 
-def policy_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--policy``, ``--namespace``, ``--context`` and ``--kubeconfig``; the command gets them as ``target``."""
+_API = {"context": _CONTEXT, "kubeconfig": _KUBECONFIG}
+_POLICY = policy_option("LeadershipPolicy.", "the only one of the namespace")
 
-    @functools.wraps(command)
-    def run(policy: str | None, target: Target, **options: Any) -> Any:
-        return command(target=replace(target, policy=policy), **options)
-
-    return policy_option("LeadershipPolicy.", "the only one of the namespace")(namespaced(run))
-
-
-def namespaced(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--namespace``, ``--context`` and ``--kubeconfig``; the command gets them as ``target``."""
-
-    @functools.wraps(command)
-    def run(namespace: str | None, context: str | None, kubeconfig: Path | None, **options: Any) -> Any:
-        return command(target=Target(None, namespace, context, kubeconfig), **options)
-
-    return _NAMESPACE(_CONTEXT(_KUBECONFIG(run)))
-
-
-def clusterwide(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--context`` and ``--kubeconfig`` for a command on all namespaces; it gets them as ``target``."""
-
-    @functools.wraps(command)
-    def run(context: str | None, kubeconfig: Path | None, **options: Any) -> Any:
-        return command(target=Target(None, None, context, kubeconfig), **options)
-
-    return _CONTEXT(_KUBECONFIG(run))
+# Each adds options of its name; the command gets them as ``target``.
+clusterwide = as_one("target", Target, _API)
+namespaced = as_one("target", Target, {"namespace": _NAMESPACE, **_API})
+policy_options = as_one("target", Target, {"policy": _POLICY, "namespace": _NAMESPACE, **_API})
 
 
 def connect_policy(target: Target, timeout_seconds: float = ANSWER_SECONDS) -> tuple[KubernetesClient, str, str]:

@@ -11,6 +11,7 @@ import click
 
 from bellwether.cli import completion
 from bellwether.cli.kubernetes_target import Target, clusterwide, policy_option, with_namespaces
+from bellwether.cli.option_lists import with_options
 
 METRICS_PORT = click.option(
     "--metrics-port", type=click.IntRange(1, 65535), help="Port of /metrics, /healthz and /readyz."
@@ -79,35 +80,30 @@ def selecting(command: Callable[..., Any]) -> Callable[..., Any]:
         selection = Selection(policy, namespaces, everywhere, shard, labelled_secrets)
         return command(policy=policy, target=named, selection=selection, **options)
 
-    for option in reversed(
-        (
-            policy_option("LeadershipPolicy to serve.", "every policy of the namespaces"),
-            click.option(
-                "--namespace",
-                "-n",
-                "namespaces",
-                multiple=True,
-                shell_complete=completion.namespaces,
-                help="Namespace of the policies; repeatable.  [default: that of the context]",
-            ),
-            click.option(
-                "--all-namespaces", "-A", "everywhere", is_flag=True, help="Serve policies of all namespaces."
-            ),
-            click.option(
-                "--shard",
-                type=Shard(),
-                default="1/1",
-                show_default=True,
-                help="Serve only part K of N of the policies, chosen by a hash of their names.",
-            ),
-            click.option(
-                "--labelled-secrets/--all-secrets",
-                default=False,
-                show_default=True,
-                help="Let policies name only Secrets with the label bellwether.dev/purpose=kafka; for a process whose"
-                " permissions cover every Secret.",
-            ),
-        )
-    ):
-        run = option(run)
-    return clusterwide(run)
+    return with_options(
+        clusterwide,
+        policy_option("LeadershipPolicy to serve.", "every policy of the namespaces"),
+        click.option(
+            "--namespace",
+            "-n",
+            "namespaces",
+            multiple=True,
+            shell_complete=completion.namespaces,
+            help="Namespace of the policies; repeatable.  [default: that of the context]",
+        ),
+        click.option("--all-namespaces", "-A", "everywhere", is_flag=True, help="Serve policies of all namespaces."),
+        click.option(
+            "--shard",
+            type=Shard(),
+            default="1/1",
+            show_default=True,
+            help="Serve only part K of N of the policies, chosen by a hash of their names.",
+        ),
+        click.option(
+            "--labelled-secrets/--all-secrets",
+            default=False,
+            show_default=True,
+            help="Let policies name only Secrets with the label bellwether.dev/purpose=kafka; for a process whose"
+            " permissions cover every Secret.",
+        ),
+    )(run)

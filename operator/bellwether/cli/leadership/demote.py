@@ -7,7 +7,6 @@ leaders; it imports no Kubernetes client, and this module imports a Kafka client
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,61 +19,38 @@ from bellwether.cli import completion, exit_status, times
 from bellwether.cli.kafka_target import KafkaTarget, kafka_options
 from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
 from bellwether.cli.leadership import broker_lookup, overrides, wait
+from bellwether.cli.option_lists import with_options
 from bellwether.core.signals import Override, OverrideState
 
-
-def _brokers(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the brokers: ids, and racks whose brokers are meant."""
-    for option in (
-        click.option(
-            "--rack",
-            "racks",
-            multiple=True,
-            shell_complete=completion.racks,
-            help="All brokers of this rack; repeatable.",
-        ),
-        click.argument(
-            "brokers",
-            metavar="BROKER...",
-            nargs=-1,
-            type=click.IntRange(min=0),
-            shell_complete=completion.brokers,
-        ),
-    ):
-        command = option(command)
-    return command
-
-
-def _options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed(
-        (
-            _brokers,
-            policy_options,
-            click.option(
-                "--for",
-                "duration",
-                metavar="TIME",
-                help="End the override after 30m, 2h, 1d.  [default: no end]",
-            ),
-            click.option(
-                "--wait",
-                "wait_seconds",
-                default=60,
-                show_default=True,
-                help="Seconds to wait for the operator; 0: do not wait.",
-            ),
-            click.option(
-                "--record",
-                type=click.Path(dir_okay=False, path_type=Path),
-                help="Work without the operator; keep the undo record in this file, which promote needs (--bootstrap).",
-            ),
-            click.option("--reason", default="", help="Reason, recorded in status and in the audit log."),
-            click.option("--dry-run", is_flag=True, help="Show what would move, and change nothing."),
-            kafka_options,
-        )
-    ):
-        command = option(command)
-    return command
+# Ids, and racks whose brokers are meant.
+_brokers = with_options(
+    click.argument(
+        "brokers", metavar="BROKER...", nargs=-1, type=click.IntRange(min=0), shell_complete=completion.brokers
+    ),
+    click.option(
+        "--rack", "racks", multiple=True, shell_complete=completion.racks, help="All brokers of this rack; repeatable."
+    ),
+)
+_options = with_options(
+    _brokers,
+    policy_options,
+    click.option("--for", "duration", metavar="TIME", help="End the override after 30m, 2h, 1d.  [default: no end]"),
+    click.option(
+        "--wait",
+        "wait_seconds",
+        default=60,
+        show_default=True,
+        help="Seconds to wait for the operator; 0: do not wait.",
+    ),
+    click.option(
+        "--record",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Work without the operator; keep the undo record in this file, which promote needs (--bootstrap).",
+    ),
+    click.option("--reason", default="", help="Reason, recorded in status and in the audit log."),
+    click.option("--dry-run", is_flag=True, help="Show what would move, and change nothing."),
+    kafka_options,
+)
 
 
 def _require_brokers(brokers: tuple[int, ...], racks: tuple[str, ...]) -> None:

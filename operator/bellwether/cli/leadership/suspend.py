@@ -6,7 +6,6 @@ In: the Kubernetes API. Out: one line for each policy. Every policy is changed b
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,17 +16,14 @@ from bellwether.cli import exit_status
 from bellwether.cli.kubernetes_target import ANSWER_SECONDS, Target, connect, connect_policy, policy_options
 from bellwether.cli.leadership import broker_lookup
 from bellwether.cli.leadership.wait import POLL_SECONDS
+from bellwether.cli.option_lists import with_options
 from bellwether.ports.errors import BellwetherError, Terminal
 
-
-def _options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in (
-        click.option("--wait", "wait_seconds", default=10, show_default=True, help="Seconds to wait for the operator."),
-        click.option("--all", "everything", is_flag=True, help="All policies of all namespaces, or of --namespace."),
-        policy_options,
-    ):
-        command = option(command)
-    return command
+_options = with_options(
+    policy_options,
+    click.option("--all", "everything", is_flag=True, help="All policies of all namespaces, or of --namespace."),
+    click.option("--wait", "wait_seconds", default=10, show_default=True, help="Seconds to wait for the operator."),
+)
 
 
 @click.command()

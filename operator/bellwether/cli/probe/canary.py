@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.cli.kubernetes_target import Target, connect
 from bellwether.cli.probe.prober_options import POLICY_NEEDED, bootstrap_option, need, policy_once, prober_command
 from bellwether.core.settings.detection import CANARY_TOPIC, Canary, Detection
@@ -20,6 +19,7 @@ from bellwether.ports.errors import Terminal, Transient
 
 if TYPE_CHECKING:
     from bellwether.adapters.kafka.canary_client import ConfluentCanary
+    from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
     from bellwether.probes.runtime.prober_process import PolicyProber, Ports
     from bellwether.probes.runtime.watched_policies import Selection

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.cli.kubernetes_target import Target, connect
 from bellwether.cli.probe.plugin import Chosen, measure_once, run_kind
 from bellwether.cli.probe.prober_options import POLICY_NEEDED, bootstrap_option, need, policy_once, prober_command
@@ -17,6 +16,7 @@ from bellwether.core.signals import SignalType
 from bellwether.kafka_connection import Connection
 
 if TYPE_CHECKING:
+    from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
     from bellwether.probes.runtime.prober_process import Ports
     from bellwether.probes.runtime.watched_policies import Selection

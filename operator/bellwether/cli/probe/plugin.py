@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.cli.kubernetes_target import Target, connect
 from bellwether.cli.probe.prober_options import POLICY_NEEDED, bootstrap_option, need, policy_once, prober_command
 from bellwether.core.settings.detection import Plugin
@@ -19,6 +18,7 @@ from bellwether.probes.plugins import plugin_discovery
 from bellwether.probes.plugins.plugin_api import Kind
 
 if TYPE_CHECKING:
+    from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
     from bellwether.api.v1alpha1.signal_source import UsedSource
     from bellwether.probes.plugins.broker_listeners import Listeners

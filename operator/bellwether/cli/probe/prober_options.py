@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.cli.kubernetes_target import Target, connect, namespaced
+from bellwether.cli.option_lists import Option, with_options
 from bellwether.cli.output import OUTPUT
 from bellwether.cli.process_options import LOG_FORMAT, LOG_LEVEL, METRICS_PORT, selecting
 from bellwether.ports.errors import BellwetherError
 
 if TYPE_CHECKING:
+    from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 
 POLICY_NEEDED = "the LeadershipPolicy to read settings from"
 PORT = click.IntRange(1, 65535)
 SIDECAR_SOURCE = click.option("--source", metavar="NAME", help="Stable name of this prober.  [default: broker-<ID>]")
-Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 # A part of the prober's source, which is part of the name of its Lease.
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
@@ -37,25 +37,21 @@ def _of_one_policy(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def shared_options(command: Callable[..., Any], *, sidecar: bool = False) -> Callable[..., Any]:
     """Add the options that every prober has. A sidecar serves one policy, any other prober several."""
-    for option in reversed(
-        (
-            _of_one_policy if sidecar else selecting,
-            click.option(
-                "--once", is_flag=True, help="Measure once, print a table, report nothing; exit status 4 on a failure."
-            ),
-            OUTPUT,
-            METRICS_PORT,
-            click.option(
-                "--health-port",
-                type=click.IntRange(1, 65535),
-                help="Additional port of /healthz and /readyz.",
-            ),
-            LOG_FORMAT,
-            LOG_LEVEL,
-        )
-    ):
-        command = option(command)
-    return command
+    return with_options(
+        _of_one_policy if sidecar else selecting,
+        click.option(
+            "--once", is_flag=True, help="Measure once, print a table, report nothing; exit status 4 on a failure."
+        ),
+        OUTPUT,
+        METRICS_PORT,
+        click.option(
+            "--health-port",
+            type=click.IntRange(1, 65535),
+            help="Additional port of /healthz and /readyz.",
+        ),
+        LOG_FORMAT,
+        LOG_LEVEL,
+    )(command)
 
 
 def directories_option(help_: str) -> Option:
@@ -94,10 +90,8 @@ def prober_command(
             with reported():
                 work(once=once, ports=Ports(metrics_port, health_port), **values)
 
-        command: Callable[..., Any] = run
-        for option in reversed(options):
-            command = option(command)
-        return click.command(name or work.__name__.replace("_", "-"))(shared_options(command, sidecar=sidecar))
+        command = shared_options(with_options(*options)(run), sidecar=sidecar)
+        return click.command(name or work.__name__.replace("_", "-"))(command)
 
     return command_of
 
@@ -137,6 +131,7 @@ class LogDirectoryOption(click.ParamType[LogDirectory]):
 
 def policy_once(target: Target, policy: str | None) -> tuple[LeadershipPolicy, SecretReader]:
     """The policy for ``--once``, and the reader of its Secrets, whose files last as long as it does."""
+    from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
     from bellwether.probes.runtime.prober import read_policy
 
     api, namespace = connect(target)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from bellwether.adapters.kubernetes.api_client import KubernetesClient
-from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.v1alpha1.spec.query_presets import PRESETS, Preset, Scope
 from bellwether.cli.kubernetes_target import Target, connect
 from bellwether.cli.probe.prober_options import need, prober_command
@@ -18,6 +17,7 @@ from bellwether.core.signals import SignalType
 from bellwether.ports.errors import Terminal
 
 if TYPE_CHECKING:
+    from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
     from bellwether.adapters.prometheus.query_client import Access, PrometheusClient
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
     from bellwether.api.v1alpha1.signal_source import SignalSource, UsedSource
@@ -83,6 +83,7 @@ class _Unable:
 
 def _once(api: KubernetesClient, namespace: str, policy: str, output: str) -> int:
     """Evaluate every rule once; returns the exit status."""
+    from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
     from bellwether.adapters.kubernetes.objects.signal_sources import with_sources
     from bellwether.cli.probe import measurement_table
     from bellwether.probes.runtime.prober import hosts_of, read_policy

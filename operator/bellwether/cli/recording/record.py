@@ -14,7 +14,6 @@ import click
 
 from bellwether import __version__
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
 from bellwether.cli.leadership.broker_lookup import find_policy
 from bellwether.cli.times import duration
@@ -23,6 +22,7 @@ from bellwether.recording.traces.anonymization import Anonymity
 
 if TYPE_CHECKING:
     from bellwether.adapters.kafka.reconnecting_reader import RenewedReader
+    from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
     from bellwether.recording.recorder import Metadata, Recorder, Scope
     from bellwether.recording.trace_files import TraceWriter
@@ -63,6 +63,7 @@ def record(
     Records the signals and overrides of the brokers, the Kafka metadata, and the operator's decisions. Changes nothing.
     Ctrl-C stops the recording.
     """
+    from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
     from bellwether.recording.recorder import Metadata, Recorder
     from bellwether.recording.trace_files import Full, TraceWriter
