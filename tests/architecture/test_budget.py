@@ -18,7 +18,7 @@ LINES = {
     "operator/bellwether": 1240,  # hosts that brokers advertise, a clock without steps, what a late request left
     "operator/bellwether/adapters": 10651,  # what proves a log directory's broker, answers read whole, rules of alerts
     "operator/bellwether/api": 4435,  # entries of listeners, harm in parts, links, known good seconds, hosts
-    "operator/bellwether/cli": 10450,  # doctor says which pods and listeners it did not check
+    "operator/bellwether/cli": 10337,  # doctor says which pods and listeners it did not check
     "operator/bellwether/controllers": 2635,
     "operator/bellwether/core": 14044,  # cures by a table; causes, freezes, links; identity, partial answers, drains
     "operator/bellwether/ports": 563,  # the seam to the load side
@@ -55,7 +55,7 @@ LINES = {
 }
 """Lines of the Python files below a folder, but for those below a longer name of the table."""
 
-FILES = {"operator": 395, "spark": 158, "bench": 98, "tests": 855}
+FILES = {"operator": 394, "spark": 158, "bench": 98, "tests": 855}
 """Python files below a folder."""
 
 FILES_IN_ONE_FOLDER = {"operator": 19, "spark": 27, "bench": 23, "tests": 49}
