@@ -277,12 +277,10 @@ def test_where_all_is_well_there_is_nothing_to_do(site: Site):
 
 
 def test_missing_source_is_a_problem_with_its_remedy(site: Site):
-    report = said(policy=ENFORCE)
-    text = "spec.detection.signalSources[0]: no SignalSource prom exists: create it; the namespace has none"
-    site.show(
-        replace(report, conditions=(*report.conditions, Condition("SourcesUsable", False, Reason.NO_EVIDENCE, text)))
-    )
-    assert f"- NoEvidence (SignalSources): {text}" in run()[1].splitlines()
+    report, text = said(policy=ENFORCE), "no SignalSource prom exists: create it"
+    unusable = Condition("SourcesUsable", False, Reason.NO_EVIDENCE, text)
+    site.show(replace(report, conditions=(*report.conditions, unusable)))
+    assert f"- NoEvidence (SignalSources): {text}" in run()[1]
 
 
 def test_a_policy_of_which_no_operator_has_said_anything(site: Site):
