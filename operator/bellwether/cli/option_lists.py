@@ -1,13 +1,20 @@
-"""Several options of a command as one decorator, and as one value."""
+"""Several options of a command as one decorator, and as one value; durations: ``30s``, ``10m``, ``2h``, ``1d``."""
 
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any
+
+import click
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 """A decorator of click's that adds an option or an argument, or several."""
+
+_DURATION = re.compile(r"(\d+)([smhd])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def with_options(*options: Option) -> Option:
@@ -33,3 +40,14 @@ def as_one(name: str, kind: Callable[..., Any], options: Mapping[str, Option]) -
         return with_options(*options.values())(run)
 
     return add
+
+
+def duration(text: str, option: str) -> timedelta:
+    """Parse the value of an option. UsageError names the option, the value and the format."""
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        raise click.UsageError(f"{option} {text!r} is not a duration: use a number with s, m, h or d, such as 30m")
+    try:
+        return timedelta(**{_UNITS[found[2]]: int(found[1])})
+    except OverflowError:
+        raise click.UsageError(f"{option} {text!r} is too long: use a shorter duration") from None

@@ -18,8 +18,7 @@ from bellwether.cli import completion
 from bellwether.cli.diagnosis.remedies import remedy, runbook, typed
 from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
 from bellwether.cli.leadership import broker_lookup
-from bellwether.cli.output import OUTPUT, print_document, rows_of
-from bellwether.cli.times import ago, clock, since
+from bellwether.cli.output import OUTPUT, ago, clock, print_document, rows_of, since
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.reasons import DESCRIPTIONS, reason_named
 

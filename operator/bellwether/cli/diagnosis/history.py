@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.cli import completion, times
+from bellwether.cli import completion
 from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
 from bellwether.cli.leadership.broker_lookup import find_policy
-from bellwether.cli.output import OUTPUT, print_document
-from bellwether.cli.times import duration
+from bellwether.cli.option_lists import duration
+from bellwether.cli.output import OUTPUT, clock, print_document
 from bellwether.core.model.quarantine_order import QuarantineChange
 from bellwether.core.reporting.audit import AuditEntry, BrokerChange, MoveSummary
 
@@ -80,8 +80,8 @@ def history(target: Target, after: str | None, broker: int | None, output: str) 
 
 def entry_lines(entry: AuditEntry) -> Iterator[str]:
     """One entry, line by line."""
-    repeated = f", {entry.times} times until {times.clock(entry.last or entry.at)}" if entry.times > 1 else ""
-    yield f"{times.clock(entry.at)}  epoch {entry.epoch}{f'  {entry.occasion}' if entry.occasion else ''}{repeated}"
+    repeated = f", {entry.times} times until {clock(entry.last or entry.at)}" if entry.times > 1 else ""
+    yield f"{clock(entry.at)}  epoch {entry.epoch}{f'  {entry.occasion}' if entry.occasion else ''}{repeated}"
     for change in entry.changes:
         yield from _changed(change)
     if entry.more_changes:

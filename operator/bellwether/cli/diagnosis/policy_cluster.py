@@ -25,7 +25,7 @@ from bellwether.cli.diagnosis.quarantine_check import quarantine_check, with_age
 from bellwether.cli.diagnosis.remedies import remedy, typed
 from bellwether.cli.kubernetes_target import Target, connect_policy
 from bellwether.cli.leadership import broker_lookup
-from bellwether.cli.times import clock, since
+from bellwether.cli.output import clock, since
 from bellwether.core.detection.health_states import SHOULD_NOT_LEAD, HealthState
 from bellwether.core.doctor.cause_remediation import few_brokers
 from bellwether.core.doctor.remediation import Remediation

@@ -14,7 +14,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple
 
-from bellwether.cli.times import clock
+from bellwether.cli.output import clock
 from bellwether.core.detection.findings import NOT_REPORTED
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.reasons import Reason

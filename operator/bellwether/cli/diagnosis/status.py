@@ -16,8 +16,7 @@ from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.cli.diagnosis.explain import facts
 from bellwether.cli.diagnosis.remedies import DOCS, runbook, typed
 from bellwether.cli.kubernetes_target import ANSWER_SECONDS, Target, connect, connect_policy, policy_options
-from bellwether.cli.output import OUTPUT, print_document, printed, rows_of
-from bellwether.cli.times import age, ago, since
+from bellwether.cli.output import OUTPUT, age, ago, print_document, printed, rows_of, since
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Reading

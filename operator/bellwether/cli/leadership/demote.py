@@ -15,7 +15,7 @@ import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import KubernetesClient
-from bellwether.cli import completion, exit_status, times
+from bellwether.cli import completion, exit_status, option_lists
 from bellwether.cli.kafka_target import KafkaTarget, kafka_options
 from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
 from bellwether.cli.leadership import broker_lookup, overrides, wait
@@ -214,6 +214,6 @@ def _until(duration: str | None, now: datetime) -> datetime | None:
     if duration is None:
         return None
     try:
-        return now + times.duration(duration, "--for")
+        return now + option_lists.duration(duration, "--for")
     except OverflowError:
         raise click.UsageError(f"--for {duration!r} is too long: use a shorter duration") from None

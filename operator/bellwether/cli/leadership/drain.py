@@ -17,7 +17,7 @@ import click
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import KubernetesClient
-from bellwether.cli import completion, exit_status, times
+from bellwether.cli import completion, exit_status, option_lists
 from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
 from bellwether.cli.leadership import broker_lookup, overrides
 from bellwether.cli.leadership.demote import preview_overrides
@@ -96,8 +96,8 @@ def drain(broker: int, target: Target, **options: Any) -> None:
     writes without the broker, or if it is not finished in time.
     `kubectl wait --for=condition=Drained bh/POLICY-BROKER` waits for the same.
     """
-    limit = times.duration(options["timeout"], "--timeout")
-    lasts = times.duration(options["duration"], "--for")
+    limit = option_lists.duration(options["timeout"], "--timeout")
+    lasts = option_lists.duration(options["duration"], "--for")
     if lasts <= timedelta(0):
         raise click.UsageError("--for must be longer than 0, such as 30m")
     api, namespace, policy = connect_policy(target)

@@ -14,7 +14,7 @@ from typing import Any
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, KubernetesClient, Object
 from bellwether.cli.leadership import broker_lookup
-from bellwether.cli.times import clock
+from bellwether.cli.output import clock
 from bellwether.core.detection.health_states import SHOULD_NOT_LEAD, HealthState
 from bellwether.core.settings.policy import Mode
 from bellwether.core.signals import OverrideState, Purpose

@@ -14,8 +14,7 @@ import click
 
 from bellwether.cli.diagnosis.remedies import remedy
 from bellwether.cli.kubernetes_target import Target, policy_options
-from bellwether.cli.output import OUTPUT, print_document, rows_of
-from bellwether.cli.times import since
+from bellwether.cli.output import OUTPUT, print_document, rows_of, since
 from bellwether.core.model.cluster import Partition
 from bellwether.core.model.undo_record import Cause
 from bellwether.core.reasons import Reason

@@ -17,8 +17,8 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient
 from bellwether.cli import exit_status
 from bellwether.cli.kubernetes_target import Target, connect, namespaced
+from bellwether.cli.option_lists import duration
 from bellwether.cli.output import OUTPUT, print_document, rows_of
-from bellwether.cli.times import duration
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.loads import Loads
 from bellwether.core.signals import Override

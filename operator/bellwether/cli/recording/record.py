@@ -16,7 +16,7 @@ from bellwether import __version__
 from bellwether.adapters.clocks import SystemClock
 from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
 from bellwether.cli.leadership.broker_lookup import find_policy
-from bellwether.cli.times import duration
+from bellwether.cli.option_lists import duration
 from bellwether.ports.errors import Terminal
 from bellwether.recording.traces.anonymization import Anonymity
 
