@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from click.testing import CliRunner
@@ -226,7 +227,7 @@ def test_a_cluster_of_healthy_brokers_has_none_that_is_unhealthy(api: MemoryApi)
     assert unhealthy(api) == ((), "")
 
 
-def test_missing_or_old_verdicts_are_not_taken_as_good(api: MemoryApi) -> None:
+def test_missing_or_old_verdicts_are_not_taken_as_good(api: MemoryApi, monkeypatch: pytest.MonkeyPatch) -> None:
     assert unhealthy(api) == (
         None,
         "policy default/main judges no broker: whether clients reach the leaders is unknown",
@@ -235,6 +236,7 @@ def test_missing_or_old_verdicts_are_not_taken_as_good(api: MemoryApi) -> None:
     renewed = {"holderIdentity": "operator-1", "renewTime": "2026-01-01T00:00:00+00:00"}
     lease = {"metadata": {"name": object_names.cluster_lease(CLUSTER_ID), "namespace": "default"}, "spec": renewed}
     api.put(LEASES, lease)
+    monkeypatch.setattr(policy_cluster.SystemClock, "now", lambda _: datetime(2026, 1, 2, tzinfo=UTC))
     brokers, notes = unhealthy(api)
     assert brokers == ()
     assert_wording(notes)
