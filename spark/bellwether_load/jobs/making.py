@@ -12,8 +12,8 @@ import numpy as np
 from bellwether_load.engines.frames import Engine, Frame
 from bellwether_load.jobs.problems import Posed, read_hours, read_loads, read_posed
 from bellwether_load.plan import certificate, rebalance_plan
+from bellwether_load.plan.certificate import HourlyProof, StatisticPlan
 from bellwether_load.plan.documents import problem_digest_of_chunks
-from bellwether_load.plan.hourly_proof import HourlyProof, StatisticPlan
 from bellwether_load.plan.problem import ProblemHeader
 from bellwether_load.planning.blocks import Int64s
 from bellwether_load.planning.brokers import Brokers

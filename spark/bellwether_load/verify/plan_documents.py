@@ -1,14 +1,15 @@
 """Parse ``problem.json`` and ``plan.json`` strictly, without trusting what they claim.
 
-In: parsed JSON. Out: values, or ``UnreadableDocument``, which names the field. Impossible figures are read: refusing
-them is the verifier's work.
+In: parsed JSON. Out: values, or ``UnreadableDocument``, which names the field. A JSON object must have the fields of a
+class, in camelCase, by their types. Impossible figures are read: refusing them is the verifier's work.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NewType, get_args, get_origin, get_type_hints
 
 FORMAT = 1
 STATISTICS = {"Median": "median", "P95": "p95", "Peak": "peak"}
@@ -19,12 +20,16 @@ class UnreadableDocument(ValueError):
     """A file that cannot be understood: names the field, and what was wanted there."""
 
 
+Capacity = NewType("Capacity", int)
+"""1 or more."""
+
+
 class Broker(NamedTuple):
     """A broker of the problem."""
 
     id: int
     rack: str | None
-    capacity: int
+    capacity: Capacity
     open: bool
 
 
@@ -107,15 +112,9 @@ class Forecast(NamedTuple):
     after: BrokerHour
 
 
-@dataclass(frozen=True)
-class Plan:
-    """``plan.json``: what is claimed. ``weights`` are as in the file, with their names."""
+class Certificate(NamedTuple):
+    """What a plan claims of all plans; ``weights`` are as in the file, with their names."""
 
-    document: dict[str, Any]
-    problem_digest: str
-    digest: str
-    before: Figures
-    after: Figures
     weights: dict[str, Any]
     move_weight: int
     threshold: float | None
@@ -125,213 +124,186 @@ class Plan:
     levels: tuple[Level, ...]
     other_caps: tuple[OtherCap, ...]
     hourly: HourlyClaim | None
-    moved: dict[str, int]
-    counts: dict[str, int]
-    brokers: tuple[tuple[Broker, float, float], ...]
+
+
+class Moved(NamedTuple):
+    """Sums over the moves of a plan."""
+
+    partitions: int
+    reordered: int
+    load: int
+    lower_bound: int
+
+
+class PlanBroker(NamedTuple):
+    """A broker, and its load before and after."""
+
+    id: int
+    rack: str | None
+    capacity: Capacity
+    open: bool
+    before: float
+    after: float
+
+
+class Plan(NamedTuple):
+    """``plan.json``: what is claimed."""
+
+    format: Any
+    cluster_id: Any
+    policy: Any
+    made_at: Any
+    objective: Any
+    problem_digest: str
+    digest: str
+    before: Figures
+    after: Figures
+    certificate: Certificate
+    moved: Moved
+    partitions: int
+    without_load: int
+    without_consumption: int
+    held: int
+    brokers: tuple[PlanBroker, ...]
     forecast: Forecast | None
+
+
+class _Objective(NamedTuple):
+    statistic: str
+    produce_weight: int
+    replication_weight: int
+    consume_weight: int
+    follow_weight: int
+    preferred_racks: tuple[str, ...]
+    max_moves: int | None
+
+
+class _ProblemBroker(NamedTuple):
+    id: int
+    rack: str | None
+    capacity: Capacity
+    open: bool
+    why: Any
+
+
+class _ProblemFile(NamedTuple):
+    format: Any
+    cluster_id: str
+    policy: str
+    made_at: str
+    objective: _Objective
+    brokers: tuple[_ProblemBroker, ...]
 
 
 def problem_of(document: Any) -> Problem:
     """The problem that a document poses."""
-    names = {"format", "clusterId", "policy", "madeAt", "objective", "brokers"}
-    _object(document, "problem.json", names)
-    _format(document)
-    for name in ("clusterId", "policy", "madeAt"):
-        _text(document, name)
-    weights = ("produceWeight", "replicationWeight", "consumeWeight", "followWeight")
-    objective = _object(document["objective"], "objective", {"statistic", *weights, "preferredRacks", "maxMoves"})
-    if objective["statistic"] not in STATISTICS:
-        raise UnreadableDocument(
-            f"objective.statistic is {objective['statistic']!r}: expected one of {', '.join(STATISTICS)}"
-        )
-    racks = objective["preferredRacks"]
-    if not isinstance(racks, list) or not all(isinstance(rack, str) for rack in racks):
-        raise UnreadableDocument("objective.preferredRacks: expected a list of names")
-    most = objective["maxMoves"]
-    produce, replication, consume, follow = (_whole(objective, name, "objective.") for name in weights)
-    return Problem(
-        document,
-        objective["statistic"],
-        produce,
-        replication,
-        consume,
-        follow,
-        tuple(racks),
-        None if most is None else _whole(objective, "maxMoves", "objective."),
-        tuple(_broker(b, f"brokers[{i}]", {"why"}) for i, b in enumerate(_list(document, "brokers"))),
-    )
+    file: _ProblemFile = _file(_ProblemFile, document, "problem.json")
+    asked = file.objective
+    if asked.statistic not in STATISTICS:
+        raise UnreadableDocument(f"objective.statistic is {asked.statistic!r}: expected one of {', '.join(STATISTICS)}")
+    return Problem(document, *asked, tuple(Broker(*broker[:4]) for broker in file.brokers))
 
 
 def plan_of(document: Any) -> Plan:
     """What a document claims of a plan."""
-    shared = {"format", "clusterId", "policy", "madeAt", "objective"}
-    sums = ("partitions", "withoutLoad", "withoutConsumption", "held")
-    names = {*shared, "problemDigest", "digest", "before", "after", "certificate", "moved", "brokers"}
-    names |= {*sums, "forecast"}
-    _object(document, "plan.json", names)
-    _format(document)
-    certificate = _object(
-        document["certificate"],
-        "certificate",
-        {"weights", "moveWeight", "threshold", "bound", "gap", "largestItem", "levels", "otherCaps", "hourly"},
-    )
-    parts = ("partitions", "reordered", "load", "lowerBound")
-    moved = _object(document["moved"], "moved", set(parts))
-    brokers = []
-    for i, raw in enumerate(_list(document, "brokers")):
-        broker = _broker(raw, f"brokers[{i}]", {"before", "after"})
-        where = f"brokers[{i}]."
-        brokers.append((broker, _number(raw, "before", where), _number(raw, "after", where)))
-    return Plan(
-        document,
-        _text(document, "problemDigest"),
-        _text(document, "digest"),
-        _figures(document, "before"),
-        _figures(document, "after"),
-        _weights(certificate, "certificate."),
-        _whole(certificate, "moveWeight", "certificate."),
-        _number_or_none(certificate, "threshold", "certificate."),
-        _number(certificate, "bound", "certificate."),
-        _number_or_none(certificate, "gap", "certificate."),
-        _number(certificate, "largestItem", "certificate."),
-        tuple(_level(raw, f"certificate.levels[{i}]") for i, raw in enumerate(_list(certificate, "levels"))),
-        tuple(_other_cap(raw, f"certificate.otherCaps[{i}]") for i, raw in enumerate(_list(certificate, "otherCaps"))),
-        None if certificate["hourly"] is None else _hourly(certificate["hourly"]),
-        {name: _whole(moved, name, "moved.") for name in parts},
-        {name: _whole(document, name) for name in sums},
-        tuple(brokers),
-        None if document["forecast"] is None else _forecast(document["forecast"]),
-    )
+    plan: Plan = _file(Plan, document, "plan.json")
+    return plan
 
 
-def _forecast(raw: Any) -> Forecast:
-    _object(raw, "forecast", {"hours", "before", "after"})
-    found = []
-    for when in ("before", "after"):
-        inner = _object(raw[when], f"forecast.{when}", {"broker", "hour", "load"})
-        where = f"forecast.{when}."
-        found.append(
-            BrokerHour(_whole(inner, "broker", where), _whole(inner, "hour", where), _number(inner, "load", where))
-        )
-    return Forecast(_whole(raw, "hours", "forecast."), *found)
+def _file(kind: Any, document: Any, name: str) -> Any:
+    if isinstance(document, dict):  # what another version adds is not a misspelling
+        version = document.get("format")
+        if version != FORMAT or isinstance(version, bool):
+            raise UnreadableDocument(f"format is {version!r}: this version reads format {FORMAT} only")
+    return _record(kind, document, name, "")
 
 
-def _level(raw: Any, where: str) -> Level:
-    _object(raw, where, {"settled", "limit", "weights", "moveWeight", "threshold", "load", "bound"})
-    inside = f"{where}."
-    return Level(
-        _list(raw, "settled"),
-        _number(raw, "limit", inside),
-        _weights(raw, inside),
-        _whole(raw, "moveWeight", inside),
-        _number_or_none(raw, "threshold", inside),
-        _number(raw, "load", inside),
-        _number(raw, "bound", inside),
-    )
-
-
-def _other_cap(raw: Any, where: str) -> OtherCap:
-    _object(raw, where, {"maxMoves", "weights", "moveWeight", "bound", "load", "partitions"})
-    inside = f"{where}."
-    return OtherCap(
-        None if raw["maxMoves"] is None else _whole(raw, "maxMoves", inside),
-        _weights(raw, inside),
-        _whole(raw, "moveWeight", inside),
-        _number(raw, "bound", inside),
-        _number(raw, "load", inside),
-        _whole(raw, "partitions", inside),
-    )
-
-
-def _hourly(raw: Any) -> HourlyClaim:
-    inside = "certificate.hourly."
-    _object(raw, "certificate.hourly", {"weights", "moveWeight", "partition", "bound", "statisticPlan"})
-    other, where = raw["statisticPlan"], f"{inside}statisticPlan"
-    if other is not None:
-        _object(other, where, {"load", "partitions"})
-    return HourlyClaim(
-        _weights(raw, inside),
-        _whole(raw, "moveWeight", inside),
-        None if raw["partition"] is None else _whole(raw, "partition", inside),
-        _number(raw, "bound", inside),
-        None
-        if other is None
-        else StatisticPlan(_number(other, "load", f"{where}."), _whole(other, "partitions", f"{where}.")),
-    )
-
-
-def _weights(document: dict[str, Any], where: str) -> dict[str, Any]:
-    if not isinstance(document["weights"], dict):
-        raise UnreadableDocument(f"{where}weights: expected an object of broker ids and whole numbers")
-    found: dict[str, Any] = document["weights"]
-    return found
-
-
-def _object(value: Any, where: str, names: set[str]) -> dict[str, Any]:
+def _record(kind: Any, value: Any, where: str, inside: str) -> Any:
+    """An object with the fields of a class; ``where`` names it, and ``inside`` comes before the names of its fields."""
     if not isinstance(value, dict):
         raise UnreadableDocument(f"{where}: expected a JSON object")
-    if "format" in names:
-        _format(value)  # what another version adds is not a misspelling
-    if missing := names - value.keys():
+    types = {_camel(name): type_ for name, type_ in get_type_hints(kind).items()}
+    if missing := types.keys() - value.keys():
         raise UnreadableDocument(f"{where}: missing: {', '.join(sorted(missing))}")
-    if more := value.keys() - names:
+    if more := value.keys() - types.keys():
         raise UnreadableDocument(f"{where}: unknown: {', '.join(sorted(more))}")
-    return value
+    return kind(*(_value(type_, value[name], f"{inside}{name}") for name, type_ in types.items()))
 
 
-def _format(document: dict[str, Any]) -> None:
-    version = document.get("format")
-    if version != FORMAT or isinstance(version, bool):
-        raise UnreadableDocument(f"format is {version!r}: this version reads format {FORMAT} only")
+def _value(type_: Any, value: Any, where: str) -> Any:
+    if (read := _READERS.get(type_)) is not None:
+        return read(value, where)
+    if type(None) in get_args(type_):
+        return None if value is None else _value(get_args(type_)[0], value, where)
+    if get_origin(type_) is tuple:
+        return tuple(_value(get_args(type_)[0], one, f"{where}[{i}]") for i, one in enumerate(_list(value, where)))
+    return _record(type_, value, where, f"{where}.")
 
 
-def _broker(raw: Any, where: str, more: set[str]) -> Broker:
-    _object(raw, where, {"id", "rack", "capacity", "open", *more})
-    if raw["rack"] is not None and not isinstance(raw["rack"], str):
-        raise UnreadableDocument(f"{where}.rack: expected text or null")
-    if not isinstance(raw["open"], bool):
-        raise UnreadableDocument(f"{where}.open: expected true or false")
-    capacity = _whole(raw, "capacity", f"{where}.")
-    if capacity < 1:
-        raise UnreadableDocument(f"{where}.capacity is 0: expected 1 or more")
-    return Broker(_whole(raw, "id", f"{where}."), raw["rack"], capacity, raw["open"])
-
-
-def _figures(document: dict[str, Any], name: str) -> Figures:
-    raw = _object(document[name], name, {"max", "mean", "spread"})
-    return Figures(*(_number(raw, part, f"{name}.") for part in ("max", "mean", "spread")))
-
-
-def _text(document: dict[str, Any], name: str) -> str:
-    value = document[name]
+def _text(value: Any, where: str) -> str:
     if not isinstance(value, str) or not value:
-        raise UnreadableDocument(f"{name}: expected text")
+        raise UnreadableDocument(f"{where}: expected text")
     return value
 
 
-def _list(document: dict[str, Any], name: str) -> list[Any]:
-    value = document[name]
+def _text_or_none(value: Any, where: str) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise UnreadableDocument(f"{where}: expected text or null")
+    return value
+
+
+def _flag(value: Any, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise UnreadableDocument(f"{where}: expected true or false")
+    return value
+
+
+def _list(value: Any, where: str) -> list[Any]:
     if not isinstance(value, list):
-        raise UnreadableDocument(f"{name}: expected a list")
+        raise UnreadableDocument(f"{where}: expected a list")
     return value
 
 
-def _whole(document: dict[str, Any], name: str, where: str = "") -> int:
-    value = document[name]
+def _weights(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise UnreadableDocument(f"{where}: expected an object of broker ids and whole numbers")
+    return value
+
+
+def _whole(value: Any, where: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= LARGEST:
-        raise UnreadableDocument(f"{where}{name} is {_short(value)}: expected a whole number, 0 or more")
+        raise UnreadableDocument(f"{where} is {_short(value)}: expected a whole number, 0 or more")
     return value
 
 
-def _number(document: dict[str, Any], name: str, where: str) -> float:
-    value = document[name]
+def _capacity(value: Any, where: str) -> int:
+    if _whole(value, where) < 1:
+        raise UnreadableDocument(f"{where} is 0: expected 1 or more")
+    return int(value)
+
+
+def _number(value: Any, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise UnreadableDocument(f"{where}{name} is {_short(value)}: expected a number")
+        raise UnreadableDocument(f"{where} is {_short(value)}: expected a number")
     return float(value)
 
 
-def _number_or_none(document: dict[str, Any], name: str, where: str) -> float | None:
-    return None if document[name] is None else _number(document, name, where)
+_READERS: Mapping[Any, Callable[[Any, str], Any]] = {
+    Any: lambda value, _: value,
+    Capacity: _capacity,
+    bool: _flag,
+    dict[str, Any]: _weights,
+    float: _number,
+    int: _whole,
+    list[Any]: _list,
+    str: _text,
+    str | None: _text_or_none,
+}
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
 
 
 def _short(value: Any) -> str:

@@ -42,6 +42,7 @@ from bellwether_load.verify.plan_documents import (
     LARGEST,
     Broker,
     BrokerHour,
+    Certificate,
     Figures,
     HourlyClaim,
     Level,
@@ -96,7 +97,7 @@ def verify(
         faults.add(BROKERS, "no broker is open: no partition could have a leader")
     _same(problem, plan, faults)
     stream = MoveStream(moves, plan.problem_digest, faults)
-    claimed = None if plan.hourly is None else HourBound(problem, hours, plan.hourly, faults)
+    claimed = None if plan.certificate.hourly is None else HourBound(problem, hours, plan.certificate.hourly, faults)
     hourly = HourSums(problem, hours, hour_rows, faults, claimed) if hours else None
     sums = sweep(problem, partitions, loads, stream, faults, progress, hourly, of_input=bool(input_digest))
     checks = [_of(BROKERS, faults, found=f"{sum(b.open for b in problem.brokers)} of {len(problem.brokers)} open")]
@@ -113,8 +114,8 @@ def verify(
     if faults.any(BROKERS):
         return Report(plan.digest, tuple(checks))
     checks.append(_forecast(plan, hourly, faults))
-    if plan.hourly is not None:
-        checks.append(_hourly_bound(plan.hourly, plan, hourly, _allowed(problem, sums), faults))
+    if plan.certificate.hourly is not None:
+        checks.append(_hourly_bound(plan.certificate.hourly, plan, hourly, _allowed(problem, sums), faults))
     return _proved(problem, plan, sums, checks, faults)
 
 
@@ -123,13 +124,13 @@ def _proved(problem: Problem, plan: Plan, sums: Sums, checks: list[Check], fault
     after = balance(problem.brokers, sums, sums.led_after)
     checks += [_brokers(problem.brokers, plan, sums)]
     checks += _balances("before", plan.before, before) + _balances("after", plan.after, after)
-    weights = _weights(problem, plan.weights, plan.move_weight, faults, WEIGHTS)
+    weights = _weights(problem, plan.certificate.weights, plan.certificate.move_weight, faults, WEIGHTS)
     checks.append(_of(WEIGHTS, faults, found=f"{len(weights)} above 0" if weights else ""))
     item = largest_item(problem.brokers, sums)
     least = least_moved(problem.brokers, sums, after.max)
-    checks += [_figure("largest item", plan.largest_item, item)]
-    checks += [_whole("moved load", plan.moved["load"], sums.moved_load)]
-    checks += [_whole("least that must move", plan.moved["lowerBound"], least, allowed=1)]
+    checks += [_figure("largest item", plan.certificate.largest_item, item)]
+    checks += [_whole("moved load", plan.moved.load, sums.moved_load)]
+    checks += [_whole("least that must move", plan.moved.lower_bound, least, allowed=1)]
     figures: dict[str, Any] = {
         "partitions": sums.partitions,
         "moved": sums.moved,
@@ -143,12 +144,12 @@ def _proved(problem: Problem, plan: Plan, sums: Sums, checks: list[Check], fault
     if not weights:
         return Report(plan.digest, tuple(checks), figures)
     fixed = fixed_loads(problem.brokers, sums)
-    dual = _dual(problem, sums, weights, plan, fixed, {})
+    dual = _dual(problem, sums, weights, plan.certificate, fixed, {})
     bound = item_bound(problem.brokers, sums, fixed, dual)
     gap = after.max / bound - 1 if bound else None if after.max else Fraction(0)
-    checks += [_figure("bound", plan.bound, bound), _gap(plan.gap, gap)]
+    checks += [_figure("bound", plan.certificate.bound, bound), _gap(plan.certificate.gap, gap)]
     checks.append(_levels(problem, plan, sums, fixed, faults))
-    if plan.other_caps:
+    if plan.certificate.other_caps:
         checks.append(_other_caps(problem, plan, sums, fixed, faults))
     aim = AIM + (item / bound if bound else 0)
     kept = gap is not None and gap <= aim
@@ -161,9 +162,9 @@ def _proved(problem: Problem, plan: Plan, sums: Sums, checks: list[Check], fault
 
 
 def _same(problem: Problem, plan: Plan, faults: Faults) -> None:
-    for name in ("clusterId", "policy", "madeAt", "objective"):
-        if plan.document[name] != problem.document[name]:
-            said, wanted = plan.document[name], problem.document[name]
+    whose = {"clusterId": plan.cluster_id, "policy": plan.policy, "madeAt": plan.made_at, "objective": plan.objective}
+    for name, said in whose.items():
+        if said != (wanted := problem.document[name]):
             faults.add(SAME, f"{name} is {said!r} in the plan and {wanted!r} in the problem")
 
 
@@ -182,12 +183,12 @@ def _allowed(problem: Problem, sums: Sums) -> int | None:
 
 def _counts(plan: Plan, sums: Sums) -> Check:
     pairs = (
-        ("partitions", plan.counts["partitions"], sums.partitions),
-        ("withoutLoad", plan.counts["withoutLoad"], sums.without_load),
-        ("withoutConsumption", plan.counts["withoutConsumption"], sums.without_consumption),
-        ("held", plan.counts["held"], sums.held),
-        ("moved.partitions", plan.moved["partitions"], sums.moved),
-        ("moved.reordered", plan.moved["reordered"], sums.reordered),
+        ("partitions", plan.partitions, sums.partitions),
+        ("withoutLoad", plan.without_load, sums.without_load),
+        ("withoutConsumption", plan.without_consumption, sums.without_consumption),
+        ("held", plan.held, sums.held),
+        ("moved.partitions", plan.moved.partitions, sums.moved),
+        ("moved.reordered", plan.moved.reordered, sums.reordered),
     )
     faults = tuple(f"{name} is {said}, there are {found}" for name, said, found in pairs if said != found)
     return Check(COUNTS, faults, found=f"{sums.moved:,} + {sums.reordered:,} orders")
@@ -243,8 +244,8 @@ def _levels(problem: Problem, plan: Plan, sums: Sums, fixed: Mapping[int, int], 
     """What is claimed of the brokers below the busiest ones."""
     free = {b.id: b for b in problem.brokers if b.open}
     settled: dict[int, Fraction] = {}
-    least, most = plan.bound, plan.after.max
-    for number, level in enumerate(plan.levels, start=2):
+    least, most = plan.certificate.bound, plan.after.max
+    for number, level in enumerate(plan.certificate.levels, start=2):
         name = f"level {number}"
         if not all(type(b) is int and b in free and b not in settled for b in level.settled):
             faults.add(LEVELS, f"{name} settles {level.settled}: expected ids of open brokers, each once")
@@ -267,7 +268,7 @@ def _levels(problem: Problem, plan: Plan, sums: Sums, fixed: Mapping[int, int], 
             if not _close(said, found):
                 faults.add(LEVELS, f"{name}: {what} is {said!r}, the files give {float(found)!r}")
         least, most = level.bound, level.load
-    return _of(LEVELS, faults, found=f"{len(plan.levels) + 1}")
+    return _of(LEVELS, faults, found=f"{len(plan.certificate.levels) + 1}")
 
 
 def _other_caps(problem: Problem, plan: Plan, sums: Sums, fixed: Mapping[int, int], faults: Faults) -> Check:
@@ -276,16 +277,16 @@ def _other_caps(problem: Problem, plan: Plan, sums: Sums, fixed: Mapping[int, in
     if allowed is None:
         faults.add(OTHER_CAPS, "the problem has no maxMoves")
     least, most = allowed or 0, plan.after.max
-    for number, other in enumerate(plan.other_caps):
+    for number, other in enumerate(plan.certificate.other_caps):
         name = "without a cap" if other.max_moves is None else f"{other.max_moves:,} changed leaders"
-        last = number == len(plan.other_caps) - 1
+        last = number == len(plan.certificate.other_caps) - 1
         if not (last if other.max_moves is None else other.max_moves > least):
             faults.add(OTHER_CAPS, f"{name}: expected higher and higher caps, the last of them null")
             break
         least = least if other.max_moves is None else max(other.max_moves, sums.forced)
         _other_cap(problem, other, name, most, sums, fixed, faults)
         most = other.load
-    return _of(OTHER_CAPS, faults, found=f"{len(plan.other_caps)}")
+    return _of(OTHER_CAPS, faults, found=f"{len(plan.certificate.other_caps)}")
 
 
 def _other_cap(
@@ -311,7 +312,7 @@ def _dual(
     problem: Problem,
     sums: Sums,
     weights: Mapping[int, int],
-    claimed: Plan | Level,
+    claimed: Certificate | Level,
     fixed: Mapping[int, int],
     settled: Mapping[int, Fraction],
 ) -> Fraction:
@@ -346,11 +347,11 @@ def _weights(
 
 def _brokers(brokers: Sequence[Broker], plan: Plan, sums: Sums) -> Check:
     faults = Faults()
-    if [b for b, _, _ in plan.brokers] != list(brokers):
+    if [b[:4] for b in plan.brokers] != list(brokers):
         faults.add(PER_BROKER, "the plan's brokers are not those of the problem, in its order")
     else:
-        for b, *said in plan.brokers:
-            for when, claimed, led in zip(("before", "after"), said, (sums.led_before, sums.led_after), strict=True):
+        for b in plan.brokers:
+            for when, claimed, led in (("before", b.before, sums.led_before), ("after", b.after, sums.led_after)):
                 exact = Fraction(sums.base[b.id] + led[b.id], b.capacity)
                 if not _close(claimed, exact):
                     faults.add(PER_BROKER, f"broker {b.id} {when} is {claimed!r}, there is {float(exact)!r}")

@@ -42,11 +42,12 @@ def bound_proof(
             return _by_partition(sums, fixed, size, bound)
         return _of_brokers(sums, {held[0]: 1}, 0, size, {}, bound)
     even = len({weights.get(b) for b in size}) == 1
-    if even and not plan.move_weight and plan.threshold is None:
+    if even and not plan.certificate.move_weight and plan.certificate.threshold is None:
         return BoundProof(tuple(sorted(size)), len(size), {})
-    able = {} if plan.threshold is None else able_below(problem.brokers, fixed, Fraction(plan.threshold), {})
-    most = None if not plan.move_weight else max(problem.max_moves or 0, sums.forced)
-    return _of_brokers(sums, weights, plan.move_weight, size, able, bound, most)
+    threshold = plan.certificate.threshold
+    able = {} if threshold is None else able_below(problem.brokers, fixed, Fraction(threshold), {})
+    most = None if not plan.certificate.move_weight else max(problem.max_moves or 0, sums.forced)
+    return _of_brokers(sums, weights, plan.certificate.move_weight, size, able, bound, most)
 
 
 def _by_partition(sums: Sums, fixed: Mapping[int, int], size: Mapping[int, int], bound: Fraction) -> BoundProof:

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from bellwether.core.waves.approved_plan import RebalanceMove
+from bellwether_load.plan.certificate import HourlyProof
 from bellwether_load.plan.documents import PLAN, PROBLEM
-from bellwether_load.plan.hourly_proof import HourlyProof
 from bellwether_load.plan.problem import NO_BROKER, Problem
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 from bellwether_load.verify.check_report import Report

@@ -18,10 +18,9 @@ import pyarrow as pa
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.settings.objective import Objective
 from bellwether.core.waves.approved_plan import RebalanceMove
-from bellwether_load.plan.certificate import Certificate, CertificateLevel
+from bellwether_load.plan.certificate import Certificate, CertificateLevel, HourlyProof
 from bellwether_load.plan.documents import problem_digest
 from bellwether_load.plan.forecast import BrokerHour, Forecast
-from bellwether_load.plan.hourly_proof import HourlyProof
 from bellwether_load.plan.problem import NO_BROKER, BrokerInput, PartitionInput, Problem, ProblemHeader
 from bellwether_load.plan.rebalance_plan import (
     BrokerLoad,

@@ -18,8 +18,8 @@ from bellwether.ports.rebalance import RunState
 from bellwether_load.controller.lifecycle import RebalanceRun, on_planned
 from bellwether_load.controller.reported_figures import plan_figures
 from bellwether_load.controller.run_status import run_of, status_of
+from bellwether_load.plan.certificate import HourlyProof, StatisticPlan
 from bellwether_load.plan.forecast import BrokerHour, Forecast
-from bellwether_load.plan.hourly_proof import HourlyProof, StatisticPlan
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 from testkit.loads.plan_pages import small_plan
 from testkit.values.rebalances import plan_figures as figures

@@ -16,9 +16,8 @@ from bellwether.core.waves.approved_plan import RebalanceMove
 from bellwether_load.page.charts import NARROW
 from bellwether_load.page.plan_page import plan_page
 from bellwether_load.page.plan_summary import Story, tell
-from bellwether_load.plan.certificate import CertificateLevel, OtherCap
+from bellwether_load.plan.certificate import CertificateLevel, HourlyProof, OtherCap, StatisticPlan
 from bellwether_load.plan.forecast import BrokerHour, Forecast
-from bellwether_load.plan.hourly_proof import HourlyProof, StatisticPlan
 from bellwether_load.plan.problem import Problem
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 from testkit.loads.plan_pages import former, needs, plan_of_size, said, small_plan, taken_apart

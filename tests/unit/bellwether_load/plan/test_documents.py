@@ -11,9 +11,9 @@ from hypothesis import given
 
 from bellwether.core.settings.objective import Objective, Statistic
 from bellwether.core.strict_json import InvalidDocument
+from bellwether_load.plan.certificate import HourlyProof, StatisticPlan
 from bellwether_load.plan.documents import PLAN, PROBLEM
 from bellwether_load.plan.forecast import WEEK, BrokerHour, Forecast
-from bellwether_load.plan.hourly_proof import HourlyProof, StatisticPlan
 from bellwether_load.plan.problem import BrokerInput, Problem, ProblemHeader
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 from bellwether_load.verify.plan_documents import plan_of, problem_of

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from bellwether.core.settings.objective import Objective
+from bellwether_load.plan.certificate import HourlyProof, StatisticPlan
 from bellwether_load.plan.documents import PLAN
-from bellwether_load.plan.hourly_proof import HourlyProof, StatisticPlan
 from bellwether_load.plan.problem import BrokerInput, Problem
 from bellwether_load.verify.plan_documents import UnreadableDocument, plan_of
 from testkit.loads.small_hours import checked, lowest, proof
