@@ -183,7 +183,7 @@ def four() -> Iterator[KafkaCluster]:
 
     with KafkaCluster(4, controllers=1, proxied=False, sasl_ssl=True) as cluster:
         # A request for a group's coordinator makes __consumer_offsets; the answer may come before it serves.
-        consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "somebody"})
+        consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "a-reader"})
         with suppress(KafkaException):
             consumer.committed([TopicPartition("orders", 0)], timeout=limit(60))
         consumer.close()

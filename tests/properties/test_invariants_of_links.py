@@ -17,7 +17,7 @@ from testkit.values.builders import site
 BROKERS = 5
 IDS = st.integers(1, BROKERS)
 EVENTS = st.sampled_from(
-    ["cut", "cut", "mend", "sick", "well", "fence", "revive", "silent", "heard", "take over", "balance"]
+    ["cut", "cut", "repair", "sick", "well", "fence", "revive", "silent", "heard", "take over", "balance"]
 )
 SCRIPTS = st.lists(st.tuples(EVENTS, IDS, IDS, st.integers(1, 15)), max_size=12)
 
@@ -44,7 +44,7 @@ class Simulation:
             case "cut":
                 self.lag(broker, other)
                 self.lag(other, broker)
-            case "mend":
+            case "repair":
                 self.lag(broker, None)
                 self.lag(other, None)
             case "sick" | "well":
@@ -95,7 +95,7 @@ def test_only_what_both_ends_of_a_broken_link_have_moves_and_all_of_it_returns(
     for broker in simulation.site.cluster.brokers:
         simulation.befalls("revive", broker, broker)
         simulation.befalls("well", broker, broker)
-        simulation.befalls("mend", broker, broker)
+        simulation.befalls("repair", broker, broker)
     simulation.befalls("heard", 1, 1)
     simulation.operator.reconciles(700 + WATCHED_SECONDS)
     simulation.check()

@@ -21,7 +21,7 @@ from testkit.values.builders import after
 
 Event = tuple[str, int, int]
 KINDS = (
-    "slow", "slow", "slow", "fast", "kill", "mend", "shrink", "join", "api away", "api back", "kill operator",
+    "slow", "slow", "slow", "fast", "kill", "repair", "shrink", "join", "api away", "api back", "kill operator",
     "take over", "kill quarantine agent", "post quarantine agent", "min isr", "wait", "wait", "wait",
 )  # fmt: skip
 
@@ -57,7 +57,7 @@ def befall(risk_summary: QuarantineSite, event: Event) -> None:
         risk_summary.slow.discard(broker)
     elif kind == "kill":
         risk_summary.kill(broker)
-    elif kind == "mend":
+    elif kind == "repair":
         risk_summary.mend(broker)
     elif kind == "shrink" and follower is not None:
         risk_summary.cluster.shrink_isr(chosen.name, follower)

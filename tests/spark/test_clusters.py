@@ -64,7 +64,7 @@ def planned(store: Path, master: str, when: tuple[str, Callable[[], None]] | Non
                 when = None
         told = job.stdout.read()
     assert job.returncode == 0, "".join(said)[-3000:]
-    assert when is None, "the job never told of it"
+    assert when is None, "the job never reported it"
     return told.strip().splitlines()[-1]
 
 

@@ -22,7 +22,7 @@ def children():
 
 for _ in range(2):
     with session("short", master="local[1]", memory="512m") as spark:
-        print("counted", spark.range(7).count(), "beside", *children())
+        print("counted", spark.range(7).count(), "next to", *children())
     print("left", *children())
 """
 
@@ -32,4 +32,4 @@ def test_no_jvm_is_left_when_a_session_has_ended():
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=limit(280), check=True
     )
-    assert done.stdout.splitlines() == ["counted 7 beside java", "left"] * 2
+    assert done.stdout.splitlines() == ["counted 7 next to java", "left"] * 2

@@ -163,7 +163,7 @@ def test_an_old_renew_time_on_a_foreign_clock_does_not_make_a_lease_free(
     mine = lease(api, namespace)
     assert mine.acquire()
     name = object_names.cluster_lease(CLUSTER)
-    patch = '{"spec":{"renewTime":"2001-01-01T00:00:00.000000Z","holderIdentity":"somebody"}}'
+    patch = '{"spec":{"renewTime":"2001-01-01T00:00:00.000000Z","holderIdentity":"another"}}'
     apiserver.kubectl("patch", "lease", name, "-n", namespace, "--type=merge", "-p", patch)
     other = lease(api, namespace)
     assert not other.acquire()

@@ -180,16 +180,16 @@ def test_an_override_set_by_kubectl_is_read(
     assert len(book.overrides()) == 1, "keeping the objects must not remove an override"
 
 
-@pytest.mark.parametrize("beside", [False, True])
+@pytest.mark.parametrize("others", [False, True])
 def test_the_last_entries_of_a_status_can_be_removed_as_well_and_written_again(
-    api: KubernetesClient, namespace: str, policy: Any, beside: bool
+    api: KubernetesClient, namespace: str, policy: Any, others: bool
 ) -> None:
     rules = SignalType.PROMETHEUS
     lease = ProberLease(api, namespace, "main", rules, "rules", SystemClock(), duration_seconds=3, renew_seconds=0.2)
     assert lease.acquire()
     try:
         writer = SignalWriter(api, namespace, "main", rules, None, lease)
-        if beside:
+        if others:
             api.merge(BROKER_HEALTHS, namespace, "main-1", {"status": {"leaders": 3}}, sub="status")
         for _ in range(2):
             for source in ("flush", "idle", "iops"):
@@ -198,6 +198,6 @@ def test_the_last_entries_of_a_status_can_be_removed_as_well_and_written_again(
             writer.forget(1, "iops")
             status = health(api, namespace).get("status") or {}
             assert not status.get("signals")
-            assert status.get("leaders") == (3 if beside else None)
+            assert status.get("leaders") == (3 if others else None)
     finally:
         lease.release()

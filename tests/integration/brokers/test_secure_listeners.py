@@ -1,4 +1,4 @@
-"""The SASL_SSL listener, with our own connections and with librdkafka; and what a wrong configuration is told."""
+"""The SASL_SSL listener, with our own connections and with librdkafka; and the errors of a wrong configuration."""
 
 from __future__ import annotations
 

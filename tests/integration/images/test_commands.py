@@ -88,8 +88,8 @@ def test_orphans_are_collected(operator: Unpacked, start: Any) -> None:
 import subprocess, time
 from pathlib import Path
 begin = "sleep 0.3 >/dev/null & echo $!"
-told = subprocess.run(["bash", "-c", begin], check=True, stdout=subprocess.PIPE, text=True)
-orphan = Path("/proc") / told.stdout.strip()
+done = subprocess.run(["bash", "-c", begin], check=True, stdout=subprocess.PIPE, text=True)
+orphan = Path("/proc") / done.stdout.strip()
 last = time.monotonic() + 30
 while orphan.exists():  # also while it has ended and was not collected
     assert time.monotonic() < last, (orphan / "stat").read_text()

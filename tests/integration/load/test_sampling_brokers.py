@@ -108,7 +108,7 @@ def test_what_clients_send_to_three_partitions_is_measured_within_a_tenth(kafka:
     process = sampler(kafka.bootstrap, tmp_path / "store", log, "--period", "1", "--broker-timeout", "2")
 
     def known() -> dict[int, list[tuple[datetime, int, int]]]:
-        """The samples of those whom a broker told of in time."""
+        """The samples that a broker answered in time."""
         rows = read(store, topic)
         return {p: [(at, end, size) for at, end, size in rows.get(p, []) if None not in (end, size)] for p in RATES}  # type: ignore[misc]
 

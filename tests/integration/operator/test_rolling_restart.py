@@ -76,11 +76,11 @@ def watching(site: Site) -> Iterator[list[str]]:
 @pytest.mark.slow
 def test_the_script_restarts_every_broker_while_it_leads_nothing_and_all_leaders_are_back(site: Site) -> None:
     before, orders = {b: site.led_by(b) for b in (1, 2, 3)}, site.orders()
-    wishes, done = site.directory / "wishes", site.directory / "done"
-    wishes.mkdir()
+    asked, done = site.directory / "asked", site.directory / "done"
+    asked.mkdir()
     done.mkdir()
     restart = site.directory / "restart"
-    restart.write_text(f"#!/bin/sh\ntouch {wishes}/$1\nuntil [ -e {done}/$1 ]; do sleep 0.1; done\n")
+    restart.write_text(f"#!/bin/sh\ntouch {asked}/$1\nuntil [ -e {done}/$1 ]; do sleep 0.1; done\n")
     restart.chmod(0o755)
     command = [EXAMPLE / "rolling-restart.sh", "main", site.namespace, restart, "1", "2", "3"]
     log = site.directory / "script.log"
@@ -89,7 +89,7 @@ def test_the_script_restarts_every_broker_while_it_leads_nothing_and_all_leaders
         script = subprocess.Popen(command, env=environment(site), stdout=out, stderr=subprocess.STDOUT)
         try:
             for broker in (1, 2, 3):
-                site.until((wishes / str(broker)).exists, 60, f"broker {broker} is drained", log.read_text)
+                site.until((asked / str(broker)).exists, 60, f"broker {broker} is drained", log.read_text)
                 led[broker] = drained(site, broker)
                 site.kafka.broker(broker).restart()
                 (done / str(broker)).touch()

@@ -169,7 +169,7 @@ def test_ill_broker_is_the_one_that_advertises_the_host(remembering: PrometheusS
         assert [broker for broker, bad in found.items() if bad] == [ill]
         assert sorted(broker for broker, bad in found.items() if bad is False) == sorted({*hosts} - {ill})[-2:]
         unread = judged(remembering, rule_of(BY_NAME[name]), dict.fromkeys(hosts, ()))
-        assert set(unread.values()) == {None}, "where Kafka's hosts are not known nobody is judged"
+        assert set(unread.values()) == {None}, "where Kafka's hosts are not known no broker is judged"
 
 
 @pytest.mark.parametrize("remembering", ["JMX exporter under Strimzi"], indirect=True)
@@ -195,5 +195,5 @@ def test_the_mean_since_start_hides_what_the_preset_shows(remembering: Prometheu
 @pytest.mark.parametrize("remembering", ["a broker that leads nothing"], indirect=True)
 def test_a_percentile_that_gets_no_samples_says_nothing(remembering: PrometheusServer) -> None:
     stale = remembering.query('kafka_network_requestmetrics_localtimems{request="Produce",quantile="0.99"}')
-    assert len(stale) == 3, "the exporter repeats the last value for good"
+    assert len(stale) == 3, "the exporter repeats the last value without end"
     assert set(asked(remembering, BY_NAME["ProduceLocalTimeP99"].query(Scope()))) == {1, 3}

@@ -158,7 +158,7 @@ def test_a_token_endpoint_that_is_down_or_talks_nonsense_is_named_and_recovers(
 def test_a_refused_token_says_whose_it_was_and_not_what_it_was(
     endpoint: SecuredKafka, ways: dict[str, Connection]
 ) -> None:
-    token = endpoint.tokens.token("token-user", aud="somebody-else")
+    token = endpoint.tokens.token("token-user", aud="another-service")
     endpoint.tokens.answer = 200, f'{{"access_token": "{token}", "expires_in": 300}}'.encode()
     with pytest.raises(Unauthenticated, match="check that the listener trusts the issuer") as caught:
         KafkaReader(BrokerPool(ways["OAUTHBEARER"], PATIENT)).read()

@@ -118,7 +118,7 @@ def test_a_token_file_is_followed_when_it_is_renewed(secured: SecuredKafka, tmp_
 
 def test_a_token_of_a_stranger_names_the_file_and_not_the_token(secured: SecuredKafka, tmp_path: Path) -> None:
     file = tmp_path / "token"
-    token = secured.tokens.token(TOKEN_CLIENT, aud="somebody-else")
+    token = secured.tokens.token(TOKEN_CLIENT, aud="another-service")
     file.write_text(token)
     said = refusal(by(TokenFile(path=str(file)), tuple(secured.bootstrap), secured.authority))
     assert f"the subject of the token in path {file}" in said

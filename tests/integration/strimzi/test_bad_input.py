@@ -43,7 +43,7 @@ def test_a_cluster_is_waited_for_from_nothing_to_ready_and_each_lack_is_named(ba
     assert condition(site.status(), "Connected")["status"] == "True"
     told = site.kubectl("get", "events", "-o", "jsonpath={.items[*].reason}").split()
     for reason in ("StrimziReferenceInvalid", "StrimziReferenceInvalid", "StrimziNotReady", "CredentialsUnusable"):
-        assert 1 <= told.count(reason) <= 2, f"{reason} is told when it is news: {told}"
+        assert 1 <= told.count(reason) <= 2, f"{reason} is posted when it is news: {told}"
 
 
 def test_a_wrong_name_is_refused_with_the_existing_ones(strimzi: StrimziSite) -> None:
@@ -52,8 +52,8 @@ def test_a_wrong_name_is_refused_with_the_existing_ones(strimzi: StrimziSite) ->
     strimzi.until_said("StrimziReferenceInvalid", "no listener tsl", "plain (internal", "external (loadbalancer")
     strimzi.policy(strimzi={"clusterName": "my-clutser"})
     strimzi.until_said("StrimziReferenceInvalid", "Kafka my-clutser does not exist", "existing: my-cluster")
-    strimzi.policy(strimzi={"userName": "nobody"})
-    strimzi.until_said("StrimziReferenceInvalid", "KafkaUser nobody does not exist", site.namespace)
+    strimzi.policy(strimzi={"userName": "missing"})
+    strimzi.until_said("StrimziReferenceInvalid", "KafkaUser missing does not exist", site.namespace)
     strimzi.policy()
     strimzi.until_ready()
 

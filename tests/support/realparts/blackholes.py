@@ -1,4 +1,4 @@
-"""A port that swallows: packets to it are dropped without an answer, as a firewall's rule does, and nobody is told.
+"""A port that swallows: packets to it are dropped without an answer, as a firewall's rule does, and no sender knows.
 
 In: a port of 127.0.0.1 that nothing listens on. Out: connecting there takes for ever, neither refused nor reset. The
 kernel drops the first packet of a connection for which the listener's queue has no room; this one has none. That needs

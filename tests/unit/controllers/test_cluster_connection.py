@@ -187,7 +187,7 @@ def test_a_renewed_authority_makes_another_connection(
     second = changed(followed, clock)
     assert second is not None
     assert first.security.ca_file != second.security.ca_file
-    assert Path(first.security.ca_file).exists(), "whoever is at work with it may finish"
+    assert Path(first.security.ca_file).exists(), "work that uses it may finish"
 
 
 def test_the_same_secrets_make_no_other_connection(
@@ -290,7 +290,7 @@ def test_who_is_refused_again_and_again_asks_ever_less_often_and_at_once_again_w
     operator.step(loop)
     operator.connector.trouble = Transient("no answer")
     loop.release()
-    assert [operator.step(loop) for _ in range(3)] == [5, 5, 5], "whom nobody refuses need not wait"
+    assert [operator.step(loop) for _ in range(3)] == [5, 5, 5], "without a refusal there is no wait"
 
 
 def test_that_former_credentials_are_in_use_is_said_and_stops_nothing(operator: MemoryOperator):

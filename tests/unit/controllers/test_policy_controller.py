@@ -194,7 +194,7 @@ def test_taking_over_a_settled_cluster_neither_asks_for_a_brokers_object_nor_wri
     first.release()
     second = MemoryOperator(
         operator.site, operator.api, holder="operator-b"
-    )  # the first to be told of the objects' generations
+    )  # the first to see the objects' generations
     third = MemoryOperator(operator.site, operator.api, holder="operator-c")
     try:
         before = second.loop()
@@ -269,7 +269,7 @@ class Refusing:
     [
         pytest.param(None, "authentication failed: correct the password", id="its Secrets can be read"),
         pytest.param(Terminal("Secret kafka-user is gone"), "Secret kafka-user is gone", id="its Secret is gone"),
-        pytest.param(Transient("the API is away"), "the API is away", id="nobody can say what its Secrets are"),
+        pytest.param(Transient("the API is away"), "the API is away", id="its Secrets are unknown"),
     ],
 )
 def test_refused_credentials_are_read_again_and_said(

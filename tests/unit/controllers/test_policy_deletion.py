@@ -196,7 +196,7 @@ def test_who_may_not_act_leaves_it_or_ends_it(operator: MemoryOperator, reason: 
 
 def test_a_policy_whose_finalizer_is_gone_is_none_of_ours_any_more(operator: MemoryOperator):
     loop = operator.make()
-    delete_at = {"deletionTimestamp": "2026-01-01T00:00:10Z", "finalizers": ["somebody.else/finalizer"]}
+    delete_at = {"deletionTimestamp": "2026-01-01T00:00:10Z", "finalizers": ["another.example/finalizer"]}
     operator.api.objects["leadershippolicies", "default", "main"]["metadata"].update(delete_at)
     operator.api.writes.clear()
     assert operator.step(loop) == DONE
@@ -206,10 +206,10 @@ def test_a_policy_whose_finalizer_is_gone_is_none_of_ours_any_more(operator: Mem
 def test_another_finalizer_is_left_to_its_owner(operator: MemoryOperator):
     loop = operator.make()
     operator.step(loop)
-    operator.api.objects["leadershippolicies", "default", "main"]["metadata"]["finalizers"].append("somebody.else/f")
+    operator.api.objects["leadershippolicies", "default", "main"]["metadata"]["finalizers"].append("another.example/f")
     delete(operator)
     end(operator, loop)
-    assert operator.body()["metadata"]["finalizers"] == ["somebody.else/f"]
+    assert operator.body()["metadata"]["finalizers"] == ["another.example/f"]
 
 
 @pytest.mark.parametrize("verb", ["create", "merge", "delete"])

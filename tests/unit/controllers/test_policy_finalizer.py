@@ -41,17 +41,17 @@ def test_adopting_twice_writes_once(api: MemoryApi):
 
 
 def test_adopting_keeps_the_finalizers_of_others(api: MemoryApi):
-    api.merge(POLICIES, "default", "main", {"metadata": {"finalizers": ["somebody.else/f"]}})
+    api.merge(POLICIES, "default", "main", {"metadata": {"finalizers": ["another.example/f"]}})
     PolicyFinalizer(api).adopt(body(api))
-    assert body(api)["metadata"]["finalizers"] == ["somebody.else/f", FINALIZER]
+    assert body(api)["metadata"]["finalizers"] == ["another.example/f", FINALIZER]
 
 
 def test_a_stale_view_of_the_policy_is_read_again_and_loses_nobodys_finalizer(api: MemoryApi):
     stale = body(api)
-    api.merge(POLICIES, "default", "main", {"metadata": {"finalizers": ["somebody.else/f"]}})
+    api.merge(POLICIES, "default", "main", {"metadata": {"finalizers": ["another.example/f"]}})
     PolicyFinalizer(api).adopt(stale)
     PolicyFinalizer(api).adopt(stale)
-    assert body(api)["metadata"]["finalizers"] == ["somebody.else/f", FINALIZER]
+    assert body(api)["metadata"]["finalizers"] == ["another.example/f", FINALIZER]
 
 
 def test_releasing_a_policy_that_is_gone_is_no_error(api: MemoryApi):
@@ -180,9 +180,9 @@ def test_a_person_takes_what_no_namespace_takes():
 
     def hand_over(*given: object) -> str:
         taken.append(given)  # type: ignore[arg-type]
-        return "handed over"
+        return "exported"
 
-    assert BaselineExports(Ending(), hand_over=hand_over).keep("default", NAME, "main", b"one") == "handed over"
+    assert BaselineExports(Ending(), hand_over=hand_over).keep("default", NAME, "main", b"one") == "exported"
     assert taken == [("default", "main", b"one")]
 
 

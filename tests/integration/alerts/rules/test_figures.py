@@ -53,7 +53,7 @@ def verdicts(broker: str, now: str, before: str = "", **labels: str) -> dict[str
 
 
 @pytest.mark.parametrize(
-    ("told", "ratio"),
+    ("given", "ratio"),
     [
         ({asks("1", "ok"): "0+15x20", leads("1"): "10x20"}, 0.0),
         ({asks("1", "Connect"): "0+15x20", leads("1"): "10x20"}, 0.2),
@@ -64,10 +64,10 @@ def verdicts(broker: str, now: str, before: str = "", **labels: str) -> dict[str
     ids=["all well", "a leader cut off", "cut off and demoted", "from one of two vantages", "a quarter of the time"],
 )
 def test_unavailability_is_the_share_of_leaders_that_is_not_reached(
-    told: dict[str, str], ratio: float, tmp_path: Path
+    given: dict[str, str], ratio: float, tmp_path: Path
 ) -> None:
     others = {asks("2", "ok"): "0+15x20", leads("2"): "40x20", series("partitions_leaderless"): "0x20"}
-    assert alert_rules.value(RATIO, {**others, **told}, [(OURS, ratio)], tmp_path) == ""
+    assert alert_rules.value(RATIO, {**others, **given}, [(OURS, ratio)], tmp_path) == ""
 
 
 def test_a_partition_without_leader_counts_whole(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ class PassingTime(SystemClock):
 
 @dataclass
 class KafkaSite:
-    """A real cluster and what lasts beside it. ``bootstrap`` and ``limits`` go to every process that is made of it."""
+    """A real cluster and what lasts with it. ``bootstrap`` and ``limits`` go to every process that is made of it."""
 
     kafka: Any
     bootstrap: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ class KafkaSite:
         return {k: p.replicas for k, p in self.partitions(topics).items()}
 
     def until_ordered(self, orders: Mapping[PartitionKey, Sequence[int]]) -> Cluster:
-        """The cluster as soon as all replicas stand in these orders: whoever moved them may know it before we do."""
+        """The cluster as soon as all replicas are in these orders: others may know it before us."""
         return self.eventually(lambda c: {p.key: p.replicas for p in c.partitions} == orders)
 
     def leaders(self) -> Mapping[int, int]:

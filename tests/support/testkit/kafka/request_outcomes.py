@@ -10,7 +10,7 @@ from bellwether.core.signals import UnreachableCause
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """An answer that is good, unless told."""
+    """An answer, good by default."""
 
     ok: bool = True
     seconds: float = 0.002

@@ -1,4 +1,4 @@
-"""Pods of brokers, as a StatefulSet makes them: numbered, ready unless told."""
+"""Pods of brokers, as a StatefulSet makes them: numbered, ready by default."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class MemoryApi(KubernetesClient):
         monkeypatch.setattr(api_client, "from_configuration", lambda *_: self)
 
     def refuse(self, verb: str, resource: Resource, error: BellwetherError | None) -> None:
-        """Calls of that verb on that kind raise the error, until told None."""
+        """Calls of that verb on that kind raise the error, until it is None."""
         if error is None:
             self._refusals.pop((verb, resource.plural), None)
         else:

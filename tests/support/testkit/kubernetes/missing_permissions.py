@@ -1,4 +1,4 @@
-"""A right that is missing: what is done without it, what does not come about, and how the lack is told.
+"""A right that is missing: what is done without it, what does not come about, and how the lack is reported.
 
 Used by the tests that take each verb of the chart's roles away.
 """

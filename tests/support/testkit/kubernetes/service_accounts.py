@@ -28,7 +28,7 @@ from testkit.processes.sites import POLICY, Site
 from testkit.values.builders import after
 from testkit.values.quarantine_inputs import ordered
 
-CREDENTIALS, TOKEN = "kafka-credentials", "a-token-that-nobody-guesses"
+CREDENTIALS, TOKEN = "kafka-credentials", "a-token-hard-to-guess"
 REACHABILITY, REPLICATION = f"{FULL}-prober-reachability-zone-a", f"{FULL}-prober-replication"
 RULES, SIDECARS = f"{FULL}-prober-prometheus", "brokers"
 PERSON = "ann"

@@ -34,7 +34,7 @@ def accepted(
 
 
 def settings(partitions: int = 500, pause_seconds: int = 0, **more: Any) -> Rebalance:
-    """No pause between waves, unless told."""
+    """No pause between waves by default."""
     return Rebalance(waves=RebalanceWaves(partitions=partitions, pause_seconds=pause_seconds), **more)
 
 

@@ -1,4 +1,4 @@
-"""A vantage without probes: it renews its Lease and writes its entries as a prober does, and says what it is told.
+"""A vantage without probes: it renews its Lease and writes its entries as a prober does, and says what a test asks.
 
 Used by tests that need a verdict and not the measuring that leads to one.
 """

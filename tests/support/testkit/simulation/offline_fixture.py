@@ -1,4 +1,4 @@
-"""Work by hand on a simulated cluster: every bootstrap of ``demote`` and ``promote`` leads to it, and nobody waits."""
+"""Work by hand on a simulated cluster: every bootstrap of ``demote`` and ``promote`` leads to it, and nothing waits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from testkit.simulation.memory_site import MemorySite
 
 
 class Route(MemoryRoute):
-    """A route that can be told whom to avoid before there is a reader, as the command does."""
+    """A route that takes the brokers to avoid before there is a reader, as the command does."""
 
     def avoid(self, brokers: Iterable[int]) -> None:
         """Ask these last."""

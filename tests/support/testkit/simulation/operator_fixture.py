@@ -40,7 +40,7 @@ LEASES_IN = "operators"
 
 @dataclass
 class MemoryConnector:
-    """Links to the simulated cluster instead of to Kafka. ``trouble`` is raised instead, while it stands."""
+    """Links to the simulated cluster instead of to Kafka. ``trouble`` is raised instead, while it is set."""
 
     operator: MemoryOperator
     holder: str
@@ -81,7 +81,7 @@ class MemoryConnector:
         return ClusterConnection(operator.faults(world), lease, records, operator.site.cluster_id)
 
     def renew(self, link: ClusterConnection, policy: LeadershipPolicy) -> ClusterConnection:  # noqa: ARG002 - the linker's signature
-        """The same: there are no connections to renew. Counted; raises the trouble that stands."""
+        """The same: there are no connections to renew. Counted; raises the present trouble."""
         self.renewed += 1
         if self.trouble is not None:
             raise self.trouble
@@ -92,7 +92,7 @@ class MemoryConnector:
         return link
 
     def restarts(self, policy: LeadershipPolicy) -> PodWatch:
-        """The pods that stand in the operator's API."""
+        """The pods in the operator's API."""
         self.pods = self.pods or PodWatch(self.operator.api, self.operator.site.clock)
         self.pods.want(Wanted.of(policy))
         return self.pods
@@ -114,7 +114,7 @@ class MemoryConnector:
 class MemoryOperator:
     """One operator process. ``faults`` may wrap each world that is made; ``desk`` makes what rebalances are kept on.
 
-    ``audited`` keeps the audit trail, in ConfigMaps beside those that most tests count.
+    ``audited`` keeps the audit trail, in ConfigMaps next to those that most tests count.
     """
 
     site: MemorySite = field(default_factory=site)
@@ -141,11 +141,11 @@ class MemoryOperator:
         return made
 
     def body(self, name: str = "main") -> dict[str, Any]:
-        """The policy as it stands."""
+        """The present policy."""
         return self.api.get(POLICIES, "default", name)
 
     def make(self, name: str = "main", **spec: Any) -> PolicyController:
-        """A policy that enforces, unless told, and its loop."""
+        """A policy that enforces by default, and its loop."""
         if ("leadershippolicies", "default", name) not in self.api.objects:
             self.api.put(
                 POLICIES, api_objects.policy(name, **{"mode": "Enforce", "demotion": {"dwellSeconds": 0}, **spec})
@@ -153,7 +153,7 @@ class MemoryOperator:
         return self.loop(name)
 
     def loop(self, name: str = "main") -> PolicyController:
-        """A loop of a policy that stands; nobody starts its thread."""
+        """A loop of an existing policy; its thread is not started."""
 
         def connector(_: SignalCache) -> Connector:
             return cast(Connector, self.connector)
@@ -165,7 +165,7 @@ class MemoryOperator:
         return made
 
     def step(self, loop: PolicyController, times: int = 1, seconds: float = 1.0) -> float:
-        """Steps of a loop, each with the policy's object as it stands; the last one's wait."""
+        """Steps of a loop, each with the present object of the policy; the last one's wait."""
         wait = 0.0
         for _ in range(times):
             found = self.api.find(POLICIES, "default", loop.policy_name)
@@ -176,7 +176,7 @@ class MemoryOperator:
         return wait
 
     def change(self, name: str = "main", **spec: Any) -> None:
-        """Somebody changes a policy's spec."""
+        """A person changes a policy's spec."""
         self.api.merge(POLICIES, "default", name, {"spec": spec})
 
     def condition(self, type_: str = "Ready", name: str = "main") -> tuple[str, str, str]:

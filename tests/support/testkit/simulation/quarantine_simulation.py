@@ -1,4 +1,4 @@
-"""A simulated cluster with a disk, a prober and a quarantine agent beside every broker, and an operator.
+"""A simulated cluster with a disk, a prober and a quarantine agent next to every broker, and an operator.
 
 In: a cluster, a policy, who votes. Out: seconds that pass, in which agents and operator do their work through the real
 code, while a watcher that knows the truth, and asks neither, measures how long anything has been as it must not be.
@@ -23,7 +23,7 @@ from testkit.simulation.operators import Operator
 SESSION_SECONDS = 9.0
 LIMIT_SECONDS = 60
 LOSS_SECONDS = 6.0
-"""The longest that a hold may outlast a loss while operator and API are at work: turns that ask brokers in vain, one
+"""The longest that a hold may outlast a loss while operator and API work: turns without an answer, one
 that does not, a read."""
 LOST_SECONDS = EXPIRES_AFTER_SECONDS + 2.0
 """The longest that a hold may outlast its orders."""
@@ -65,10 +65,10 @@ class QuarantineSite:
             self.post(broker)
         self.take_over()
 
-    # What befalls it.
+    # What happens to it.
 
     def post(self, broker: int) -> None:
-        """A quarantine agent starts beside a broker."""
+        """A quarantine agent starts next to a broker."""
         if broker not in self.agents:
             heard = self._unheard.__setitem__
             self.agents[broker] = QuarantineAgent(
@@ -97,7 +97,7 @@ class QuarantineSite:
         self.operator = None
 
     def kill(self, broker: int) -> None:
-        """The broker dies, and the controller notices at the end of its session: it answers nobody at once."""
+        """The broker dies, and the controller notices at the end of its session: it stops answering at once."""
         self.processes[broker].release()
         self.cluster.freeze(broker)
 
@@ -112,7 +112,7 @@ class QuarantineSite:
     # Time.
 
     def seconds(self, count: float) -> None:
-        """Time passes; everybody at their posts works."""
+        """Time passes; every process works."""
         for tick in range(round(count / TICK_SECONDS)):
             self.site.clock.advance(TICK_SECONDS)
             self._controller()
@@ -134,7 +134,7 @@ class QuarantineSite:
 
     @property
     def held(self) -> set[int]:
-        """Whose process stands still by a quarantine agent's hand."""
+        """Whose process a quarantine agent has stopped."""
         return {b for b, process in self.processes.items() if process.stopped}
 
     def _controller(self) -> None:
@@ -205,5 +205,5 @@ class QuarantineSite:
         if broker not in self.slow:
             return "its disk is fast"
         if not self.api or self.operator is None:
-            return "nobody renews its order"
-        return "" if broker in self.agents else "nobody stands beside it"
+            return "its order is not renewed"
+        return "" if broker in self.agents else "it has no agent"

@@ -1,4 +1,4 @@
-"""A recorder beside a simulated operator: what the API and Kafka show of a ``MemorySite``, second by second.
+"""A recorder next to a simulated operator: what the API and Kafka show of a ``MemorySite``, second by second.
 
 In: a site that a test acts on, and the policy. Out: the instants of a trace, and what the operator itself reported, to
 hold a replay against. The API is in memory; recorder, signal book, operator and cycle are the real ones.
@@ -126,7 +126,7 @@ class Watched:
 
 
 def record(scenario: Mapping[str, Any], scope: Scope | None = None) -> tuple[Watched, list[Report | None]]:
-    """Play a scenario of ``tests/scenarios`` with a recorder beside it; also what the operator reported each second."""
+    """Play a scenario of ``tests/scenarios`` with a recorder next to it; and what the operator reported each second."""
     site = scenarios.site_of(scenario["cluster"])
     body = api_objects.policy(**{"mode": "Enforce", **scenario.get("policy", {})})
     watched = Watched(site, body, scope, scenarios.sources_of(scenario))

@@ -16,7 +16,7 @@ Ends = dict[TopicPartition, dict[int, int]]
 
 @dataclass(frozen=True)
 class Told:
-    """What a broker told."""
+    """What a broker answered."""
 
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
     moved: int = 0

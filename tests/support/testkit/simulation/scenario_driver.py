@@ -1,4 +1,4 @@
-"""Plays: a simulated cluster, the operator that runs on it, and a script of what befalls both, step by step.
+"""Plays: a simulated cluster, the operator that runs on it, and a script of what happens to both, step by step.
 
 In: clusters and steps that Hypothesis draws. Out: a ``Play`` whose watcher knows which invariants were broken, for the
 property tests of the invariants.
@@ -43,7 +43,7 @@ Orders = dict[PartitionKey, tuple[int, ...]]
 
 
 class Play:
-    """A site, the operator that runs on it now, and whoever watches it."""
+    """A site, the operator that runs on it now, and its watcher."""
 
     def __init__(self, cluster: MemoryCluster) -> None:
         self.site = MemorySite(cluster, pods={})
@@ -81,7 +81,7 @@ class Play:
         self.site.signals.drain(known[broker % len(known)], until=until)
 
     def end(self, broker: int) -> None:
-        """A person ends whatever override stands."""
+        """A person ends any override."""
         known = sorted(self.site.cluster.brokers)
         self.site.signals.lift(known[broker % len(known)])
 
@@ -102,7 +102,7 @@ class Play:
                 self.succeed()
 
     def hear(self) -> None:
-        """No fault is left, nothing is in flight, and whoever is alive answers."""
+        """No fault is left, nothing is in flight, and every live broker answers."""
         self.faults.relent()
         self.faults.deliver()
         for broker in self.site.cluster.brokers:
@@ -123,7 +123,7 @@ class Play:
 
 
 def sickness() -> st.SearchStrategy[Step]:
-    """Brokers that fall ill and recover."""
+    """Brokers that become sick and recover."""
     return st.tuples(st.integers(0, 4), st.sampled_from([Reading.FAILING, Reading.FAILING, Reading.PASSING])).map(
         lambda pair: (f"say{pair}", lambda play: play.say(*pair))
     )
@@ -134,7 +134,7 @@ def passing_time() -> st.SearchStrategy[Step]:
 
 
 def trouble() -> st.SearchStrategy[Step]:
-    """Requests that fail, arrive late, or kill whoever sent them."""
+    """Requests that fail, arrive late, or kill their sender."""
     failing = fates().map(
         lambda f: (f"fail{f}", lambda play: play.faults.fail_next(f[0], f[1], after=f[2])),
     )

@@ -1,4 +1,4 @@
-"""Scenarios: what befalls a cluster over time, and a timeline of what the operator made of it.
+"""Scenarios: what happens to a cluster over time, and a timeline of what the operator made of it.
 
 In: the YAML of ``tests/scenarios`` (a cluster, a policy with its sources, a load plan, events by second). Out: for
 every second in which something changed, what changed: verdicts, who is demoted, the plan, leaders, what is held,
@@ -42,7 +42,7 @@ def write(path: Path, head: str, timeline: list[Said]) -> None:
 
 
 def play(scenario: Mapping[str, Any]) -> list[Said]:
-    """The timeline of a scenario. Raises KeyError for an event that nobody knows."""
+    """The timeline of a scenario. Raises KeyError for an unknown event."""
     site = site_of(scenario["cluster"])
     policy = LeadershipPolicy.read(api_objects.policy(**{"mode": "Enforce", **scenario.get("policy", {})}))
     operator = Operator(site, policy.with_sources(sources_of(scenario)).policy())
@@ -147,7 +147,7 @@ def _observed(report: Report, site: MemorySite) -> Said:
 
 
 def _plan(site: MemorySite, orders: Mapping[str, Any]) -> ApprovedPlan:
-    """An approved load plan: the order that each partition is to have, taken up as they stand in the scenario."""
+    """An approved load plan: the order that each partition is to have, taken up in the scenario's order."""
     named = {str(p.name): p for p in site.cluster.partitions()}
     return accepted(*(loadmove(named[name], order[0]) for name, order in orders.items()))
 
@@ -167,4 +167,4 @@ def _rebalance(report: Report | None) -> str:
 
 
 APPROVALS = {"approve": True, "withdraw": False}
-"""Verbs of people who approve the scenario's load plan, or take that back: they befall the operator alone."""
+"""Verbs of people who approve the scenario's load plan, or take that back: they reach the operator alone."""

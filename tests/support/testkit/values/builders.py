@@ -1,4 +1,4 @@
-"""Values with defaults, so that a test names only what it is about. Clusters are three healthy brokers unless told."""
+"""Values with defaults, so that a test names only what it is about. Clusters are three healthy brokers by default."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def partition(
     leader_unknown: bool = False,
     offline: Sequence[int] = (),
 ) -> Partition:
-    """In sync everywhere and led by the first ISR member of its order, unless told."""
+    """In sync everywhere and led by the first ISR member of its order by default."""
     members = tuple(replicas if isr is None else isr)
     first = next((b for b in replicas if b in members), None)
     return Partition(
@@ -151,7 +151,7 @@ def override(
 
 
 def drain(broker: int = 1, reason: str = "new disk", until: datetime | None = None) -> Override:
-    """A person's word that a broker goes into maintenance."""
+    """A person's request that a broker goes into maintenance."""
     return Override(broker, OverrideState.DEMOTED, reason, until, purpose=Purpose.MAINTENANCE)
 
 
@@ -162,7 +162,7 @@ def snapshot(
     undo: UndoRecord | None = None,
     overrides: Sequence[Override] = (),
 ) -> Snapshot:
-    """Three healthy brokers and one partition, and nothing displaced, unless told."""
+    """Three healthy brokers and one partition, and nothing displaced, by default."""
     return Snapshot(now, seen or cluster(partition()), undo or record(), tuple(signals), tuple(overrides))
 
 
@@ -250,5 +250,5 @@ def said(
     result: ExecutionResult | None = None,
     **more: Any,
 ) -> Report:
-    """The report of a turn in which everybody is well and nothing was to do, unless told."""
+    """The report of a turn in which every broker is healthy and nothing was to do, by default."""
     return report(context(seen, judged, policy), plan or Plan(), result or ExecutionResult(), **more)

@@ -38,7 +38,7 @@ def disk(broker: int = 1, reading: Reading = BAD, age: float | None = 0.0) -> Si
 
 
 def agent(broker: int = 1, reading: Reading = GOOD, number: int = 0, age: float | None = 0.0) -> Signal:
-    """The word of the quarantine agent beside a broker: on watch, unless told."""
+    """The signal of the quarantine agent next to a broker: on watch by default."""
     return Signal(
         broker, QUARANTINE_AGENT, f"broker-{broker}", reading, START, age, message="so it says", value=float(number)
     )

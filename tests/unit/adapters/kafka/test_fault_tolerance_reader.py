@@ -128,7 +128,7 @@ def test_peers_without_answer_or_address_are_silent():
     [
         pytest.param(DescribeQuorumResponse(error_code=31, topics=[]), "Describe on Cluster", True, id="no right"),
         pytest.param(voters((1, 0), error=7), "DescribeQuorum", False, id="an error of the partition"),
-        pytest.param(DescribeQuorumResponse(error_code=0, topics=[]), "without a quorum", False, id="nothing told"),
+        pytest.param(DescribeQuorumResponse(error_code=0, topics=[]), "without a quorum", False, id="no topics"),
     ],
 )
 def test_what_cannot_be_read_is_said_and_nothing_is_taken_for_known(answer: Any, problem: str, lasting: bool):

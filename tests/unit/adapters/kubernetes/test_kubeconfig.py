@@ -38,9 +38,9 @@ def written(path: Path, contexts: dict[str, str | None], current: str | None = N
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": one, "cluster": {"server": f"https://{one}.example.com:6443"}} for one in contexts],
-        "users": [{"name": "someone", "user": {"token": "some-token"}}],
+        "users": [{"name": "ann", "user": {"token": "some-token"}}],
         "contexts": [
-            {"name": one, "context": {"cluster": one, "user": "someone"} | ({"namespace": at} if at else {})}
+            {"name": one, "context": {"cluster": one, "user": "ann"} | ({"namespace": at} if at else {})}
             for one, at in contexts.items()
         ],
     }

@@ -97,7 +97,7 @@ def test_rates_are_printed_with_units(value: float, text: str):
 
 
 class Hand:
-    """A cluster in memory that every bootstrap leads to, a store, and a planner; nobody waits."""
+    """A cluster in memory that every bootstrap leads to, a store, and a planner; without waiting."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.site: MemorySite = site(3, {"orders": 8})

@@ -64,7 +64,7 @@ def test_an_end_that_goes_back_in_one_partition_is_nothing_to_its_neighbours():
 
 
 def test_two_histories_that_interleave_are_not_believed():
-    # The same minutes twice: once as they were, once as a clock told them that had been set back by an hour.
+    # The same minutes twice: once as they were, once by a clock that was set back by an hour.
     before = [Sample(60 * m, 100 * m) for m in range(10)]
     after = [Sample(60 * m + 30, 100 * (m + 60)) for m in range(10)]
     assert len(intervals(sorted([*before, *after], key=lambda s: s.at)).seconds) == 0

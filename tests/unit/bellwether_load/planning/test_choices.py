@@ -18,7 +18,7 @@ COSTS = Costs(100, 100, 100, 100)
 
 
 def row(replicas: Sequence[int] = (10, 20, 30), **said: Any) -> dict[str, Any]:
-    """A partition in sync, led by its first replica, with 5 bytes/s in and 2 out, unless told."""
+    """A partition in sync, led by its first replica, with 5 bytes/s in and 2 out, by default."""
     found = {
         "topic": "orders", "topic_id": "id", "partition": 0, "replicas": list(replicas), "isr": list(replicas),
         "leader": replicas[0], "held": "", "produce": 5.0, "consume": 2.0,

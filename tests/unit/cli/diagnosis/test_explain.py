@@ -211,12 +211,12 @@ def test_what_cannot_be_explained_says_what_is_known(arguments: list[str], probl
 
 
 def test_a_policy_in_trouble_is_named_before_what_was_last_known(api: MemoryApi):
-    ready = {"type": "Ready", "status": "False", "reason": "ClusterUnreachable", "message": "nobody answers"}
+    ready = {"type": "Ready", "status": "False", "reason": "ClusterUnreachable", "message": "no broker answers"}
     api.merge(POLICIES, "default", "main", {"status": {"conditions": [ready]}})
     status, said = run("1")
     assert (status, said.splitlines()[0]) == (
         0,
-        "warning: the status below may be outdated: the policy is not Ready: ClusterUnreachable: nobody answers",
+        "warning: the status below may be outdated: the policy is not Ready: ClusterUnreachable: no broker answers",
     )
     assert "Broker 1 of policy default/main is Sick" in said
     status, said = run("9")

@@ -29,7 +29,7 @@ def operator() -> Iterator[MemoryOperator]:
 
 
 class Clock:
-    """The operator's clock, whose seconds are the operator's steps; without a loop nobody works while one sleeps."""
+    """The operator's clock, whose seconds are the operator's steps; without a loop nothing works while one sleeps."""
 
     def __init__(self, operator: MemoryOperator, loop: PolicyController | None) -> None:
         self._office, self._loop = operator, loop

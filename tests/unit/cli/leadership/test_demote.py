@@ -30,7 +30,7 @@ def words(found: Result) -> str:
 
 @pytest.fixture
 def kafka(monkeypatch: pytest.MonkeyPatch) -> MemorySite:
-    """Every bootstrap leads to one simulated cluster, and nobody waits."""
+    """Every bootstrap leads to one simulated cluster, and nothing waits."""
     return lead_to(monkeypatch, site())
 
 
@@ -66,7 +66,7 @@ def test_help_names_every_option_with_its_meaning(verb: str):
             ["1", "--policy", "p", "--for", "9" * 20 + "d"], "is too long: use a shorter duration", id="for ever"
         ),
         pytest.param(
-            ["1", "--record", "r", *BOOTSTRAP, "--for", "1h"], "--for excludes --record", id="nobody would end it"
+            ["1", "--record", "r", *BOOTSTRAP, "--for", "1h"], "--for excludes --record", id="nothing would end it"
         ),
         pytest.param(["1", "--record", "r", "--bootstrap", "kafka"], "host:port", id="a bootstrap without a port"),
         pytest.param(

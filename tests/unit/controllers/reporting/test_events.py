@@ -104,7 +104,7 @@ def test_a_policy_that_sees_nothing_is_a_warning_after_a_minute():
 
 
 def unripe(*brokers: int, plan: Plan | None = None) -> Report:
-    """These have turned sick just now."""
+    """These have just become sick."""
     judged = {**verdicts(SEEN), **{b: verdict(b, HealthState.SICK) for b in brokers}}
     return said(snapshot(now=after(1)), ENFORCE, judged, plan)
 
@@ -251,7 +251,7 @@ def at(share: int | None, *demoted: int) -> Report:
     ("before", "now", "reasons"),
     [
         pytest.param(at(None, 1), at(10), [("Promoted", False), ("LeadersReturning", False)], id="it begins"),
-        pytest.param(at(10), at(10), [], id="it stands"),
+        pytest.param(at(10), at(10), [], id="unchanged"),
         pytest.param(at(10), at(50), [("LeadersReturning", False)], id="it goes on"),
         pytest.param(at(50), at(None), [("LeadersReturned", False)], id="it ends"),
         pytest.param(at(50), at(None, 1), [("Demoted", True), ("WaveRolledBack", True)], id="a relapse"),

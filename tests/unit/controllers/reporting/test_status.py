@@ -141,7 +141,7 @@ def test_the_same_news_makes_the_same_bytes():
     ("was", "now", "since"),
     [
         pytest.param(None, True, after(9), id="it is new"),
-        pytest.param(True, True, after(1), id="its status stands"),
+        pytest.param(True, True, after(1), id="its status is unchanged"),
         pytest.param(False, True, after(9), id="its status changed"),
         pytest.param(None, None, after(9), id="unknown is a status"),
     ],

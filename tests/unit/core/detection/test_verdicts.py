@@ -1,4 +1,4 @@
-"""What signals add up to: every row of the tables is a story that an on-call engineer could be told."""
+"""What signals add up to: every row of the tables is a story of an on-call engineer."""
 
 from __future__ import annotations
 

@@ -237,8 +237,8 @@ class TestWard:
 
 
 def test_settings_are_worth_asking_for_only_where_a_replica_is_missing():
-    seen = [partition("full"), partition("short", isr=(1, 2)), partition("led by nobody", leader=None)]
-    assert topics_short_of_replicas(seen) == {"short", "led by nobody"}
+    seen = [partition("full"), partition("short", isr=(1, 2)), partition("leaderless", leader=None)]
+    assert topics_short_of_replicas(seen) == {"short", "leaderless"}
 
 
 class TestShortcomings:

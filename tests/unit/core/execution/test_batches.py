@@ -225,7 +225,7 @@ def test_an_election_that_changed_no_leader_explains_no_epoch():
     [
         pytest.param(partition(), True, id="led by another"),
         pytest.param(DONE, True, id="in its order already, and led by another"),
-        pytest.param(partition(leader=None), True, id="led by nobody"),
+        pytest.param(partition(leader=None), True, id="leaderless"),
         pytest.param(partition(leader=2), False, id="led by the first already"),
         pytest.param(partition(isr=(1, 3)), False, id="the first is not in the ISR"),
     ],

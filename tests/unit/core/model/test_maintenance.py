@@ -41,7 +41,7 @@ def test_the_message_holds_the_reason_and_the_end():
 
 
 @pytest.mark.parametrize(
-    ("pod", "told"),
+    ("pod", "given"),
     [
         pytest.param(Pod("kafka-2"), None, id="ready"),
         pytest.param(Pod("kafka-2", ready=False), "pod kafka-2 is not ready", id="not ready"),
@@ -49,9 +49,9 @@ def test_the_message_holds_the_reason_and_the_end():
         pytest.param(Pod("kafka-2", ready=False, leaving=True), "pod kafka-2 is terminating", id="both"),
     ],
 )
-def test_a_pod_that_is_terminating_or_not_ready_puts_its_broker_in_maintenance(pod: Pod, told: str | None):
+def test_a_pod_that_is_terminating_or_not_ready_puts_its_broker_in_maintenance(pod: Pod, given: str | None):
     found = under_maintenance([], {2: pod}, {}, START)
-    assert [(one.message, one.asked) for one in found.values()] == ([(told, False)] if told else [])
+    assert [(one.message, one.asked) for one in found.values()] == ([(given, False)] if given else [])
 
 
 def test_a_broker_whose_pod_is_recreated_stays_in_maintenance():

@@ -145,7 +145,7 @@ def test_leaders_outside_preferred_racks_are_counted_and_the_first_is_named():
 
 
 @pytest.mark.parametrize(
-    ("wish", "reasons"),
+    ("placement", "reasons"),
     [
         pytest.param(Placement(Preference(("a", "b"))), [], id="racks that are there"),
         pytest.param(Placement(Preference(("a", "z"))), [Reason.PLACEMENT_UNSUITABLE], id="a rack without brokers"),
@@ -175,9 +175,9 @@ def test_leaders_outside_preferred_racks_are_counted_and_the_first_is_named():
         ),
     ],
 )
-def test_preferences_without_effect_are_reported_with_reasons(wish: Placement, reasons: list[Reason]):
+def test_preferences_without_effect_are_reported_with_reasons(placement: Placement, reasons: list[Reason]):
     seen = stretched(partition("orders"), partition("payments"))
-    found = placement_warnings(wish, seen)
+    found = placement_warnings(placement, seen)
     assert [m.reason for m in found] == reasons
     assert all(m.message for m in found)
 

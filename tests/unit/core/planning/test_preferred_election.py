@@ -141,7 +141,7 @@ def test_what_the_plan_has_in_hand_is_left_to_it():
 
 
 @pytest.mark.parametrize(
-    ("heard", "leads"), [(False, [1]), (True, [])], ids=["no prober ever spoke", "probers have fallen silent"]
+    ("heard", "leads"), [(False, [1]), (True, [])], ids=["no prober ever spoke", "probers have gone silent"]
 )
 def test_unjudged_brokers_are_elected_but_silent_ones_are_not(heard: bool, leads: list[int]):
     judged = verdicts(cluster(ASTRAY, brokers=4), unknown=[1, 2, 3, 4])
@@ -217,7 +217,7 @@ class TestBeforeAndAfter:
 
 
 @pytest.mark.parametrize(
-    ("told", "auto"),
+    ("given", "auto"),
     [
         pytest.param(
             [{AUTO_REBALANCE_CONFIG: "true"}, {AUTO_REBALANCE_CONFIG: "true"}], AutoRebalance.ENABLED, id="on"
@@ -232,8 +232,8 @@ class TestBeforeAndAfter:
         pytest.param([{AUTO_REBALANCE_CONFIG: "perhaps"}], AutoRebalance.UNKNOWN, id="an unknown value"),
     ],
 )
-def test_what_brokers_say_of_kafkas_own_balancing(told: list[dict[str, str]], auto: AutoRebalance):
-    assert AutoRebalance.of(told) is auto
+def test_what_brokers_say_of_kafkas_own_balancing(given: list[dict[str, str]], auto: AutoRebalance):
+    assert AutoRebalance.of(given) is auto
 
 
 def test_brokers_are_asked_at_first_and_rarely_again():

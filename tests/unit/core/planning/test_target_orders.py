@@ -416,13 +416,13 @@ class TestSeveralDemoted:
         assert [h.reason for h in made.holds] == [Reason.NO_HEALTHY_ISR_MEMBER]
 
 
-@pytest.mark.parametrize("wish", [None, PREFER])
-def test_leaders_out_of_scope_count_when_leaders_are_spread(wish: Placement | None):
+@pytest.mark.parametrize("placement", [None, PREFER])
+def test_leaders_out_of_scope_count_when_leaders_are_spread(placement: Placement | None):
     racks = dict.fromkeys((1, 2, 3), "a")
     mine = [partition(index=n, replicas=(1, 2, 3)) for n in range(6)]
     others = [partition("others", index=n, replicas=(2, 3, 1), leader=2) for n in range(4)]
     seen = cluster(*mine, *others, racks=racks)
-    policy = Policy(name="p", placement=wish and replace(wish, scope=MINE), scope=MINE)
+    policy = Policy(name="p", placement=placement and replace(placement, scope=MINE), scope=MINE)
     found = snapshot(seen, now=after(100), undo=record(None, demoted(1)))
     made = build_plan(Context(found, verdicts(seen), policy), decisions(1))
     assert Counter(m.leads_next for m in made.moves if m.topic == "orders") == {2: 1, 3: 5}
