@@ -101,14 +101,14 @@ def test_a_policy_starts_a_loop_and_later_events_update_it(hall: Hall):
     assert [loop.heard for loop in hall.made] == [["start", "update", "update"]]
 
 
-def test_what_came_before_its_policy_is_told_before_the_loop_starts(hall: Hall):
+def test_objects_before_their_policy_are_delivered_before_the_loop_starts(hall: Hall):
     hall.loops.health("ADDED", HEALTH)
     hall.loops.lease("ADDED", LEASE)
     hall.loops.policy("ADDED", POLICY)
     assert hall.made[0].heard == ["on_broker_health main-1", "on_lease lease-a", "start"]
 
 
-def test_what_went_before_its_policy_came_is_not_told(hall: Hall):
+def test_objects_deleted_before_their_policy_are_not_delivered(hall: Hall):
     hall.loops.health("ADDED", HEALTH)
     hall.loops.health("DELETED", HEALTH)
     hall.loops.lease("ADDED", LEASE)
@@ -138,7 +138,7 @@ def test_a_brokers_status_is_compared_with_what_was_said(hall: Hall):
     assert heard == ["on_broker_health main-1", "wake", "compare brokerhealths main-1"]
 
 
-def test_a_renewal_that_says_nothing_new_wakes_nobody(hall: Hall):
+def test_an_uneventful_renewal_wakes_no_loop(hall: Hall):
     hall.loops.policy("ADDED", POLICY)
     hall.made[0].signals.news = False
     hall.loops.lease("MODIFIED", LEASE)
@@ -153,7 +153,7 @@ def test_source_reaches_the_policies_of_its_namespace(hall: Hall):
     assert hall.made[0].heard == ["start", "source_changed prom"]
 
 
-def test_another_policys_objects_are_not_told(hall: Hall):
+def test_objects_of_another_policy_are_not_delivered(hall: Hall):
     hall.loops.policy("ADDED", POLICY)
     hall.loops.health("ADDED", api_objects.health(policyRef={"name": "other"}))
     hall.loops.lease("ADDED", lease("other"))
@@ -191,7 +191,7 @@ def test_a_policy_that_was_never_seen_may_be_deleted(hall: Hall):
     assert hall.made == []
 
 
-def test_a_loop_that_has_ended_is_made_anew(hall: Hall):
+def test_an_ended_loop_is_replaced(hall: Hall):
     hall.loops.policy("ADDED", POLICY)
     hall.made[0].alive = False
     hall.loops.policy("MODIFIED", POLICY)

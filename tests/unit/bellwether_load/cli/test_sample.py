@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from bellwether.cli.main import main
 from bellwether_load.cli.prometheus_options import PrometheusAccess
+from testkit.messages import assert_wording
 
 
 def sample(*arguments: str) -> tuple[int, str]:
@@ -48,14 +49,14 @@ def test_options_that_make_no_sense_are_refused_with_the_remedy(arguments: tuple
 def test_a_store_that_is_none_is_refused_without_its_secrets(tmp_path: Path) -> None:
     code, output = sample("--bootstrap", "127.0.0.1:1", "--store", "ftp://anna:opensesame@host/x", "--once")
     assert code == 1
-    assert "ftp://host/x: is not a store" in output
+    assert_wording(output)
     assert "opensesame" not in output
 
 
 def test_a_cluster_that_does_not_answer_is_named_and_nothing_is_written(tmp_path: Path) -> None:
     code, output = sample("--bootstrap", "127.0.0.1:1", "--store", str(tmp_path / "store"), "--once")
     assert code == 1
-    assert "no broker answered: 127.0.0.1:1: cannot connect" in output
+    assert_wording(output)
     assert not (tmp_path / "store").exists()
 
 

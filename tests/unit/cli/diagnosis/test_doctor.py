@@ -21,6 +21,7 @@ from bellwether.core.model.fault_tolerance import FaultTolerance
 from bellwether.kafka_connection import Connection, Mechanism, Protocol, Security
 from bellwether.ports.errors import Unauthorized
 from bellwether.simulation.memory_cluster import MemoryCluster
+from testkit.messages import assert_wording
 from testkit.simulation.risk_fixture import MemoryWard
 from testkit.values.builders import name
 
@@ -54,7 +55,7 @@ def test_options_that_make_no_sense_are_refused_with_the_remedy(arguments: tuple
 def test_a_cluster_that_cannot_be_examined_has_a_status_of_its_own() -> None:
     code, output = doctor("--bootstrap", "127.0.0.1:1")
     assert code == exit_status.ERROR
-    assert "no broker answered: 127.0.0.1:1: cannot connect" in output
+    assert_wording(output)
 
 
 def test_an_unclean_election_that_cannot_be_looked_into_is_not_held() -> None:
@@ -103,20 +104,14 @@ def test_printed_commands_reach_a_secured_cluster_with_the_options_that_were_giv
         bootstrap="b:1", tls=True, sasl_mechanism="PLAIN", sasl_username="anna", sasl_password_file=password
     )
     tools = _tools(Connection(("b:1",), security), given)
-    assert tools.kafka("kafka-topics.sh", "--list") == (
-        "kafka-topics.sh --bootstrap-server b:1 --command-config client.properties --list"
-    )
-    assert tools.ours("doctor") == (
-        "bellwether doctor --bootstrap b:1 --tls --sasl-mechanism PLAIN --sasl-username anna "
-        "--sasl-password-file '/run/my secrets/password'"
-    )
+    assert_wording(tools.kafka("kafka-topics.sh", "--list"), tools.ours("doctor"))
 
 
 def test_printed_commands_take_the_file_that_was_given() -> None:
     security = Security(protocol=Protocol.SASL_SSL, mechanism=Mechanism.PLAIN, username="anna", password="opensesame")
     given = KafkaTarget(command_config=Path("/run/my.properties"), bootstrap="b:1")
     tools = _tools(Connection(("b:1",), security), given)
-    assert tools.ours("doctor") == "bellwether doctor --bootstrap b:1 --command-config /run/my.properties"
+    assert_wording(tools.ours("doctor"))
     assert " --command-config /run/my.properties " in tools.kafka("kafka-topics.sh", "--list")
 
 
@@ -167,11 +162,7 @@ def test_what_the_policys_user_may_not_read_is_missing_for_quarantine(monkeypatc
     denied = FaultTolerance(problem="DescribeQuorum: grant Describe on Cluster")
     monkeypatch.setattr(KafkaFaultTolerance, "margins", lambda *_: denied)
     nodes = BrokerPool(Connection(("127.0.0.1:1",)), MANUAL_LIMITS)
-    assert _quarantine(QuarantineCheck(True, ("no agent",)), unread, nodes).missing == (
-        "no agent",
-        "min.insync.replicas of 1 topics is unknown: allow DescribeConfigs on Topic * to the policy's user",
-        "the controller quorum is unknown: DescribeQuorum: grant Describe on Cluster",
-    )
+    assert_wording(_quarantine(QuarantineCheck(True, ("no agent",)), unread, nodes).missing)
     monkeypatch.setattr(KafkaFaultTolerance, "margins", lambda *_: FaultTolerance())
     assert _quarantine(QuarantineCheck(True), well, nodes).missing == ()
     assert _quarantine(QuarantineCheck(False, ("off",)), unread, nodes).missing == ("off",)
