@@ -84,12 +84,12 @@ def test_a_move_beyond_the_last_partition_is_named() -> None:
 
 def test_a_partition_that_is_moved_twice_is_named() -> None:
     move = move_of(slot(2), 2, 60_000)
-    assert "moves name partitions: orders-2 is named twice" in forge(move, move)
+    assert_wording(forge(move, move))
 
 
 def test_moves_out_of_order_are_named() -> None:
     moves = (move_of(slot(2), 2, 60_000), move_of(slot(1), 2, 40_000))
-    assert "orders-1 comes after orders-2, out of order" in forge(*moves)
+    assert_wording(forge(*moves))
 
 
 @pytest.mark.parametrize(
@@ -152,14 +152,14 @@ def test_a_leader_that_may_not_lead_must_be_moved() -> None:
     plan, moves = planned(posed, known)
     assert rechecked(posed, known, plan, moves).passed
     said = refusal(posed, known, again(plan, ()), ())
-    assert "what must move moves: orders-0 stays with 4, which may not lead it" in said
+    assert_wording(said)
 
 
 def test_a_partition_without_a_leader_must_get_one() -> None:
     posed, known = posed_with(slot(0, (1, 2), leader=NO_BROKER))
     plan, moves = planned(posed, known)
     assert rechecked(posed, known, plan, moves).passed
-    assert "orders-0 stays with -1, which may not lead it" in refusal(posed, known, again(plan, ()), ())
+    assert_wording(refusal(posed, known, again(plan, ()), ()))
 
 
 def test_a_leader_that_stays_must_come_first() -> None:

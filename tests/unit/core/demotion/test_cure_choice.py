@@ -108,7 +108,7 @@ def test_a_stalled_disk_that_kafka_has_not_fenced_in_time_is_demoted_without_an_
     waited = replace(disk(), latency_seconds=FENCED_WITHIN_SECONDS)
     assert cure(TRAILS, waited) == "demotion"
     assert cure(TRAILS, waited, agent(), policy=GUARDED) == "hold"
-    assert "demoted if it is not fenced within 20 s" in decided(TRAILS, STALLED).held[0].message
+    assert_wording(decided(TRAILS, STALLED).held[0].message)
 
 
 def test_a_stalled_disk_that_kafka_will_not_fence_is_demoted_without_an_agent_at_once():
