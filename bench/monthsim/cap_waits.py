@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bellwether.core.demotion.cure_choice import Cure
 from bellwether.core.settings.policy import Demotion as DemotionPolicy
 from monthsim.assumptions import RACKS
 from monthsim.regret import MOVE_SECONDS, WELL_SECONDS, Stretch
+from monthsim.relief import Cure
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from bellwether.core.demotion.cure_choice import Cure
 from bellwether.core.demotion.decisions import Decisions, decide
 from bellwether.core.demotion.dwell import requeue_after
 from bellwether.core.detection.context import Context
@@ -38,6 +37,7 @@ from monthsim.disks import MonthOfDisks
 from monthsim.episodes import Absence, Month
 from monthsim.paths import News, at
 from monthsim.regret import WELL_SECONDS
+from monthsim.relief import Cure
 
 BUSY_SECONDS = 5.0
 IDLE_SECONDS = 60.0

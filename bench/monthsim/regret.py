@@ -1,7 +1,7 @@
 """Regret: what clients lost under a rule set, moves included, against a clairvoyant that knows every duration.
 
 In: a month and a rule set's cures. Out: both sums, in seconds of all requests to what a broker leads. Which clients
-lose by a fault, and what a cure ends of it, is in the core's ``RELIEF``. Harm that no allowed cure ends (restarts, a
+lose by a fault, and what a cure ends of it, is in ``relief``. Harm that no allowed cure ends (restarts, a
 single pause, acks=all of a broker that freezes or where no broker is held, a cluster cut off as a whole) is the same
 for every rule and is left out, which makes the ratio larger. A disk that is slow for 1 s in every 10 loses the
 allowance, which all bear. Called by ``scoring``.
@@ -16,12 +16,12 @@ from math import inf, log
 from statistics import NormalDist
 from typing import NamedTuple
 
-from bellwether.core.demotion.cure_choice import RELIEF, Cure, Fault, Lost
 from bellwether.core.doctor.unhealthy_leaders import KEEPS_UP_SHARE
 from bellwether.core.model.move_cost import MoveCost
 from bellwether.core.settings.harm import LEADING_LOST_SECONDS, Objectives
 from monthsim.assumptions import LEADERS, REPLICAS
 from monthsim.episodes import DISK_FAULTS, EXTERNAL_FAULTS, FENCED_SECONDS, Disk, DiskEffect, Kind, Month, Path
+from monthsim.relief import RELIEF, Cure, Fault, Lost
 
 MOVE_SECONDS = MoveCost().seconds
 """What moving leaders away and back costs, for every rule set and for the clairvoyant; a hold costs the same."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from bellwether.core.demotion.cure_choice import Cure
 from monthsim.cap_waits import cap_waits, counted, outside
 from monthsim.regret import WELL_SECONDS, Cured, Stretch
+from monthsim.relief import Cure
 
 LONG = [Stretch(1000.0, 5000.0, 1.0)]
 LATER = [Stretch(2000.0, 9000.0, 1.0)]

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bellwether.core.demotion.cure_choice import Cure
 from bellwether.core.settings.policy import Policy, Quarantine
 from monthsim.assumptions import Assumptions, FaultRates
 from monthsim.episodes import Disk, DiskEffect, Episode, Kind, Month, Path
@@ -13,6 +12,7 @@ from monthsim.injected import cut, down, slow_disk
 from monthsim.months import look, operate, our_policy
 from monthsim.noise import frozen, rolling_restart
 from monthsim.reconciles import Operator, Outcome
+from monthsim.relief import Cure
 from monthsim.worlds import drawn
 
 POLICY = our_policy()

@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from bellwether.core.demotion.cure_choice import Cure
 from monthsim.assumptions import Assumptions
 from monthsim.episodes import FENCED_SECONDS, Disk, DiskEffect, Episode, Kind, Month, Path
 from monthsim.injected import cut, freezes, slow_disk
 from monthsim.models import MODELS, STANDARD
 from monthsim.noise import frozen, slow_syncs
 from monthsim.regret import MOVE_SECONDS, Cured, Stretch, clairvoyant, harm, price, suffered, without_agent
+from monthsim.relief import Cure
 
 CUT = cut(Kind.EXTERNAL_CUT, 1000.0, 600.0, (1,), Path.REFUSED)
 SLOW = slow_disk(Kind.DISK_SLOW, 1000.0, 600.0, 1, 0.2)

@@ -1,16 +1,14 @@
 """Choose the cure of a broker with slow writes, or that freezes: demotion, a held controlled shutdown, or neither.
 
 In: verdicts that the cap admits, and the context with what was measured of followers. Out: which are demoted, which are
-held, and why the leaders of others stay where they are. Called by ``decisions``. ``RELIEF`` says what each cure ends
-and what it adds: demotion is taken where it has no side effect, holding where ``acks=all`` waits for the broker.
+held, and why the leaders of others stay where they are. Called by ``decisions``. Demotion is taken where it adds no
+loss, holding where ``acks=all`` waits for the broker (docs/internals/cures.md).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import Enum, StrEnum
-from typing import NamedTuple
 
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.producer_acks import producer_acks
@@ -27,59 +25,6 @@ LET_GO_SHARE = 0.5
 """Share of the partitions that a broker follows from which on Kafka lets it go: then demotion ends the loss."""
 
 _WRITES = frozenset({Reason.STORAGE_SLOW, Reason.LOG_DIR_SLOW})
-
-
-class Fault(Enum):
-    """What makes a broker's clients lose requests, as far as it decides what a cure ends."""
-
-    UNREACHABLE = "clients do not reach it"
-    KEEPS_UP = "slow writes; it keeps up as a follower"
-    TRAILS = "slow writes; it does not keep up"
-    LEADS_SLOWLY = f"an append takes {LEADING_LOST_SECONDS} s or more; it does not keep up"
-    STALLED = "an append does not end"
-    FREEZES = "it freezes again and again"
-
-
-class Cure(StrEnum):
-    """What is done with a broker."""
-
-    NONE = "none"
-    DEMOTION = "demotion"
-    HELD = "held"
-
-
-class Lost(NamedTuple):
-    """Share of the requests lost, by client: acks=all on partitions that the broker led before the cure, acks=all on
-    those that it followed, and acks=1 where it led; readers lose as acks=1 does.
-    """
-
-    all_led: float
-    all_followed: float
-    one_led: float
-
-
-RELIEF: Mapping[Fault, Mapping[Cure, Lost]] = {
-    fault: {Cure.NONE: none, Cure.DEMOTION: demotion, Cure.HELD: Lost(0, 0, 0)}
-    for fault, none, demotion in (
-        (Fault.UNREACHABLE, Lost(1, 0, 1), Lost(0, 0, 0)),
-        (Fault.KEEPS_UP, Lost(0, 0, 1), Lost(0, 0, 0)),
-        (Fault.TRAILS, Lost(0, 1, 1), Lost(1, 1, 0)),
-        (Fault.LEADS_SLOWLY, Lost(1, 1, 1), Lost(1, 1, 0)),
-        (Fault.STALLED, Lost(1, 1, 1), Lost(1, 1, 0)),
-        (Fault.FREEZES, Lost(1, 1, 1), Lost(1, 1, 0)),
-    )
-}
-"""Measured with ``make bench-cures`` (docs/internals/cures.md), in whole shares; but acks=1 with slow writes by the
-objective (``spec.detection.objectives``): there it loses nothing below a second an append. Of a stalled disk it holds
-until Kafka fences the broker, which ends all; Kafka does so only while the broker leads and its metadata log hangs as
-well.
-"""
-
-
-def side_effect(fault: Fault) -> bool:
-    """Whether demotion adds to what any kind of client loses."""
-    before, after = RELIEF[fault][Cure.NONE], RELIEF[fault][Cure.DEMOTION]
-    return any(more > less for less, more in zip(before, after, strict=True))
 
 
 @dataclass(frozen=True)
@@ -147,8 +92,7 @@ def _loss_by_demotion(broker: int, checks: Checks) -> str | None:
             " while it leads, and demoted it would stay in every ISR, where acks=all waits for it; it is demoted if it"
             f" is not fenced within {FENCED_WITHIN_SECONDS:.0f} s"
         )
-    leads_slowly = append_seconds >= LEADING_LOST_SECONDS
-    if not side_effect(Fault.LEADS_SLOWLY if leads_slowly else Fault.TRAILS):
+    if append_seconds >= LEADING_LOST_SECONDS:
         return None
     if checks.delays_acks_all(broker) is None:
         return "whether it keeps up as a follower is unknown: its log ends could not be compared with its leaders'"

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.demotion.cure_choice import RELIEF, Cure, Fault, choose_cures, side_effect
+from bellwether.core.demotion.cure_choice import choose_cures
 from bellwether.core.demotion.decisions import Decisions, decide
 from bellwether.core.detection.context import Context
 from bellwether.core.model.cluster import Cluster
@@ -73,22 +73,6 @@ def test_slow_writes_get_the_cure_that_ends_the_loss(
 ):
     assert cure(margins, *words) == without
     assert cure(margins, *words, agent(), policy=GUARDED) == with_agent
-
-
-@pytest.mark.parametrize(
-    ("fault", "adds"),
-    [
-        (Fault.UNREACHABLE, False),
-        (Fault.KEEPS_UP, False),
-        (Fault.TRAILS, True),
-        (Fault.LEADS_SLOWLY, False),
-        (Fault.STALLED, False),
-        (Fault.FREEZES, False),
-    ],
-)
-def test_demotion_adds_loss_only_where_acks_all_is_well_on_what_the_broker_leads(fault: Fault, adds: bool):
-    assert side_effect(fault) is adds
-    assert RELIEF[fault][Cure.HELD] == (0, 0, 0)
 
 
 def test_a_broker_that_freezes_is_held_as_acks_all_waits_for_it_and_demoted_where_it_cannot_be():
