@@ -52,8 +52,8 @@ class ClusterReader(Protocol):
         ...
 
 
-class TopicConfigReader(Protocol):
-    """Reads topics' settings as they are in force, defaults included: DescribeConfigs (KIP-133, KIP-226).
+class ConfigReader(Protocol):
+    """Reads settings of topics and brokers as they are in force, defaults included: DescribeConfigs (KIP-133, KIP-226).
 
     Raises Transient or Terminal; Unauthorized names the ACL that is missing.
     """
@@ -61,10 +61,6 @@ class TopicConfigReader(Protocol):
     def topic_configs(self, topics: Collection[str], names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
         """Some settings of some topics, in one bounded read. What is gone, unknown or secret is absent."""
         ...
-
-
-class ConfigReader(TopicConfigReader, Protocol):
-    """Reads brokers' settings, too."""
 
     def broker_configs(self, brokers: Collection[int], names: Collection[str]) -> Mapping[int, Mapping[str, str]]:
         """Some settings of some brokers, each asked for its own; one that does not answer in time is absent."""

@@ -26,7 +26,7 @@ from bellwether.ports.errors import Transient, Unauthorized
 
 # A request and its answer stay well below a megabyte, and no broker works long at one of them.
 MOST_TOPICS = 2000
-GONE = {UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC_EXCEPTION}
+_GONE = {UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC_EXCEPTION}
 
 _TOPIC, _BROKER = 2, 4
 
@@ -48,8 +48,11 @@ class KafkaConfigs:
             for start in range(0, len(wanted), MOST_TOPICS):
                 for result in _describe(dialogue, deadline, _TOPIC, wanted[start : start + MOST_TOPICS], names):
                     if result.error_code == TOPIC_AUTHORIZATION_FAILED:
-                        raise topic_refused(dialogue.address, result.resource_name)
-                    if result.error_code in GONE:
+                        raise Unauthorized(
+                            f"{dialogue.address} denies this user the settings of topic {result.resource_name}:"
+                            " grant the ACL DescribeConfigs on Topic *"
+                        )
+                    if result.error_code in _GONE:
                         continue
                     _insist(result, dialogue)
                     found[result.resource_name] = _values(result)
@@ -78,13 +81,6 @@ class KafkaConfigs:
             except Transient:
                 continue
         return found
-
-
-def topic_refused(address: str, topic: str) -> Unauthorized:
-    """What a refusal to describe a topic's settings means."""
-    return Unauthorized(
-        f"{address} denies this user the settings of topic {topic}: grant the ACL DescribeConfigs on Topic *"
-    )
 
 
 def _describe(

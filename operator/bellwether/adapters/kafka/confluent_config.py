@@ -1,7 +1,7 @@
 """Configuration of a confluent-kafka client for one ``Connection``, with tokens from the shared source.
 
 In: a ``Connection``. Out: a dictionary to construct a client with. Our own connections (``broker_connection``) read the
-``Connection`` themselves. Called by ``admin_config_reader`` and ``canary_client``.
+``Connection`` themselves. Called by ``canary_client``.
 """
 
 from __future__ import annotations

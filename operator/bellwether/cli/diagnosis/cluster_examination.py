@@ -32,7 +32,7 @@ from bellwether.core.doctor.unwatched_listeners import ListenerCheck
 from bellwether.core.model.cluster import Broker, Cluster, Partition, PartitionKey, TopicPartition
 from bellwether.kafka_connection import join_address
 from bellwether.ports.errors import BellwetherError, Terminal
-from bellwether.ports.kafka import ClusterReader, ConfigReader, EndsReader, TopicConfigReader
+from bellwether.ports.kafka import ClusterReader, ConfigReader, EndsReader
 
 _ASKED_AT_ONCE = 32
 TIMEOUT_SECONDS, LONGEST_SECONDS = 2.0, 8.0
@@ -82,20 +82,11 @@ class Examination:
 class Examiner:
     """Examines one cluster."""
 
-    def __init__(
-        self,
-        reader: ClusterReader,
-        configs: TopicConfigReader,
-        ends: EndsReader,
-        samples: Samples,
-        brokers: ConfigReader | None = None,
-    ) -> None:
-        """``brokers`` reads their settings, which a forecast needs."""
+    def __init__(self, reader: ClusterReader, configs: ConfigReader, ends: EndsReader, samples: Samples) -> None:
         self._reader = reader
         self._configs = configs
         self._ends = ends
         self._samples = samples
-        self._brokers = brokers
 
     def examine(self, topics: Collection[str] = (), *, forecast: bool = False) -> Examination:
         """Examine some topics, or all; with ``forecast`` also what one slow disk would do, which takes seconds.
@@ -119,11 +110,11 @@ class Examiner:
         return Examination(cluster, diagnosed, facts, silent, slow_disk=slow_disk, troubles=tuple(troubles))
 
     def _slow_disk(self, cluster: Cluster, silent: Collection[int], troubles: list[str]) -> SlowDiskForecast | None:
-        if self._brokers is None or len(cluster.partitions) > MOST_MEASURED:
+        if len(cluster.partitions) > MOST_MEASURED:
             return None
         answering = cluster.live.difference(silent)
         try:
-            found = self._brokers.broker_configs(answering, [FETCHERS])
+            found = self._configs.broker_configs(answering, [FETCHERS])
         except BellwetherError as error:
             troubles.append(f"what one slow disk would do is unknown: {error}")
             return None

@@ -166,14 +166,13 @@ def _of_policy(opened: ExitStack, target: Target, kafka: KafkaTarget) -> _Cluste
 
 
 def _examination(of: _Cluster, samples: Samples) -> Callable[..., Examination]:
-    from bellwether.adapters.kafka.admin_config_reader import AdminConfigs
     from bellwether.adapters.kafka.brokers.log_ends import LogEnds
     from bellwether.adapters.kafka.config_reader import KafkaConfigs
     from bellwether.adapters.kafka.metadata_reader import KafkaReader
 
     nodes = of.nodes
-    ends = LogEnds(of.connection)
-    examiner = Examiner(KafkaReader(nodes), AdminConfigs(nodes), ends, samples, KafkaConfigs(nodes))
+    configs = KafkaConfigs(nodes)
+    examiner = Examiner(KafkaReader(nodes), configs, LogEnds(of.connection), samples)
 
     def examine(topics: Collection[str], *, forecast: bool = False) -> Examination:
         found = examiner.examine(topics, forecast=forecast)
@@ -182,7 +181,7 @@ def _examination(of: _Cluster, samples: Samples) -> Callable[..., Examination]:
         if forecast and of.quarantine is not None and (of.quarantine.enabled or found.slow_disk is not None):
             found = replace(found, quarantine=_quarantine(of.quarantine, found, nodes))
         if forecast and of.listeners:
-            found = replace(found, listeners=_listeners(of.listeners, found, KafkaConfigs(nodes)))
+            found = replace(found, listeners=_listeners(of.listeners, found, configs))
         if of.judged is None:
             return found
         slow = slow_followers(found.cluster, of.judged)

@@ -16,8 +16,8 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from bellwether.adapters.kafka.admin_config_reader import AdminConfigs
 from bellwether.adapters.kafka.brokers.log_ends import LogEnds
+from bellwether.adapters.kafka.config_reader import KafkaConfigs
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
@@ -143,7 +143,7 @@ class Walk:
         store = Store.open(str(self.store))
         self._mover, self._ends = KafkaMover(nodes), LogEnds(connection)
         self._examiner = Examiner(
-            KafkaReader(nodes), AdminConfigs(nodes), self._ends, lambda c, wanted: last_samples(store, c, wanted)
+            KafkaReader(nodes), KafkaConfigs(nodes), self._ends, lambda c, wanted: last_samples(store, c, wanted)
         )
         self._names: Mapping[int, str] = {}
 

@@ -161,7 +161,7 @@ def test_appends_are_counted_by_the_growth_of_logs(kafka: MemoryCluster, monkeyp
     for broker in kafka.brokers:
         kafka.configure_broker(broker, "num.replica.fetchers", "4")
     configs = MemoryConfigs(kafka)
-    found = Examiner(MemoryReader(kafka), configs, ends, no_samples, configs).examine(forecast=True).slow_disk
+    found = Examiner(MemoryReader(kafka), configs, ends, no_samples).examine(forecast=True).slow_disk
     assert found is not None
     assert found.fetchers == 4
     assert found.appends_per_second > 0
@@ -173,8 +173,7 @@ def test_without_the_right_to_read_settings_the_forecast_is_missing_and_said(kaf
         def broker_configs(self, *_: object) -> NoReturn:
             raise Terminal("grant the ACL DescribeConfigs on Cluster")
 
-    configs = MemoryConfigs(kafka)
-    found = Examiner(MemoryReader(kafka), configs, MemoryEnds(kafka), no_samples, Denied(kafka)).examine(forecast=True)
+    found = Examiner(MemoryReader(kafka), Denied(kafka), MemoryEnds(kafka), no_samples).examine(forecast=True)
     assert found.slow_disk is None
     assert_wording(found.troubles)
 
@@ -185,12 +184,12 @@ def test_a_leader_that_does_not_answer_leaves_the_forecast_unknown(
     monkeypatch.setattr("bellwether.cli.diagnosis.cluster_examination.MEASURED_SECONDS", 0.0)
     ends, configs = MemoryEnds(kafka), MemoryConfigs(kafka)
     monkeypatch.setattr(ends, "ask", lambda _a, asked, *_: Told(problem="refused") if asked else Told())
-    found = Examiner(MemoryReader(kafka), configs, ends, no_samples, configs).examine(forecast=True)
+    found = Examiner(MemoryReader(kafka), configs, ends, no_samples).examine(forecast=True)
     assert found.slow_disk is None
     assert_wording(found.troubles)
 
 
 def test_an_election_does_not_wait_for_the_forecast(kafka: MemoryCluster):
     configs, ends = MemoryConfigs(kafka), MemoryEnds(kafka)
-    assert Examiner(MemoryReader(kafka), configs, ends, no_samples, configs).examine().slow_disk is None
+    assert Examiner(MemoryReader(kafka), configs, ends, no_samples).examine().slow_disk is None
     assert not any(asked for _, asked in ends.asked)
