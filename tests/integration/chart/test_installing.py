@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from bellwether.api.v1alpha1.schema.crd_manifests import KINDS
 from bellwether.cli import exit_status
 from realparts.apiserver import ApiServer, KubectlFailed
 from realparts.helm import Helm, HelmFailed
@@ -118,14 +119,15 @@ def test_definitions_that_a_person_applied_are_taken_over_or_left_alone(
     installing.run("install", "left", chart, "--namespace", release, "--set", "crds.install=false")
     installing.run("uninstall", "left", "--namespace", release, "--no-hooks")
     installing.run("install", RELEASE, chart, "--namespace", release, "--take-ownership")
-    assert set(definitions_of(chartserver)) == {"brokerhealths.bellwether.dev", "leadershippolicies.bellwether.dev"}
+    assert set(definitions_of(chartserver)) == {f"{kind.plural}.bellwether.dev" for kind in KINDS}
 
 
 @pytest.mark.slow
 def test_policies_of_the_values_come_with_the_next_upgrade_and_outlive_the_release(
     installing: Helm, chart: Path, chartserver: ApiServer, release: str
 ):
-    values = {"policies": [{"name": "orders", "spec": POLICY["spec"]}]}
+    source = {"name": "wear", "spec": {"plugin": {"type": "DiskWear"}}}
+    values = {"policies": [{"name": "orders", "spec": POLICY["spec"]}], "signalSources": [source]}
     given = installing.given(values)
     said = installing.run("install", RELEASE, chart, "--namespace", release, *given)
     assert "so the policies in the values were not created" in said
@@ -135,6 +137,7 @@ def test_policies_of_the_values_come_with_the_next_upgrade_and_outlive_the_relea
     assert spec_of(chartserver, release)["mode"] == "Observe"
     installing.run("uninstall", RELEASE, "--namespace", release, "--no-hooks")
     assert spec_of(chartserver, release)["mode"] == "Observe"
+    assert "wear" in chartserver.kubectl("get", "signalsources", "-n", release)
 
 
 HELM_WAITS_SECONDS = 300
