@@ -52,8 +52,7 @@ def definitions(chartserver: ApiServer) -> None:
     """Those of Bellwether and of Prometheus' operator."""
     from realparts import prometheus_definitions
 
-    chartserver.apply(CHART.parents[1] / "crds" / "brokerhealths.yaml", prometheus_definitions.folder())
-    chartserver.apply(CHART.parents[1] / "crds" / "leadershippolicies.yaml")
+    chartserver.apply(CHART.parents[1] / "crds", prometheus_definitions.folder())
 
 
 @pytest.fixture

@@ -21,7 +21,11 @@ HOME = "bellwether"
 # Where good values place things.
 ELSEWHERE = ("kafka", "pay", "pay-brokers", "strimzi-clusters", "monitoring")
 GOOD = sorted(Path(__file__).with_name("good").glob("*.yaml"))
-KINDS = ("bellwether.dev/v1alpha1/LeadershipPolicy", "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy")
+KINDS = (
+    "bellwether.dev/v1alpha1/LeadershipPolicy",
+    "bellwether.dev/v1alpha1/SignalSource",
+    "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy",
+)
 SERVED = tuple(f"--api-versions={kind}" for kind in KINDS)
 
 
