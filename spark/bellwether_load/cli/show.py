@@ -13,9 +13,8 @@ from bellwether.cli.output import document_text
 from bellwether.ports.errors import BellwetherError, Terminal
 from bellwether_load.cli.verify_plan import plain, progress_callback
 from bellwether_load.page.figures import Unit, change, percent
-from bellwether_load.page.plan_bound import bound_text, cap_text
+from bellwether_load.page.plan_bound import bound_text, cap_text, levels
 from bellwether_load.page.plan_history import moment
-from bellwether_load.page.plan_levels import levels
 from bellwether_load.page.plan_page import (
     busiest_hour,
     faults_text,

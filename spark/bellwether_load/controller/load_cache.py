@@ -40,7 +40,7 @@ log = structlog.get_logger(__name__)
 
 
 class LoadSource(Protocol):
-    """What a store keeps of measured loads, as ``adapters.store.plans.plan_store`` has it."""
+    """What a store keeps of measured loads, as ``store.plans.plan_store`` has it."""
 
     def finished(self, prefix: str) -> tuple[str, ...]:
         """The problems that a plan was made of, by name, the newest first."""

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.core.waves.approved_plan import ApprovedPlan
 from bellwether.extras import needed_extra
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal
@@ -19,37 +18,11 @@ from bellwether_load.api.job_profile import JobType
 from bellwether_load.api.load_config import LoadConfig
 from bellwether_load.controller.job_commands import Work
 from bellwether_load.controller.kubernetes_jobs import KubernetesJobs
-from bellwether_load.controller.load_cache import LoadSource
 from bellwether_load.controller.plan_jobs import PlanJobs
 from bellwether_load.controller.process_jobs import ProcessJobs, inherited
-from bellwether_load.plan.problem import Problem
 
 if TYPE_CHECKING:  # Arrow is for policies that rebalance
-    from bellwether_load.store.plans.plan_store import Rechecked
-
-
-class FilePlanStore(LoadSource, Protocol):
-    """The policy's part of the store, as ``adapters.store.plans.plan_store`` has it."""
-
-    def has_problem(self, name: str) -> bool:
-        """Whether a whole problem of that name is there."""
-        ...
-
-    def put_problem(self, name: str, problem: Problem) -> str:
-        """Write a problem; returns its digest."""
-        ...
-
-    def plan_for(self, name: str, input_digest: str) -> Rechecked:
-        """The plan that was made of a problem with that digest, rechecked. Raises PlanUnfit."""
-        ...
-
-    def accepted(self, digest: str, input_digest: str = "") -> ApprovedPlan:
-        """An approved plan. Raises PlanUnfit where it is not what the digests name."""
-        ...
-
-    def tidy(self, prefix: str) -> None:
-        """Remove old problems."""
-        ...
+    from bellwether_load.store.plans.plan_store import FilePlanStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,8 @@ from bellwether_load.page.broker_charts import broker_chart
 from bellwether_load.page.figures import Unit, change, percent
 from bellwether_load.page.markup import Child, Markup, join, tag
 from bellwether_load.page.page_style import STYLE
-from bellwether_load.page.plan_bound import bound_section, cap_section
+from bellwether_load.page.plan_bound import bound_section, cap_section, level_table
 from bellwether_load.page.plan_history import history_charts, history_table, moment
-from bellwether_load.page.plan_levels import level_table
 from bellwether_load.page.plan_summary import Story
 from bellwether_load.page.rack_views import by_rack, flow_table, rack_chart
 from bellwether_load.plan.forecast import hours_unknown

@@ -1,7 +1,7 @@
 """Digests of lines that tasks have in pieces: whole chunks are hashed where they are.
 
 In: the lines of a piece, and the number of its first one. Out: rows of ``SCHEMA``, a chunk or a part of one each; from
-all parts of some chunks, their digests; and those of all chunks in order (``core.rebalance.line_digest``).
+all parts of some chunks, their digests; and those of all chunks in order (``plan.line_digest``).
 """
 
 from __future__ import annotations

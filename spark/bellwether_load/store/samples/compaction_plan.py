@@ -1,6 +1,6 @@
 """Which files of a day are to become one, and which days are to go.
 
-In: names and a time. Out: groups of paths; days. Called by ``adapters.store.samples.compaction`` and ``retention``. An
+In: names and a time. Out: groups of paths; days. Called by ``store.samples.compaction`` and ``retention``. An
 hour's rounds become one file once the hour is over, a day's files once the day is.
 """
 

@@ -1,6 +1,6 @@
 """One round of samples as columns: what is written down of each partition at one moment.
 
-Built by ``rounds``, written by ``adapters.store.samples.sample_files``.
+Built by ``rounds``, written by ``store.samples.sample_files``.
 """
 
 from __future__ import annotations
