@@ -10,6 +10,7 @@ from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, SIGNAL_SOU
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import Transient
 from testkit.kubernetes import api_objects
+from testkit.messages import assert_wording
 from testkit.simulation.operator_fixture import MemoryOperator
 
 NAMED = {"signalSources": [{"name": "prom"}]}
@@ -28,10 +29,7 @@ def test_missing_source_is_named_in_a_condition_until_it_exists(operator: Memory
     operator.step(loop, 2)
     status, reason, message = operator.condition("SourcesUsable")
     assert (status, reason) == ("False", "NoEvidence")
-    assert message == (
-        "spec.detection.signalSources[0]: no SignalSource prom exists (did you mean proms?): create it; the namespace"
-        " has proms"
-    )
+    assert_wording(message)
     operator.api.put(SIGNAL_SOURCES, api_objects.prometheus(query="up"))
     operator.step(loop, 1)
     assert "SourcesUsable" not in {c["type"] for c in operator.body()["status"]["conditions"]}

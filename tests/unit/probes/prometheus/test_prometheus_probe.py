@@ -16,6 +16,7 @@ from bellwether.core.signals import Reading, Signal
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.prometheus.prometheus_probe import PrometheusProbe, answer_of
 from bellwether.simulation.memory_world import ManualClock
+from testkit.messages import assert_wording
 from waiting import limit, until
 
 Samples = list[tuple[str | None, float | None]]
@@ -147,7 +148,7 @@ def test_every_rule_is_asked_by_itself_and_one_that_hangs_holds_no_other_back(pl
         play.clock.sleep(15)
     assert play.last(1, "flush").reading is Reading.PASSING
     assert play.last(1, "idle").reading is Reading.UNKNOWN
-    assert play.last(1, "idle").message == "Prometheus does not answer in time"
+    assert_wording(play.last(1, "idle").message)
     assert play.server.asked.count("idle_ratio") == 1, "a question that hangs is not asked twice at once"
 
 
@@ -172,7 +173,7 @@ def test_the_last_values_count_until_they_are_too_old(play: Play) -> None:
     assert play.last(1).reading is Reading.FAILING
     play.round(3)
     assert play.last(1).reading is Reading.UNKNOWN
-    assert play.last(1).message == "Prometheus cannot be reached, or ends the connection"
+    assert_wording(play.last(1).message)
     assert len(play.posted) == 4, "one more word for each broker, however long it lasts"
 
 
@@ -197,7 +198,7 @@ def test_a_broker_passes_without_a_series_only_while_the_rule_of_its_alert_is_ev
     play.server.evaluates = False
     play.round(6)
     assert (play.last(1).reading, play.last(2).reading) == (Reading.UNKNOWN, Reading.UNKNOWN)
-    assert play.last(2).message == "Prometheus has no rule of alert DiskFailing"
+    assert_wording(play.last(2).message)
 
 
 def test_the_query_has_the_time_that_the_check_of_its_alerts_left() -> None:
@@ -240,7 +241,7 @@ def test_a_warning_of_the_server_is_logged_once(play: Play) -> None:
     play.rules(FLUSH)
     with capture_logs() as logs:
         play.round(5)
-    assert [e["reason"] for e in logs if e["log_level"] == "warning"] == ["results truncated due to limit"]
+    assert_wording([e["reason"] for e in logs if e["log_level"] == "warning"])
 
 
 def test_a_broker_whose_series_vanish_turns_unknown_and_its_peers_stay(play: Play) -> None:
@@ -316,7 +317,7 @@ def test_hanging_questions_are_bounded_however_often_the_policy_changes(play: Pl
     assert threading.active_count() - before <= 64
     play.clock.sleep(1)
     play.probe.run_due()
-    assert play.last(1).message.startswith("Prometheus too many queries are unanswered")
+    assert_wording(play.last(1).message)
 
 
 def test_the_judging_thread_lives_while_questions_hang() -> None:

