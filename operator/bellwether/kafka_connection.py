@@ -1,7 +1,7 @@
 """Kafka connection settings as one value that feeds every client: addresses, TLS, SASL.
 
 Built by ``adapters/kubernetes`` (from a policy and its Secrets), by ``cli`` and by the composition roots; read by
-``adapters/kafka``, whose ``confluent_config`` converts one into each client's settings. It imports no client, so
+``adapters/kafka``, whose ``canary_client`` converts one into librdkafka's settings. It imports no client, so
 any module may use it. Its secrets are hidden from ``repr``, hence from logs and tracebacks.
 """
 

@@ -45,8 +45,8 @@ def in_memory() -> Subject:
 
 
 def on_brokers(brokers: KafkaCluster) -> Subject:
+    from bellwether.adapters.kafka.brokers.log_dirs import KafkaLogDirs
     from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
-    from bellwether.adapters.kafka.log_dir_reader import KafkaLogDirs
     from bellwether.adapters.kafka.metadata_reader import KafkaReader
     from bellwether.kafka_connection import Connection
     from realparts.kafka_topics import create_topics

@@ -15,12 +15,12 @@ from typing import Any
 
 import structlog
 
+from bellwether.adapters.kafka.brokers.log_dirs import KafkaLogDirs
 from bellwether.adapters.kafka.config_reader import KafkaConfigs
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.connection.tls_sasl import certificate_ends
 from bellwether.adapters.kafka.fault_tolerance_reader import KafkaFaultTolerance
 from bellwether.adapters.kafka.leader_mover import KafkaMover
-from bellwether.adapters.kafka.log_dir_reader import KafkaLogDirs
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import LEASES, KubernetesClient

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
 
-from bellwether.adapters.kafka.confluent_config import for_confluent
+from bellwether.adapters.kafka.canary_client import for_confluent
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import Partition
 from bellwether.kafka_connection import Connection

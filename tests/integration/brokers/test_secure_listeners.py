@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
-from bellwether.adapters.kafka.confluent_config import for_confluent
+from bellwether.adapters.kafka.canary_client import for_confluent
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.connection.connection_errors import Stage
 from bellwether.adapters.kafka.leader_mover import KafkaMover

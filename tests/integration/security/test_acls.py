@@ -15,9 +15,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.brokers.broker_directory import BrokerDirectory
 from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
-from bellwether.adapters.kafka.canary_client import ConfluentCanary
+from bellwether.adapters.kafka.canary_client import ConfluentCanary, for_confluent
 from bellwether.adapters.kafka.config_reader import KafkaConfigs
-from bellwether.adapters.kafka.confluent_config import for_confluent
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader

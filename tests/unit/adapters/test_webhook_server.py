@@ -19,8 +19,7 @@ import pytest
 
 from bellwether.adapters import webhook_server
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.server_certificate import ServerFiles
-from bellwether.adapters.webhook_server import BODY_LIMIT, HEADER_SECONDS, MOST_STRANGERS, Webhook
+from bellwether.adapters.webhook_server import BODY_LIMIT, HEADER_SECONDS, MOST_STRANGERS, ServerFiles, Webhook
 from bellwether.ports.errors import Terminal
 from realparts.tls import Authority
 from waiting import limit, until
@@ -380,3 +379,12 @@ def test_when_stopped_it_neither_serves_nor_listens(hook: Hook) -> None:
     assert not hook.server.alive()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), timeout=2)
+
+
+def test_files_that_hold_no_certificate_are_named(tmp_path: Path) -> None:
+    certificate, key = Authority(tmp_path).issue("server")
+    key.write_text("no key")
+    with pytest.raises(Terminal, match=r"--tls-cert .*server\.pem, --tls-key .*server-key\.pem"):
+        ServerFiles(certificate, key).context()
+    with pytest.raises(Terminal, match="No such file"):
+        ServerFiles(tmp_path / "absent", key).context()

@@ -8,6 +8,7 @@ has held it for as long as that was frozen, and forwarded it for up to 60 s. ``c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from kafka.protocol.admin.topics import (
@@ -74,7 +75,7 @@ class KafkaMover:
         def ask(dialogue: BrokerConnection, deadline: Deadline) -> bool:
             request = ListPartitionReassignmentsRequest(
                 version=dialogue.version(ListPartitionReassignmentsRequest, 0) or 0,
-                timeout_ms=_milliseconds(deadline),
+                timeout_ms=deadline.milliseconds,
                 topics=[],
             )
             return bool(dialogue.ask(request, ListPartitionReassignmentsResponse, deadline).error_code == NONE)
@@ -87,32 +88,8 @@ class KafkaMover:
     def elect(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
         """ElectLeaders, preferred, of exactly these partitions (KIP-460)."""
         _check(names)
-        if not names:
-            # The protocol's "no partitions" is null, which means all: never send it.
-            return {}
-
-        def ask(dialogue: BrokerConnection, deadline: Deadline) -> Mapping[TopicPartition, Outcome]:
-            version = required(dialogue, ElectLeadersRequest, 2, 1)
-            request = ElectLeadersRequest(
-                version=version,
-                election_type=int(ElectionType.PREFERRED),
-                topic_partitions=[
-                    ElectLeadersRequest.TopicPartitions(topic=topic, partitions=[name.partition for name, _ in members])
-                    for topic, members in _by_topic((name, None) for name in names).items()
-                ],
-                timeout_ms=_milliseconds(deadline),
-            )
-            answer = dialogue.ask(request, ElectLeadersResponse, deadline)
-            if answer.error_code:
-                raise from_code(answer.error_code, None, dialogue.address, "ElectLeaders", _ALTER_ACL)
-            said = {
-                TopicPartition(result.topic, p.partition_id): (p.error_code, p.error_message)
-                for result in answer.replica_election_results
-                for p in result.partition_result
-            }
-            return _outcomes(names, said, dialogue.address, "ElectLeaders")
-
-        return self._nodes.send_once(ask)
+        # The protocol's "no partitions" is null, which means all: never send it.
+        return self._nodes.send_once(partial(_elect, ElectionType.PREFERRED, names)) if names else {}
 
     def _alter(self, wanted: Sequence[_Wanted], broker: int | None = None) -> Mapping[TopicPartition, Outcome]:
         names = [name for name, _ in wanted]
@@ -121,10 +98,10 @@ class KafkaMover:
             return {}
 
         def ask(dialogue: BrokerConnection, deadline: Deadline) -> Mapping[TopicPartition, Outcome]:
-            version = required(dialogue, AlterPartitionReassignmentsRequest, 1)
+            version = _required(dialogue, AlterPartitionReassignmentsRequest, 1)
             request = AlterPartitionReassignmentsRequest(
                 version=version,
-                timeout_ms=_milliseconds(deadline),
+                timeout_ms=deadline.milliseconds,
                 allow_replication_factor_change=version < 1,
                 topics=[
                     AlterPartitionReassignmentsRequest.ReassignableTopic(
@@ -153,6 +130,43 @@ class KafkaMover:
         return self._nodes.send_once(ask) if broker is None else self._nodes.send_to(broker, ask)
 
 
+class KafkaUnclean:
+    """Unclean elections (``ports.kafka.UncleanElections``): apart from the mover, which every reconcile has."""
+
+    def __init__(self, nodes: BrokerPool) -> None:
+        self._nodes = nodes
+
+    def elect(self, name: TopicPartition) -> Outcome:
+        """ElectLeaders, unclean, of exactly this partition. Raises Transient, or Terminal when a person must act.
+
+        The controller elects the first live replica of the order, and only while there is no leader.
+        """
+        return self._nodes.send_once(partial(_elect, ElectionType.UNCLEAN, [name]))[name]
+
+
+def _elect(
+    election: ElectionType, names: Sequence[TopicPartition], dialogue: BrokerConnection, deadline: Deadline
+) -> Mapping[TopicPartition, Outcome]:
+    request = ElectLeadersRequest(
+        version=_required(dialogue, ElectLeadersRequest, 2, 1),
+        election_type=int(election),
+        topic_partitions=[
+            ElectLeadersRequest.TopicPartitions(topic=topic, partitions=[name.partition for name, _ in members])
+            for topic, members in _by_topic((name, None) for name in names).items()
+        ],
+        timeout_ms=deadline.milliseconds,
+    )
+    answer = dialogue.ask(request, ElectLeadersResponse, deadline)
+    if answer.error_code:
+        raise from_code(answer.error_code, None, dialogue.address, "ElectLeaders", _ALTER_ACL)
+    said = {
+        TopicPartition(result.topic, p.partition_id): (p.error_code, p.error_message)
+        for result in answer.replica_election_results
+        for p in result.partition_result
+    }
+    return _outcomes(names, said, dialogue.address, "ElectLeaders")
+
+
 def _check(names: Sequence[TopicPartition]) -> None:
     if len(names) > MOST_PARTITIONS:
         raise ValueError(f"{len(names)} partitions in one request: at most {MOST_PARTITIONS}, send smaller batches")
@@ -179,11 +193,7 @@ def _outcomes(
     }
 
 
-def _milliseconds(deadline: Deadline) -> int:
-    return max(1, int(deadline.left * 1000))
-
-
-def required(dialogue: BrokerConnection, request: Any, wanted: int, least: int = 0) -> int:
+def _required(dialogue: BrokerConnection, request: Any, wanted: int, least: int = 0) -> int:
     """The version of a request that changes something. Raises Terminal: nothing was sent, and no repetition helps."""
     try:
         return dialogue.require(request, wanted, least)

@@ -275,9 +275,7 @@ def _readable(topic: TopicMetadata, address: str) -> bool:
 def _reassignments(dialogue: BrokerConnection, deadline: Deadline) -> _Moves:
     """Replicas being added and removed, by partition; all topics, as few ever are."""
     version = dialogue.require(ListPartitionReassignmentsRequest, 0)
-    request = ListPartitionReassignmentsRequest(
-        version=version, timeout_ms=max(1, int(deadline.left * 1000)), topics=None
-    )
+    request = ListPartitionReassignmentsRequest(version=version, timeout_ms=deadline.milliseconds, topics=None)
     answer = dialogue.ask(request, ListPartitionReassignmentsResponse, deadline)
     if answer.error_code:
         what = "ListPartitionReassignments"

@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.server_certificate import ServerFiles
 from bellwether.cli.probe.prober_options import reported
 from bellwether.cli.process_options import LOG_FORMAT, LOG_LEVEL, METRICS_PORT
 
@@ -43,7 +42,7 @@ def sidecar_webhook(
     from prometheus_client import CollectorRegistry
 
     from bellwether.adapters.kubernetes.sidecar_injection import answer, read_sidecars
-    from bellwether.adapters.webhook_server import Webhook
+    from bellwether.adapters.webhook_server import ServerFiles, Webhook
     from bellwether.probes.runtime.prober_process import Ports, serve, stop_on_signals
     from bellwether.telemetry.health_server import Health
     from bellwether.telemetry.logs import configure

@@ -52,7 +52,7 @@ _PROBING = (
 )
 
 SOURCES: Mapping[str, Sequence[str]] = {
-    "contract/test_log_dirs.py": ("adapters/kafka/log_dir_reader*", "simulation/memory_kafka*"),
+    "contract/test_log_dirs.py": ("adapters/kafka/brokers/log_dirs*", "simulation/memory_kafka*"),
     "e2e/test_demo.py": ("/examples/demo/*",),
     "e2e/test_faults.py": ("/bench/faults/*",),
     "e2e/test_cures.py": ("/bench/cures/*",),

@@ -1,4 +1,5 @@
-"""Read from one broker by DescribeLogDirs (KIP-113) replica sizes, for the sampler, or which partitions it holds.
+"""Read from one broker by DescribeLogDirs (KIP-113) replica sizes, for the sampler, or which partitions it holds, for
+the operator (``ports.kafka.LogDirReader``).
 
 In: an address, and partitions that the broker holds. Out: bytes of their log segments, or why not. A copy on its way to
 another directory of the same broker is left out: it takes the place of the present one later. Needs Describe on
@@ -11,9 +12,11 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 
+import structlog
 from kafka.protocol.admin.cluster import DescribeLogDirsRequest, DescribeLogDirsResponse
 
 from bellwether.adapters.kafka.connection.broker_connection import BrokerConnection
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.connection.connection_errors import (
     CLUSTER_AUTHORIZATION_FAILED,
     NONE,
@@ -25,10 +28,16 @@ from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.model.log_dirs import Placement
 from bellwether.kafka_connection import Connection
+from bellwether.ports.errors import BellwetherError
 
 # A broker looks through all of its logs for each request, so there must not be many; an answer stays below a megabyte.
 MOST_PARTITIONS = 10_000
 _WANTED_VERSION = 4
+
+ANSWER_SECONDS = 3.0
+"""How long a reconcile waits for the broker, whose disk may be the one that hangs."""
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +133,18 @@ def describe_log_dirs(dialogue: BrokerConnection, deadline: Deadline) -> Placeme
         )
         for directory in answer.results
     }
+
+
+class KafkaLogDirs:
+    """Log directories of one cluster's brokers, found by the addresses that the reader of the same pool has learnt."""
+
+    def __init__(self, nodes: BrokerPool) -> None:
+        self._nodes = nodes
+
+    def log_dirs(self, broker: int) -> Placement | None:
+        """The broker's partitions by directory; None without an answer. Never raises."""
+        try:
+            return self._nodes.read_from(broker, describe_log_dirs, Deadline(ANSWER_SECONDS))
+        except BellwetherError as error:
+            log.warning("log_dirs_not_read", broker=broker, error=str(error))
+            return None

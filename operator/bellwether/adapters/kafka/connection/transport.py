@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import TracebackType
 
 from bellwether.adapters.kafka.connection.connection_errors import BrokerConnectionError, Stage
 from bellwether.adapters.kafka.connection.response_decoding import LARGEST_LIMIT
@@ -70,6 +69,11 @@ class Deadline:
     def left(self) -> float:
         """Seconds until then; 0 when it has passed."""
         return max(0.0, self._at - time.monotonic())
+
+    @property
+    def milliseconds(self) -> int:
+        """The same as a time limit in a request, which is positive."""
+        return max(1, int(self.left * 1000))
 
     def within(self, seconds: float) -> Deadline:
         """The earlier of this deadline and one in ``seconds``, of the same kind."""
@@ -176,14 +180,6 @@ class Transport:
     def close(self) -> None:
         """Close without waiting."""
         self._socket.close()
-
-    def __enter__(self) -> Transport:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _left(deadline: Deadline, stage: Stage, address: str) -> float:
