@@ -9,7 +9,7 @@ from monthsim.draws import P99_AT_FIVE_MEDIANS, lognormal, times
 from monthsim.episodes import SESSION_SECONDS, Episode, Kind
 from monthsim.injected import faults
 from monthsim.noise import noise
-from monthsim.poisson import upper_bound
+from monthsim.reports import upper_bound
 from monthsim.worlds import drawn
 
 WORLD = Assumptions()
