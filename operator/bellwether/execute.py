@@ -24,8 +24,7 @@ from bellwether.core.execution.batches import (
 )
 from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.cluster import Partition, PartitionKey, TopicPartition
-from bellwether.core.model.refusals import Hold
-from bellwether.core.model.strimzi import Blocker
+from bellwether.core.model.refusals import Hold, Refusal
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.planning.plan import Move, Plan
 from bellwether.core.reasons import DESCRIPTIONS, Reason
@@ -81,7 +80,7 @@ class Execution:
     refused_orders: list[Hold] = field(default_factory=list)
     refused_elections: list[Hold] = field(default_factory=list)
     touched: list[Hold] = field(default_factory=list)
-    stopped: Blocker | None = None
+    stopped: Refusal | None = None
     election_seconds: float = 0.0
     """How long Kafka took for the longest batch of elections: no partition is without a leader for longer."""
 
@@ -153,9 +152,9 @@ def _aborting(done: Execution) -> Iterator[None]:
     try:
         yield
     except Transient as error:
-        done.stopped = done.stopped or Blocker(Reason.NO_ANSWER, str(error))
+        done.stopped = done.stopped or Refusal(Reason.NO_ANSWER, str(error))
     except Terminal as error:
-        done.stopped = done.stopped or Blocker(Reason.REQUEST_REFUSED, str(error))
+        done.stopped = done.stopped or Refusal(Reason.REQUEST_REFUSED, str(error))
 
 
 def _carry_out_batch(batch: tuple[Move, ...], world: World, done: Execution) -> None:
@@ -274,7 +273,7 @@ def _undo(
         else:
             text = replica_set_changed_message(move, one.before, now.get(move.name), cancelled=move.name in cancelled)
         done.touched.append(Hold(move.key, move.topic, Reason.REPLICA_SET_CONFLICT, text))
-    done.stopped = Blocker(Reason.REPLICA_SET_CONFLICT, _summary(done.touched))
+    done.stopped = Refusal(Reason.REPLICA_SET_CONFLICT, _summary(done.touched))
 
 
 def _cancel_strays(strays: tuple[Partition, ...], world: World, done: Execution) -> None:
@@ -294,7 +293,7 @@ def _cancel_strays(strays: tuple[Partition, ...], world: World, done: Execution)
             text = f"{text}; Kafka refused to cancel it: {outcome.error}"
             done.holds.append(Hold(partition.key, partition.topic, Reason.REASSIGNING, text))
     if done.touched:
-        done.stopped = Blocker(Reason.REPLICA_SET_CONFLICT, _summary(done.touched))
+        done.stopped = Refusal(Reason.REPLICA_SET_CONFLICT, _summary(done.touched))
 
 
 def _cancel(ours: Sequence[Move | Partition], world: World) -> Mapping[TopicPartition, Outcome]:

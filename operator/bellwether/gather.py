@@ -42,11 +42,11 @@ from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.model.rack_ranking import RackRankings
 from bellwether.core.model.reassignments import (
     THROTTLE_CONFIGS,
-    ExternalReassignments,
+    bulk_reassignment,
     foreign_reassignments,
-    recognise_external_reassignments,
     topics_to_query,
 )
+from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.snapshot import RefusedOrder, Snapshot
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.planning.guards import remember_refusals
@@ -185,7 +185,7 @@ def gather(
         world.strimzi,
         pods=world.pods(hosts.hosts) if world.pods is not None else None,
         hosts=hosts.hosts,
-        external_reassignments=_reassigners(cluster, recovered.record, world),
+        bulk_reassignment=_bulk_reassignment(cluster, recovered.record, world),
         log_dirs=log_dirs.placements,
         quarantine_orders=memory.quarantine_orders,
         known_good=memory.known_good,
@@ -282,14 +282,14 @@ def _floors(snapshot: Snapshot, world: World, known: MinIsrCache, policy: Policy
     )
 
 
-def _reassigners(cluster: Cluster, record: UndoRecord, world: World) -> ExternalReassignments | None:
-    """Reassignments by other tools. Throttles are read only while replicas move; a failed read counts as none."""
+def _bulk_reassignment(cluster: Cluster, record: UndoRecord, world: World) -> Refusal | None:
+    """Whether other tools move replicas in bulk. Throttles are read only meanwhile; a failed read counts as none."""
     moving = foreign_reassignments(cluster, record)
     settings: Mapping[str, Mapping[str, str]] = {}
     if moving and world.configs is not None:
         with suppress(Transient, Terminal):
             settings = world.configs.topic_configs(topics_to_query(moving), THROTTLE_CONFIGS)
-    return recognise_external_reassignments(moving, cluster, settings)
+    return bulk_reassignment(moving, cluster, settings)
 
 
 def _without_canary(cluster: Cluster, policy: Policy) -> Cluster:

@@ -16,8 +16,8 @@ from bellwether.core.listing import few, named
 from bellwether.core.model.cluster import Partition
 from bellwether.core.model.fault_tolerance import FaultTolerance
 from bellwether.core.model.maintenance import Maintenance
+from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.snapshot import Snapshot
-from bellwether.core.model.strimzi import Blocker
 from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
 
@@ -33,7 +33,7 @@ class StopCheck(NamedTuple):
     message: str
 
 
-def drain_blocker(why: Maintenance, kept: Mapping[int, DemotedBroker], context: Context) -> Blocker | None:
+def drain_blocker(why: Maintenance, kept: Mapping[int, DemotedBroker], context: Context) -> Refusal | None:
     """Why the broker may not be drained now, if so. A partition that no other can lead stays, and blocks nothing.
 
     ``kept`` are all demoted brokers. The cap applies to a pod's restart, as to every unrequested change; it does not
@@ -43,7 +43,7 @@ def drain_blocker(why: Maintenance, kept: Mapping[int, DemotedBroker], context: 
     if broker in live and not live - set(kept) - context.sick_or_down - {broker}:
         remedy = let_idle_lead(kept, context) or "repair another broker first"
         text = f"no other broker is live, healthy and free to lead: {remedy}"
-        return Blocker(Reason.ANOTHER_BROKER_UNHEALTHY, text)
+        return Refusal(Reason.ANOTHER_BROKER_UNHEALTHY, text)
     return None if why.asked else _over_the_cap(broker, kept, context)
 
 
@@ -142,7 +142,7 @@ def stranded_message(broker: int, stranded: list[Partition]) -> str:
     return f"{text}, or stop it and accept that they are offline until it is back"
 
 
-def _over_the_cap(broker: int, kept: Mapping[int, DemotedBroker], context: Context) -> Blocker | None:
+def _over_the_cap(broker: int, kept: Mapping[int, DemotedBroker], context: Context) -> Refusal | None:
     """A pod restart is not requested by a person: the cap counts those that signals or their pods keep from leading."""
     snapshot = context.snapshot
     cluster, maintenance = snapshot.cluster, snapshot.maintenance
@@ -151,7 +151,7 @@ def _over_the_cap(broker: int, kept: Mapping[int, DemotedBroker], context: Conte
     restarting = sum(1 for b, why in maintenance.items() if b in cluster.live and not why.asked)
     if is_shared(restarting, len(cluster.live)):
         text = f"the pods of {restarting} of {len(cluster.live)} live brokers restart: no further broker is drained"
-        return Blocker(Reason.SYSTEMIC_CAUSE, text)
+        return Refusal(Reason.SYSTEMIC_CAUSE, text)
     drained = {
         b
         for b, d in kept.items()
@@ -161,4 +161,4 @@ def _over_the_cap(broker: int, kept: Mapping[int, DemotedBroker], context: Conte
     if len(unasked) < context.policy.demotion.cap(len(cluster.named)):
         return None
     text = cap_reached(unasked, "demoted by signals, or drained by a pod restart", context, beyond="request the drain")
-    return Blocker(Reason.CAP_REACHED, text)
+    return Refusal(Reason.CAP_REACHED, text)

@@ -20,9 +20,8 @@ from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.links import LinkEvidence
 from bellwether.core.model.cluster import Partition, PartitionKey
 from bellwether.core.model.known_good import NOT_YET_GOOD, Good, KnownGood, KnownGoods
-from bellwether.core.model.refusals import BrokerHold
+from bellwether.core.model.refusals import BrokerHold, Refusal
 from bellwether.core.model.restoration_waves import ReturningBroker
-from bellwether.core.model.strimzi import Blocker
 from bellwether.core.model.undo_record import BrokenLink, DemotedBroker, EntryState, Link
 from bellwether.core.reasons import Reason
 
@@ -140,11 +139,11 @@ def _admitted(
         return AdmittedParts()
     active = [link for link, one in broken.items() if one.share < 100]
 
-    def refusal(link: Link) -> Blocker | None:
+    def refusal(link: Link) -> Refusal | None:
         if context.deferral is not None or thirds.partitions(BrokenLink(link, snapshot.now)):
             return context.deferral
         text = "no partition in scope of both has a third replica that is Healthy and in the ISR: leaders stay"
-        return Blocker(Reason.NO_HEALTHY_ISR_MEMBER, text)
+        return Refusal(Reason.NO_HEALTHY_ISR_MEMBER, text)
 
     return admit_parts(
         new,

@@ -15,7 +15,7 @@ from bellwether.core.demotion.cap import BY_OVERRIDE, cap_reached
 from bellwether.core.demotion.dwell import dwell_left
 from bellwether.core.detection.context import Context
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.model.strimzi import Blocker
+from bellwether.core.model.refusals import Refusal
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import PromotionMode
 
@@ -27,7 +27,7 @@ class AdmittedParts(Generic[Part]):
     """Parts that may be demoted now, those that may not with the reason, and seconds of dwell time left by broker."""
 
     parts: list[Part] = field(default_factory=list)
-    refused: list[tuple[Part, Blocker]] = field(default_factory=list)
+    refused: list[tuple[Part, Refusal]] = field(default_factory=list)
     dwelling: dict[int, float] = field(default_factory=dict)
 
 
@@ -38,7 +38,7 @@ def admit_parts(
     context: Context,
     *,
     shared: str | None,
-    refusal: Callable[[Part], Blocker | None] = lambda _: None,
+    refusal: Callable[[Part], Refusal | None] = lambda _: None,
     how: str,
     beyond: str = BY_OVERRIDE,
 ) -> AdmittedParts[Part]:
@@ -53,9 +53,9 @@ def admit_parts(
     for part in new:
         at = brokers(part)
         first = min(at)
-        against = Blocker(Reason.SYSTEMIC_CAUSE, shared) if shared is not None else refusal(part)
+        against = Refusal(Reason.SYSTEMIC_CAUSE, shared) if shared is not None else refusal(part)
         if against is None and first not in affected and len(affected) >= cap:
-            against = Blocker(Reason.CAP_REACHED, cap_reached(affected, how, context, beyond=beyond))
+            against = Refusal(Reason.CAP_REACHED, cap_reached(affected, how, context, beyond=beyond))
         if against is not None:
             found.refused.append((part, against))
         elif left := max(dwell_left(context.verdicts[broker], context) for broker in at):
@@ -75,9 +75,9 @@ def by_partition(brokers: Iterable[tuple[Iterable[PartitionKey], Iterable[int]]]
     return dict(found)
 
 
-def return_blocker(context: Context, where: str = "") -> Blocker | None:
+def return_blocker(context: Context, where: str = "") -> Refusal | None:
     """What keeps a part from returning that was good for long enough; ``where`` says at which broker to override."""
     if context.policy.promotion.mode is PromotionMode.MANUAL:
         text = f"set spec.override.state to Promoted{where} to restore leaders"
-        return Blocker(Reason.PROMOTION_MANUAL, text)
+        return Refusal(Reason.PROMOTION_MANUAL, text)
     return context.deferral

@@ -64,20 +64,6 @@ class RestorationProgress:
         text += other_leaders_message(self.early)
         return text if self.wait is None else f"{text}; the next wave waits: {self.wait.message}"
 
-    @classmethod
-    def of(
-        cls,
-        returning: ReturningBroker | None,
-        waves: PromotionWaves,
-        withheld: int,
-        wait: WaveBlocker | None,
-        early: int = 0,
-    ) -> RestorationProgress | None:
-        """Progress under a policy's waves; None if the broker is not returning."""
-        if returning is None:
-            return None
-        return cls(returning, waves.number(returning.share), len(waves.steps), withheld, wait, early)
-
 
 def other_leaders_message(early: int, withheld: int = 0) -> str:
     """Addition to a message about a wave: how many leaders it does not hold back, and does; empty if none."""

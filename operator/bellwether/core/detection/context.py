@@ -13,8 +13,8 @@ from bellwether.core.detection.health_states import SHOULD_NOT_LEAD, HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.rack_ranking import RackRankings
+from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.snapshot import Snapshot
-from bellwether.core.model.strimzi import Blocker
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Policy
 
@@ -57,7 +57,7 @@ class Context:
         return frozenset(b for b, v in self.verdicts.items() if v.state in SHOULD_NOT_LEAD)
 
     @cached_property
-    def deferral(self) -> Blocker | None:
+    def deferral(self) -> Refusal | None:
         """What promotion, elections, rebalancing and re-assertion wait for: an external operation (invariant 10), or a
         disk with slow syncs, of which each moved leader waits for one.
         """
@@ -66,7 +66,7 @@ class Context:
             return self.snapshot.external_operation
         names = ", ".join(map(str, slow[:3]))
         text = f"each moved leader waits for a sync, and those of broker {names} are slow; continues when they are fast"
-        return Blocker(Reason.SYNCS_SLOW, text)
+        return Refusal(Reason.SYNCS_SLOW, text)
 
     @property
     def has_health_evidence(self) -> bool:

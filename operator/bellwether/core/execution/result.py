@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bellwether.core.model.refusals import Hold
-from bellwether.core.model.strimzi import Blocker
+from bellwether.core.model.refusals import Hold, Refusal
 from bellwether.core.reasons import Reason
 
 
@@ -24,7 +23,7 @@ class ExecutionResult:
     elected: int = 0
     holds: tuple[Hold, ...] = ()
     touched: tuple[Hold, ...] = ()
-    stopped: Blocker | None = None
+    stopped: Refusal | None = None
     refused_orders: tuple[Hold, ...] = ()
     refused_elections: tuple[Hold, ...] = ()
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from bellwether.core.model.cluster import Cluster, Partition
-from bellwether.core.model.strimzi import Blocker
+from bellwether.core.model.refusals import Refusal
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.placement import Placement, Preference
 
@@ -158,11 +158,19 @@ class RackRankings:
 
     @cached_property
     def leaders_outside(self) -> LeadersOutsidePreferredRacks:
-        """Leaders of the cluster outside the preferred racks."""
-        return leaders_outside_preferred_racks(self, self._cluster)
+        """Leaders outside the preferred racks, among partitions with a leader and a ranking."""
+        total, found = 0, []
+        for partition in self._cluster.partitions:
+            ranking = self.of(partition.topic)
+            if ranking is None or partition.leader is None:
+                continue
+            total += 1
+            if not ranking.settles(partition.leader, partition.replicas):
+                found.append(partition.name)
+        return LeadersOutsidePreferredRacks(len(found), total, str(min(found, default="")))
 
     @cached_property
-    def warnings(self) -> tuple[Blocker, ...]:
+    def warnings(self) -> tuple[Refusal, ...]:
         """Parts of the placement that have no effect on the cluster."""
         return placement_warnings(self._placement, self._cluster)
 
@@ -171,8 +179,10 @@ class RackRankings:
         try:
             return self._by_topic[topic]
         except KeyError:
-            found = self._by_topic[topic] = self._look_up(topic)
-            return found
+            preference = self._placement.of(topic)
+            if preference is not None and preference not in self._by_preference:
+                self._by_preference[preference] = RackRanking.of(preference, self._cluster)
+            return self._by_topic.setdefault(topic, self._by_preference[preference] if preference is not None else None)
 
     def unbalanced(self, counts: Mapping[int, int], live: Collection[int]) -> bool:
         """Whether the live brokers within any rack lead clearly unequal numbers of partitions."""
@@ -181,14 +191,6 @@ class RackRankings:
             if broker.rack is not None and broker.id in live:
                 racks.setdefault(broker.rack, []).append(counts.get(broker.id, 0))
         return any(uneven(led) for led in racks.values())
-
-    def _look_up(self, topic: str) -> RackRanking | None:
-        preference = self._placement.of(topic)
-        if preference is None:
-            return None
-        if preference not in self._by_preference:
-            self._by_preference[preference] = RackRanking.of(preference, self._cluster)
-        return self._by_preference[preference]
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,21 +205,7 @@ class LeadersOutsidePreferredRacks:
     first: str = ""
 
 
-def leaders_outside_preferred_racks(rankings: RackRankings, cluster: Cluster) -> LeadersOutsidePreferredRacks:
-    """Count leaders outside the preferred racks, among partitions with a leader and a ranking."""
-    total, found = 0, []
-    for partition in cluster.partitions:
-        ranking = rankings.of(partition.topic)
-        if ranking is None or partition.leader is None:
-            continue
-        total += 1
-        if not ranking.settles(partition.leader, partition.replicas):
-            found.append(partition)
-    first = min(found, key=lambda p: p.name, default=None)
-    return LeadersOutsidePreferredRacks(len(found), total, str(first.name) if first is not None else "")
-
-
-def placement_warnings(placement: Placement, cluster: Cluster) -> tuple[Blocker, ...]:
+def placement_warnings(placement: Placement, cluster: Cluster) -> tuple[Refusal, ...]:
     """Parts of a placement that have no effect, or more effect than a rule should have, in their order.
 
     A rack that no broker has, a pattern without a topic or with all of them, a rule whose topics earlier rules take.
@@ -243,4 +231,4 @@ def placement_warnings(placement: Placement, cluster: Cluster) -> tuple[Blocker,
         elif len(topics) > 1 and topics <= matched:
             found.append(f"{rule.pattern!r} matches every topic: set the racks in spec.placement itself")
         taken |= matched
-    return tuple(Blocker(Reason.PLACEMENT_UNSUITABLE, text) for text in found)
+    return tuple(Refusal(Reason.PLACEMENT_UNSUITABLE, text) for text in found)

@@ -8,10 +8,9 @@ throttles while replicas move. Messages name no topic, because they would change
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from bellwether.core.model.cluster import Cluster, Partition
-from bellwether.core.model.strimzi import Blocker
+from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.undo_record import UndoEntry, UndoRecord
 from bellwether.core.reasons import Reason
 
@@ -32,24 +31,6 @@ CRUISE_CONTROL_TOPICS = frozenset(
 
 MAX_TOPICS_QUERIED = 50
 """How many of the moving topics are queried for throttles."""
-
-
-@dataclass(frozen=True, slots=True)
-class ExternalReassignments:
-    """Reassignments in flight that are not ours, and the signs that they are part of a bulk move."""
-
-    cruise_control: bool = False
-    throttled: bool = False
-
-    @property
-    def external_operation(self) -> Blocker | None:
-        """Why deferrable work waits: replicas move in bulk. A single manual move blocks only its own partition."""
-        signs = ["Cruise Control's topics exist"] * self.cruise_control
-        signs += ["replication is throttled"] * self.throttled
-        if not signs:
-            return None
-        text = f"another tool reassigns partitions in bulk ({' and '.join(signs)})"
-        return Blocker(Reason.EXTERNAL_OPERATION, f"{text}; continues when no replica is being moved")
 
 
 def foreign_reassignments(cluster: Cluster, record: UndoRecord) -> tuple[Partition, ...]:
@@ -73,11 +54,18 @@ def topics_to_query(moving: tuple[Partition, ...]) -> tuple[str, ...]:
     return tuple(sorted({p.topic for p in moving}))[:MAX_TOPICS_QUERIED]
 
 
-def recognise_external_reassignments(
+def bulk_reassignment(
     moving: tuple[Partition, ...], cluster: Cluster, settings: Mapping[str, Mapping[str, str]]
-) -> ExternalReassignments | None:
-    """Who moves replicas; None without a move. ``settings`` are the topics' throttles, as far as they could be read."""
-    if not moving:
+) -> Refusal | None:
+    """Why deferrable work waits: another tool moves replicas in bulk. A single manual move blocks only its own
+    partition. ``settings`` are the topics' throttles, as far as they could be read.
+    """
+    signs = []
+    if moving and not CRUISE_CONTROL_TOPICS.isdisjoint(cluster.topics):
+        signs.append("Cruise Control's topics exist")
+    if moving and any(found.get(mark) for found in settings.values() for mark in THROTTLE_CONFIGS):
+        signs.append("replication is throttled")
+    if not signs:
         return None
-    throttled = any(found.get(mark) for found in settings.values() for mark in THROTTLE_CONFIGS)
-    return ExternalReassignments(not CRUISE_CONTROL_TOPICS.isdisjoint(cluster.topics), throttled)
+    text = f"another tool reassigns partitions in bulk ({' and '.join(signs)})"
+    return Refusal(Reason.EXTERNAL_OPERATION, f"{text}; continues when no replica is being moved")

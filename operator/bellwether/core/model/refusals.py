@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.model.undo_record import UndoEntry
 from bellwether.core.reasons import Reason
 
 CONTEST_FIRST_SECONDS = 5
@@ -18,7 +17,7 @@ CONTEST_LONGEST_SECONDS = 600
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A reason why a move may not happen now."""
+    """A reason why something cannot proceed now, and a message with what is missing and the remedy."""
 
     reason: Reason
     message: str
@@ -34,15 +33,8 @@ class Hold:
     message: str
 
 
-def contest_delay(entry: UndoEntry) -> timedelta:
-    """Delay of re-assertion after another tool last overwrote our order; exponential, bounded."""
-    if entry.contests == 0:
-        return timedelta(0)
-    return back_off(entry.contests)
-
-
 def back_off(times: int) -> timedelta:
-    """Delay after ``times`` failures, at least one; exponential, bounded."""
+    """Delay after an order was refused, or overwritten by another tool, ``times`` times; exponential, bounded."""
     return timedelta(seconds=min(CONTEST_LONGEST_SECONDS, CONTEST_FIRST_SECONDS * 2 ** min(times - 1, 16)))
 
 

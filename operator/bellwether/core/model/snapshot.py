@@ -19,8 +19,8 @@ from bellwether.core.model.log_dirs import Placement
 from bellwether.core.model.maintenance import Maintenance, requests_maintenance, under_maintenance
 from bellwether.core.model.move_cost import MoveCost
 from bellwether.core.model.quarantine_order import RELEASE_AFTER, QuarantineOrder
-from bellwether.core.model.reassignments import ExternalReassignments
-from bellwether.core.model.strimzi import Blocker, Pod, Strimzi
+from bellwether.core.model.refusals import Refusal
+from bellwether.core.model.strimzi import Pod, Strimzi
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Override, OverrideState, Signal
@@ -63,8 +63,8 @@ class Snapshot:
     """Partitions by log directory, of brokers with several of them that have answered."""
     quarantine_orders: Mapping[int, QuarantineOrder] = field(default_factory=dict)
     fault_tolerance: FaultTolerance | None = None
-    external_reassignments: ExternalReassignments | None = None
-    """Reassignments by other tools in flight."""
+    bulk_reassignment: Refusal | None = None
+    """Why deferrable work waits for a tool that moves replicas in bulk, if one does."""
     pods: Mapping[int, Pod] | None = None
     """The brokers' pods, where the policy watches their restarts."""
     hosts: Hosts = field(default_factory=dict)
@@ -112,12 +112,10 @@ class Snapshot:
     """Measured loads of partitions, where they are available."""
 
     @property
-    def external_operation(self) -> Blocker | None:
+    def external_operation(self) -> Refusal | None:
         """The external operation that promotion, rebalancing and re-assertion wait for, if any (invariant 10)."""
         busy = self.strimzi.external_operation if self.strimzi is not None else None
-        return busy or (
-            self.external_reassignments.external_operation if self.external_reassignments is not None else None
-        )
+        return busy or self.bulk_reassignment
 
     def is_quarantined(self, broker: int) -> bool:
         """Whether an active order holds the broker, or is about to."""

@@ -9,20 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from bellwether.core.model.refusals import Refusal
 from bellwether.core.reasons import Reason
 
 NO_AUTHENTICATION = ""
 """Authentication of a listener without client authentication."""
 
 _INSIDE = frozenset({"internal", "cluster-ip"})
-
-
-@dataclass(frozen=True, slots=True)
-class Blocker:
-    """A reason why something cannot proceed, and a message with what is missing and the remedy."""
-
-    reason: Reason
-    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +50,7 @@ class Listener:
 
 def choose_listener(
     listeners: Sequence[Listener], wanted: str, accepted: Sequence[str], otherwise: str
-) -> Listener | Blocker:
+) -> Listener | Refusal:
     """The listener to connect to: the one named ``wanted``, else the best internal one.
 
     ``accepted`` are the supported kinds of authentication, best first; ``otherwise`` explains, for the message, why no
@@ -73,12 +66,12 @@ def choose_listener(
         if fitting:
             return min(fitting, key=lambda one: (accepted.index(one.authentication), not one.tls))
         text = f"no internal listener is suitable, because {otherwise}; the listeners are: {there}"
-        return Blocker(Reason.STRIMZI_REFERENCE_INVALID, f"{text}. Set spec.kafka.strimzi.listener to one of them")
+        return Refusal(Reason.STRIMZI_REFERENCE_INVALID, f"{text}. Set spec.kafka.strimzi.listener to one of them")
     named = next((one for one in listeners if one.name == wanted), None)
     if named is None:
-        return Blocker(Reason.STRIMZI_REFERENCE_INVALID, f"there is no listener {wanted}; the listeners are: {there}")
+        return Refusal(Reason.STRIMZI_REFERENCE_INVALID, f"there is no listener {wanted}; the listeners are: {there}")
     if named.authentication not in accepted:
-        return Blocker(Reason.STRIMZI_REFERENCE_INVALID, f"listener {named} is not suitable: {otherwise}")
+        return Refusal(Reason.STRIMZI_REFERENCE_INVALID, f"listener {named} is not suitable: {otherwise}")
     return named
 
 
@@ -126,15 +119,15 @@ class Strimzi:
     pods: Mapping[int, Pod] = field(default_factory=dict)
 
     @property
-    def external_operation(self) -> Blocker | None:
+    def external_operation(self) -> Refusal | None:
         """Why promotion, rebalancing and re-assertion wait, if they do."""
         if self.paused:
             text = (
                 f"Kafka {self.namespace}/{self.name} has the annotation strimzi.io/pause-reconciliation; continues when"
                 " it is removed"
             )
-            return Blocker(Reason.EXTERNAL_OPERATION, text)
+            return Refusal(Reason.EXTERNAL_OPERATION, text)
         if self.rebalancing:
             names = ", ".join(self.rebalancing)
-            return Blocker(Reason.EXTERNAL_OPERATION, f"KafkaRebalance {names} is running; continues when it has ended")
+            return Refusal(Reason.EXTERNAL_OPERATION, f"KafkaRebalance {names} is running; continues when it has ended")
         return None

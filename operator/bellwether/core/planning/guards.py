@@ -11,9 +11,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from bellwether.core.model.cluster import Partition, PartitionKey
-from bellwether.core.model.refusals import Hold, Refusal, back_off, contest_delay
+from bellwether.core.model.refusals import Hold, Refusal, back_off
 from bellwether.core.model.snapshot import RefusedOrder, Snapshot
-from bellwether.core.model.strimzi import Blocker
 from bellwether.core.model.undo_record import UndoEntry
 from bellwether.core.reasons import DESCRIPTIONS, Reason
 
@@ -26,7 +25,7 @@ class ProposedOrder(NamedTuple):
     entry: UndoEntry | None
     now: datetime
     refused: RefusedOrder | None = None
-    external_operation: Blocker | None = None
+    external_operation: Refusal | None = None
     """The external operation that deferrable moves wait for."""
     for_racks: bool = False
     """Whether the order is only for preferred racks: none of its brokers is demoted or returning."""
@@ -77,7 +76,7 @@ def contested(proposal: ProposedOrder) -> Refusal | None:
     entry = proposal.entry
     if entry is None or entry.contested_at is None or proposal.target == proposal.partition.replicas:
         return None
-    if proposal.now - entry.contested_at >= contest_delay(entry):
+    if proposal.now - entry.contested_at >= back_off(entry.contests):
         return None
     text = f"another tool changed this order {entry.contests} times; retrying with backoff"
     return Refusal(Reason.ORDER_OVERWRITTEN, text)
@@ -90,7 +89,7 @@ def external_operation_running(proposal: ProposedOrder) -> Refusal | None:
         return None
     if proposal.target == proposal.partition.replicas or (entry is not None and proposal.target == entry.baseline):
         return None
-    return Refusal(busy.reason, busy.message)
+    return busy
 
 
 def refused_before(proposal: ProposedOrder) -> Refusal | None:

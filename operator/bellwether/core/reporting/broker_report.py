@@ -208,8 +208,6 @@ def broker_reports(
     )
     pods = {b: pod for b, pod in (snapshot.pods or {}).items() if pod.name}
     pods = {**(snapshot.strimzi.pods if snapshot.strimzi is not None else {}), **pods}
-    back = plan.decisions.returning if policy.acts else snapshot.record.returning
-    waves = policy.promotion.waves
     ended = {o.broker: o.until for o in snapshot.overrides if o.until is not None and not snapshot.in_force(o)}
     known, reports = {b.broker: b for b in last}, []
     for broker, verdict in sorted(verdicts.items()):
@@ -233,13 +231,7 @@ def broker_reports(
             stabilization_seconds=stabilization(flaps, policy),
             pod=pods[broker].name if broker in pods else "",
             hosts=tuple(snapshot.hosts.get(broker, ())),
-            restoration=RestorationProgress.of(
-                back.get(broker),
-                waves,
-                plan.withheld.get(broker, 0),
-                plan.decisions.waits.get(broker),
-                plan.early.get(broker, 0),
-            ),
+            restoration=_restoration(broker, context, plan),
             drained=_drained(broker, context, plan, cluster.leader_counts[broker]),
             ended=ended.get(broker),
             quarantine_order=quarantines.orders.get(broker),
@@ -252,6 +244,15 @@ def broker_reports(
         reports.append(before if before is not None and before == now else now)
     unchanged = len(reports) == len(last) and all(map(is_, reports, last))
     return last if unchanged else tuple(reports)
+
+
+def _restoration(broker: int, context: Context, plan: Plan) -> RestorationProgress | None:
+    waves, decided = context.policy.promotion.waves, plan.decisions
+    returning = (decided if context.policy.acts else context.snapshot.record).returning.get(broker)
+    if returning is None:
+        return None
+    number, withheld, early = waves.number(returning.share), plan.withheld.get(broker, 0), plan.early.get(broker, 0)
+    return RestorationProgress(returning, number, len(waves.steps), withheld, decided.waits.get(broker), early)
 
 
 def _log_dirs(broker: int, context: Context, plan: Plan) -> tuple[LogDirReport, ...]:

@@ -18,8 +18,7 @@ from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.listing import few, named
 from bellwether.core.model.loads import loads_missing_message
 from bellwether.core.model.rack_ranking import LeadersOutsidePreferredRacks
-from bellwether.core.model.refusals import Hold
-from bellwether.core.model.strimzi import Blocker
+from bellwether.core.model.refusals import Hold, Refusal
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.broker_report import BrokerReport
@@ -90,7 +89,7 @@ def _placement(context: Context) -> tuple[Condition, ...]:
     return (_fits(rankings.warnings), _met(rankings.leaders_outside))
 
 
-def _fits(found: tuple[Blocker, ...]) -> Condition:
+def _fits(found: tuple[Refusal, ...]) -> Condition:
     if not found:
         text = "every preferred rack has brokers, and every rule has topics"
         return Condition("PlacementFits", True, Reason.UP_TO_DATE, text)
@@ -111,7 +110,7 @@ def _met(found: LeadersOutsidePreferredRacks) -> Condition:
 
 
 def _waiting(
-    plan: Plan, held: tuple[Hold, ...], progress: WaveResult | None, operation: Blocker | None
+    plan: Plan, held: tuple[Hold, ...], progress: WaveResult | None, operation: Refusal | None
 ) -> Iterable[Condition]:
     """Condition for external operations that the policy waits for; none where nothing waits."""
     waiting = waiting_for_external_operations(plan, held, progress, operation)
@@ -170,8 +169,8 @@ EXTERNAL_REASONS = (Reason.EXTERNAL_OPERATION, Reason.REASSIGNING, Reason.ORDER_
 
 
 def waiting_for_external_operations(
-    plan: Plan, held: Iterable[Hold], progress: WaveResult | None, operation: Blocker | None = None
-) -> Blocker | None:
+    plan: Plan, held: Iterable[Hold], progress: WaveResult | None, operation: Refusal | None = None
+) -> Refusal | None:
     """The most far-reaching reason, and what waits for which operation; None if nothing does.
 
     ``operation`` is the operation in progress, to name it.
@@ -191,7 +190,7 @@ def waiting_for_external_operations(
             found.append((reason, f"{reason}: {', '.join(waits)}{case}"))
     if not found:
         return None
-    return Blocker(found[0][0], "; ".join(text for _, text in found))
+    return Refusal(found[0][0], "; ".join(text for _, text in found))
 
 
 def _brokers(plan: Plan, reason: Reason) -> Iterable[str]:

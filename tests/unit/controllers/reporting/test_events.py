@@ -11,8 +11,7 @@ from bellwether.controllers.reporting.events import NOTES_SHOWN, News, news, of_
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.execution.recovery import RecoveryNote
 from bellwether.core.execution.result import ExecutionResult
-from bellwether.core.model.refusals import BrokerHold
-from bellwether.core.model.strimzi import Blocker
+from bellwether.core.model.refusals import BrokerHold, Refusal
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
@@ -148,7 +147,7 @@ def test_moved_leaders_are_news_of_the_policy():
 
 
 def test_a_stopped_run_is_a_warning():
-    stopped = said(policy=ENFORCE, result=ExecutionResult(stopped=Blocker(Reason.NO_ANSWER, "no answer in 2 s")))
+    stopped = said(policy=ENFORCE, result=ExecutionResult(stopped=Refusal(Reason.NO_ANSWER, "no answer in 2 s")))
     assert told(WELL, stopped) == [("NoAnswer", None, True)]
 
 

@@ -8,7 +8,6 @@ from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.rack_ranking import (
     RackRanking,
     RackRankings,
-    leaders_outside_preferred_racks,
     placement_warnings,
     uneven,
 )
@@ -138,9 +137,7 @@ def test_leaders_outside_preferred_racks_are_counted_and_the_first_is_named():
         partition("x", 1, (3, 1), leader=3), partition("x", 0, (5, 1), leader=5), partition("x", 2, (1, 3)),
         partition("x", 3, (3, 5)), partition("x", 4, (1, 3), isr=[], leader=None), partition("y", 0, (3, 1)),
     )  # fmt: skip
-    found = leaders_outside_preferred_racks(
-        RackRankings(Placement(rules=(TopicRule("x", Preference(("a", "b"))),)), seen), seen
-    )
+    found = RackRankings(Placement(rules=(TopicRule("x", Preference(("a", "b"))),)), seen).leaders_outside
     assert (found.leaders, found.of, found.first) == (2, 4, "x-0")
 
 

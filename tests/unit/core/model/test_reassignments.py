@@ -10,8 +10,8 @@ from bellwether.core.model.cluster import Partition
 from bellwether.core.model.reassignments import (
     CRUISE_CONTROL_TOPICS,
     MAX_TOPICS_QUERIED,
+    bulk_reassignment,
     foreign_reassignments,
-    recognise_external_reassignments,
     topics_to_query,
 )
 from bellwether.core.model.undo_record import EntryState
@@ -24,18 +24,13 @@ MARK = "leader.replication.throttled.replicas"
 
 def told(*more: Partition, settings: Mapping[str, Mapping[str, str]] | None = None) -> tuple[Reason, str] | None:
     seen = cluster(MOVING, *more, brokers=4)
-    found = recognise_external_reassignments(foreign_reassignments(seen, record()), seen, settings or {})
-    assert found is not None
-    return (
-        (found.external_operation.reason, found.external_operation.message)
-        if found.external_operation is not None
-        else None
-    )
+    found = bulk_reassignment(foreign_reassignments(seen, record()), seen, settings or {})
+    return (found.reason, found.message) if found is not None else None
 
 
 def test_a_cluster_in_which_no_replica_moves_has_none():
     seen = cluster(partition())
-    assert recognise_external_reassignments(foreign_reassignments(seen, record()), seen, {}) is None
+    assert bulk_reassignment(foreign_reassignments(seen, record()), seen, {}) is None
 
 
 def test_a_single_move_by_hand_holds_nothing_but_its_own_partition():
@@ -77,8 +72,5 @@ def test_at_most_so_many_topics_are_asked_about():
 def test_what_is_said_does_not_change_while_they_go_on():
     first, second = (partition(t, replicas=[1, 2, 3], adding=[3]) for t in ("a", "b"))
     metrics = partition("__CruiseControlMetrics")
-    said = [
-        recognise_external_reassignments(moving, cluster(*moving, metrics), {})
-        for moving in ((first, second), (second,))
-    ]
+    said = [bulk_reassignment(moving, cluster(*moving, metrics), {}) for moving in ((first, second), (second,))]
     assert said[0] == said[1]

@@ -10,7 +10,8 @@ import pytest
 from bellwether.core.demotion.decisions import Decisions, decide
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
-from bellwether.core.model.strimzi import Blocker, Listener, Pod, Strimzi, choose_listener, external_listeners
+from bellwether.core.model.refusals import Refusal
+from bellwether.core.model.strimzi import Listener, Pod, Strimzi, choose_listener, external_listeners
 from bellwether.core.model.undo_record import Cause
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Demotion, Mode, Policy, PromotionMode
@@ -80,7 +81,7 @@ def test_a_listener_that_does_not_fit_is_named_with_those_that_there_are(
     there: Sequence[Listener], wanted: str, accepted: Sequence[str], words: Sequence[str]
 ):
     found = choose_listener(there, wanted, accepted, "the user is of another kind")
-    assert isinstance(found, Blocker)
+    assert isinstance(found, Refusal)
     assert found.reason is Reason.STRIMZI_REFERENCE_INVALID
     assert all(word in found.message for word in words), found.message
 

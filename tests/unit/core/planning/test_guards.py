@@ -8,9 +8,8 @@ from datetime import datetime
 import pytest
 
 from bellwether.core.model.cluster import Cluster, Partition
-from bellwether.core.model.refusals import Hold
+from bellwether.core.model.refusals import Hold, Refusal
 from bellwether.core.model.snapshot import RefusedOrder
-from bellwether.core.model.strimzi import Blocker
 from bellwether.core.planning.guards import (
     REORDER_GUARDS,
     ProposedOrder,
@@ -144,7 +143,7 @@ def test_a_contested_order_is_written_again_only_after_a_pause(contests: int, se
     assert (contested(asked) is not None) is refused
 
 
-BUSY = Blocker(Reason.EXTERNAL_OPERATION, "KafkaRebalance full is running")
+BUSY = Refusal(Reason.EXTERNAL_OPERATION, "KafkaRebalance full is running")
 
 
 @pytest.mark.parametrize(
@@ -157,7 +156,7 @@ BUSY = Blocker(Reason.EXTERNAL_OPERATION, "KafkaRebalance full is running")
     ],
 )
 def test_what_others_have_overwritten_is_theirs_while_they_work(
-    fought: bool, busy: Blocker | None, target: tuple[int, ...], refused: bool
+    fought: bool, busy: Refusal | None, target: tuple[int, ...], refused: bool
 ):
     seen = partition(replicas=(1, 3, 2)) if target == (1, 2, 3) else partition()
     asked = proposal(seen, target, fought, after(3600))._replace(external_operation=busy)

@@ -14,9 +14,8 @@ from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.model.refusals import Hold
+from bellwether.core.model.refusals import Hold, Refusal
 from bellwether.core.model.snapshot import Snapshot
-from bellwether.core.model.strimzi import Blocker
 from bellwether.core.model.undo_record import (
     ApplicationEnd,
     BrokenLink,
@@ -260,7 +259,7 @@ def test_broken_link_is_logged_at_both_ends_when_leaders_move():
 
 def test_the_outcome_counts_what_was_done_and_what_was_held():
     held = tuple(Hold(PartitionKey("id", n), "orders", Reason.NO_ANSWER, "") for n in range(3))
-    result = ExecutionResult(7, 5, held, held[:1], Blocker(Reason.NO_ANSWER, "no answer in 2 s"))
+    result = ExecutionResult(7, 5, held, held[:1], Refusal(Reason.NO_ANSWER, "no answer in 2 s"))
     outcome = complete_entry(entry(Plan(moves=(move(0),))), result).outcome
     assert outcome is not None
     assert (outcome.reordered, outcome.elected, outcome.touched) == (7, 5, 1)

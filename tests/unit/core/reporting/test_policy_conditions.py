@@ -10,7 +10,6 @@ from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.cluster import Partition, PartitionKey
 from bellwether.core.model.loads import LOADS_PENDING, Loads
 from bellwether.core.model.refusals import BrokerHold, Hold, Refusal
-from bellwether.core.model.strimzi import Blocker
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.policy_conditions import EXTERNAL_REASONS, waiting_for_external_operations
@@ -66,7 +65,7 @@ def hold(index: int = 0, reason: Reason = Reason.ONLY_REPLICA, topic: str = "ord
         pytest.param(
             ENFORCE,
             Plan((move(),)),
-            ExecutionResult(stopped=Blocker(Reason.NO_ANSWER, "no answer in 2 s")),
+            ExecutionResult(stopped=Refusal(Reason.NO_ANSWER, "no answer in 2 s")),
             (True, Reason.NO_ANSWER),
             (False, Reason.NO_ANSWER),
             id="stopped",
@@ -275,12 +274,12 @@ def test_holds_by_the_clusters_own_state_wait_for_no_operation(reason: Reason):
 @pytest.mark.parametrize("reason", EXTERNAL_REASONS)
 def test_partitions_that_wait_are_counted_and_a_few_are_named(reason: Reason):
     found = waiting_for_external_operations(Plan(), [waiting_hold(reason, index=i) for i in (7, 2, 4, 1)], None)
-    assert found == Blocker(reason, f"{reason}: 4 partitions (orders-1, orders-2, orders-4 and 1 more)")
+    assert found == Refusal(reason, f"{reason}: 4 partitions (orders-1, orders-2, orders-4 and 1 more)")
 
 
 @pytest.mark.parametrize("reason", EXTERNAL_REASONS)
 def test_brokers_that_wait_are_named(reason: Reason):
-    assert waiting_for_external_operations(held_brokers(reason, 3), [], None) == Blocker(reason, f"{reason}: broker 3")
+    assert waiting_for_external_operations(held_brokers(reason, 3), [], None) == Refusal(reason, f"{reason}: broker 3")
     found = waiting_for_external_operations(held_brokers(reason, *range(9)), [], None)
     assert found is not None
     assert_wording(found.message)
@@ -288,7 +287,7 @@ def test_brokers_that_wait_are_named(reason: Reason):
 
 def test_a_load_plan_that_waits_is_named():
     progress = WaveResult(record(), waits=Refusal(Reason.EXTERNAL_OPERATION, "annotated"))
-    assert waiting_for_external_operations(Plan(), [], progress) == Blocker(
+    assert waiting_for_external_operations(Plan(), [], progress) == Refusal(
         Reason.EXTERNAL_OPERATION,
         "ExternalOperation: the next wave of the load plan",
     )
@@ -302,7 +301,7 @@ def test_the_most_far_reaching_comes_first_and_the_others_follow():
         [waiting_hold(Reason.ORDER_OVERWRITTEN), waiting_hold(Reason.REASSIGNING, "logs")],
         None,
     )
-    assert found == Blocker(
+    assert found == Refusal(
         Reason.EXTERNAL_OPERATION,
         "ExternalOperation: broker 1; Reassigning: 1 partition (logs-0); OrderOverwritten: 1 partition (orders-0)",
     )

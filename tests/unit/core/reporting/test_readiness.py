@@ -11,8 +11,7 @@ from bellwether.core.detection.findings import EvidenceItem
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.cluster import Partition
-from bellwether.core.model.refusals import BrokerHold, Hold
-from bellwether.core.model.strimzi import Blocker
+from bellwether.core.model.refusals import BrokerHold, Hold, Refusal
 from bellwether.core.model.undo_record import Cause
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
@@ -165,7 +164,7 @@ WORST_FIRST = [
         id="suspect, and probes lose requests",
     ),
     pytest.param(
-        of(result=ExecutionResult(stopped=Blocker(Reason.NO_ANSWER, "no answer in 2 s"))),
+        of(result=ExecutionResult(stopped=Refusal(Reason.NO_ANSWER, "no answer in 2 s"))),
         (True, "NoAnswer", "no answer in 2 s"),
         id="aborted",
     ),

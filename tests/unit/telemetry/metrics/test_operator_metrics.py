@@ -12,8 +12,7 @@ from bellwether.core.doctor.risks import Risk
 from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.known_good import KnownGood
 from bellwether.core.model.quarantine_order import QuarantineOrder
-from bellwether.core.model.refusals import BrokerHold, Hold
-from bellwether.core.model.strimzi import Blocker
+from bellwether.core.model.refusals import BrokerHold, Hold, Refusal
 from bellwether.core.planning.plan import Plan
 from bellwether.core.planning.preferred_election import LastRun, PreferredElectionStatus
 from bellwether.core.quarantine.hold_decision import ENDINGS
@@ -278,7 +277,7 @@ def test_partitions_without_a_leader_are_counted(metrics: OperatorMetrics):
 
 
 def test_a_run_that_stopped_is_counted_by_its_reason(metrics: OperatorMetrics):
-    ended(metrics, said(policy=ENFORCE, result=ExecutionResult(stopped=Blocker(Reason.NO_ANSWER, "x"))))
+    ended(metrics, said(policy=ENFORCE, result=ExecutionResult(stopped=Refusal(Reason.NO_ANSWER, "x"))))
     assert value(metrics, "executions_aborted_total", reason="NoAnswer") == 1
 
 

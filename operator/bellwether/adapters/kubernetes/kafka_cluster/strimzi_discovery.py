@@ -21,14 +21,8 @@ from bellwether.adapters.kubernetes.kafka_cluster.kafka_user_secrets import (
 )
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.v1alpha1.spec.kafka_spec import Strimzi as Wanted
-from bellwether.core.model.strimzi import (
-    NO_AUTHENTICATION,
-    Blocker,
-    Listener,
-    Strimzi,
-    choose_listener,
-    external_listeners,
-)
+from bellwether.core.model.refusals import Refusal
+from bellwether.core.model.strimzi import NO_AUTHENTICATION, Listener, Strimzi, choose_listener, external_listeners
 from bellwether.core.reasons import Reason
 from bellwether.ports.errors import BellwetherError, Terminal, Unauthenticated
 
@@ -250,7 +244,7 @@ def _listener(sight: _Sight, wanted: Wanted, user: shapes.User | None, own_user:
         accepted = (user.authentication,) if wanted.user_name else (user.authentication, NO_AUTHENTICATION)
         otherwise = f"KafkaUser {user.name} has authentication {user.authentication}"
     found = choose_listener(sight.listeners, wanted.listener or "", accepted, otherwise)
-    if isinstance(found, Blocker):
+    if isinstance(found, Refusal):
         raise StrimziUnavailable(found.reason, f"{sight.title}: {found.message}")
     return found
 
