@@ -1,17 +1,54 @@
-"""HTTP proxies that a person chose, for requests: settings of a session, and what a proxy's refusal means.
+"""HTTP requests with secrets in them, by way of a proxy that a person chose; answers bounded in time and in memory.
 
-In: a ``kafka_connection.HttpProxy``. Out: the ``proxies`` of a session without environment, and an error that names the
-proxy and not its password. For token endpoints and Prometheus.
+In: a ``kafka_connection.HttpProxy``, a file of certificates. Out: a session without environment, bodies, and errors
+that name the proxy and not its password. For token endpoints and Prometheus.
 """
 
 from __future__ import annotations
 
 import re
+import ssl
+import time
+from pathlib import Path
+
+import requests
+from requests.adapters import HTTPAdapter
 
 from bellwether.kafka_connection import HttpProxy
 from bellwether.ports.errors import BellwetherError, Terminal, Transient, Unauthenticated
 
+_CHUNK = 65_536
+_CONNECTIONS = 32
 _STATUS = re.compile(r"Tunnel connection failed: ([0-9]{3})")
+
+
+def session_of(proxy: HttpProxy | None, ca: Path | str | None) -> requests.Session:
+    """A session without retries; ``ca`` is a PEM file of authorities, empty for those of the system."""
+    session = requests.Session()
+    # Neither a .netrc nor a proxy of the environment may decide where a secret goes.
+    session.trust_env = False
+    session.proxies = proxied(proxy)
+    session.verify = str(ca) if ca else ssl.get_default_verify_paths().cafile or True
+    adapter = HTTPAdapter(pool_connections=1, pool_maxsize=_CONNECTIONS, max_retries=0)
+    session.mount("http://", adapter)
+    session.mount("https://", adapter)
+    session.headers.update({"Accept": "application/json", "Accept-Encoding": "identity"})
+    return session
+
+
+def read_body(response: requests.Response, limit: int, deadline: float, too_large: str) -> bytes:
+    """The body of a streamed answer, of at most ``limit`` bytes. Raises Terminal, ``too_large``, if there are more.
+
+    Raises requests.Timeout at the deadline (time.monotonic), also if the server drips bytes.
+    """
+    body = bytearray()
+    while part := response.raw.read1(_CHUNK):
+        body += part
+        if len(body) > limit:
+            raise Terminal(too_large)
+        if time.monotonic() > deadline:
+            raise requests.Timeout
+    return bytes(body)
 
 
 def proxied(proxy: HttpProxy | None) -> dict[str, str]:

@@ -8,20 +8,19 @@ or Transient or Terminal with a sentence that is the same for the same failure a
 from __future__ import annotations
 
 import base64
-import ssl
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 import requests
 import urllib3.exceptions
-from requests.adapters import HTTPAdapter
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.http_proxies import proxied, proxy_failure, refusal
+from bellwether.adapters.http_proxies import proxy_failure, read_body, refusal, session_of
 from bellwether.adapters.prometheus.query_response import (
     SERIES_LIMIT,
     QueryResponse,
@@ -34,8 +33,6 @@ from bellwether.ports.errors import Terminal, Transient
 
 # A thousand brokers at a kilobyte of labels each are a quarter of it.
 BODY_LIMIT = 4 * 1024 * 1024
-_CHUNK = 65_536
-_CONNECTIONS = 32
 
 _Read = TypeVar("_Read")
 
@@ -83,18 +80,8 @@ class PrometheusClient:
         self._body_limit = body_limit
         self._series_limit = series_limit
         self._reading = threading.Lock()
-        self._session = requests.Session()
         self._proxy = access.proxy
-        # Neither a .netrc nor a proxy of the environment may decide where the token goes.
-        self._session.trust_env = False
-        self._session.proxies = proxied(access.proxy)
-        self._session.verify = (
-            str(access.ca) if access.ca is not None else (ssl.get_default_verify_paths().cafile or True)
-        )
-        adapter = HTTPAdapter(pool_connections=1, pool_maxsize=_CONNECTIONS, max_retries=0)
-        self._session.mount("http://", adapter)
-        self._session.mount("https://", adapter)
-        self._session.headers.update({"Accept": "application/json", "Accept-Encoding": "identity"})
+        self._session = session_of(access.proxy, access.ca)
         self._session.headers.update(dict(access.headers))
         if access.authorization:
             self._session.headers["Authorization"] = access.authorization
@@ -148,8 +135,8 @@ class PrometheusClient:
         ``remedy`` is for a body that is too large.
         """
         posted = method == "POST"
-        left = _left(deadline)
         try:
+            left = _left(deadline)
             with self._session.request(
                 method,
                 self._url + path,
@@ -161,8 +148,9 @@ class PrometheusClient:
             ) as response:
                 if response.status_code in (405, 501):
                     return None
-                with _Slot(self._reading, deadline):
-                    body = self._body(response, deadline, remedy)
+                with _turn(self._reading, deadline):
+                    text = f"answers with more than {self._body_limit // 1024} KiB: {remedy}"
+                    body = read_body(response, self._body_limit, deadline, text)
                     if response.status_code == 407:
                         raise refusal(407, self._proxy, "url")
                     if response.status_code != 200:
@@ -177,7 +165,7 @@ class PrometheusClient:
         except requests.exceptions.ProxyError as error:
             raise proxy_failure(error, self._proxy, "url") from None
         except (requests.Timeout, urllib3.exceptions.TimeoutError):
-            raise _too_slow() from None
+            raise Transient("does not answer in time") from None
         except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, requests.exceptions.MissingSchema):
             raise Terminal("cannot be queried: url is not that of an HTTP server") from None
         except (requests.exceptions.InvalidHeader, UnicodeEncodeError):
@@ -185,40 +173,20 @@ class PrometheusClient:
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError):
             raise Transient("cannot be reached, or ends the connection") from None
 
-    def _body(self, response: requests.Response, deadline: float, remedy: str) -> bytes:
-        """The body up to its limit; a server that drips bytes is left at the deadline."""
-        parts: list[bytes] = []
-        size = 0
-        while part := response.raw.read1(_CHUNK):
-            parts.append(part)
-            size += len(part)
-            if size > self._body_limit:
-                raise Terminal(f"answers with more than {self._body_limit // 1024} KiB: {remedy}")
-            _left(deadline)
-        return b"".join(parts)
 
-
-class _Slot:
-    """A lock that is waited for until a deadline."""
-
-    def __init__(self, lock: threading.Lock, deadline: float) -> None:
-        self._lock = lock
-        self._deadline = deadline
-
-    def __enter__(self) -> None:
-        if not self._lock.acquire(timeout=_left(self._deadline)):
-            raise _too_slow()
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
+@contextmanager
+def _turn(lock: threading.Lock, deadline: float) -> Iterator[None]:
+    """The lock, which is waited for until the deadline."""
+    if not lock.acquire(timeout=_left(deadline)):
+        raise requests.Timeout
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _left(deadline: float) -> float:
     left = deadline - time.monotonic()
     if left <= 0:
-        raise _too_slow()
+        raise requests.Timeout
     return left
-
-
-def _too_slow() -> Transient:
-    return Transient("does not answer in time")

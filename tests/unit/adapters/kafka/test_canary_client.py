@@ -1,4 +1,4 @@
-"""Why the canary topic cannot be used, with the remedy; and a connection in librdkafka's words, with no secret shown."""
+"""Why the canary topic cannot be used, with the remedy; a connection in librdkafka's words, with no secret shown."""
 
 from __future__ import annotations
 

@@ -9,21 +9,18 @@ from __future__ import annotations
 
 import base64
 import re
-import ssl
 import time
 from urllib.parse import quote
 
 import requests
 import urllib3.exceptions
-from requests.adapters import HTTPAdapter
 
-from bellwether.adapters.http_proxies import proxied, proxy_failure
+from bellwether.adapters.http_proxies import proxy_failure, read_body, session_of
 from bellwether.adapters.kafka.tokens.token_grant import TOKEN, Grant, json_object, seconds_of
 from bellwether.kafka_connection import Hidden, OAuth
 from bellwether.ports.errors import BellwetherError, Terminal, Transient, Unauthenticated
 
 _BODY_LIMIT = 256 * 1024
-_CHUNK = 16_384
 _ERROR = re.compile(r"[a-z_]{1,64}")
 _LONGEST_SECONDS = 366 * 86400.0
 
@@ -34,24 +31,22 @@ def ask(oauth: OAuth, timeout_seconds: float) -> Grant:
     form = {"grant_type": "client_credentials"} | ({"scope": oauth.scope} if oauth.scope else {})
     where = oauth.where
     try:
-        with requests.Session() as session:
-            # Neither a .netrc nor a proxy of the environment may decide where the secret goes.
-            session.trust_env = False
-            session.proxies = proxied(oauth.proxy)
-            session.verify = oauth.ca_file or ssl.get_default_verify_paths().cafile or True
-            session.mount("https://", HTTPAdapter(max_retries=0))
-            with session.post(
+        with (
+            session_of(oauth.proxy, oauth.ca_file) as session,
+            session.post(
                 oauth.token_endpoint,
                 data=form,
-                headers={"Authorization": _basic(oauth), "Accept": "application/json", "Accept-Encoding": "identity"},
+                headers={"Authorization": _basic(oauth)},
                 timeout=(timeout_seconds, timeout_seconds),
                 stream=True,
                 allow_redirects=False,
-            ) as response:
-                body = _body(response, where, deadline)
-                if response.status_code != 200:
-                    raise _refusal(response.status_code, body, oauth, where)
-                return _grant(body, where)
+            ) as response,
+        ):
+            text = f"{where} answers with more than {_BODY_LIMIT // 1024} KiB: it is no token endpoint"
+            body = read_body(response, _BODY_LIMIT, deadline, text)
+            if response.status_code != 200:
+                raise _refusal(response.status_code, body, oauth, where)
+            return _grant(body, where)
     except requests.exceptions.SSLError as error:
         if "CERTIFICATE_VERIFY_FAILED" in str(error):
             trust = oauth.called("ca_file") if oauth.ca_file else f"the system's ({oauth.called('ca_file')} is not set)"
@@ -59,7 +54,7 @@ def ask(oauth: OAuth, timeout_seconds: float) -> Grant:
             raise Unauthenticated(f"{text} is another host's: check both") from None
         raise Terminal(f"{where} does not complete a TLS handshake: check the URL") from None
     except (requests.Timeout, urllib3.exceptions.TimeoutError):
-        raise _too_slow(where) from None
+        raise Transient(f"{where} does not answer in time") from None
     except requests.exceptions.ProxyError as error:
         raise proxy_failure(error, oauth.proxy, where) from None
     except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, requests.exceptions.MissingSchema):
@@ -75,22 +70,6 @@ def _basic(oauth: OAuth) -> str:
     """RFC 6749, 2.3.1: both are encoded as forms are, before base64."""
     pair = f"{quote(oauth.client_id, safe='')}:{quote(oauth.client_secret, safe='')}"
     return "Basic " + base64.b64encode(pair.encode()).decode()
-
-
-def _body(response: requests.Response, where: str, deadline: float) -> bytes:
-    """The body up to its limit; an endpoint that drips bytes is left at the deadline."""
-    parts: list[bytes] = []
-    while part := response.raw.read1(_CHUNK):
-        parts.append(part)
-        if sum(map(len, parts)) > _BODY_LIMIT:
-            raise Terminal(f"{where} answers with more than {_BODY_LIMIT // 1024} KiB: it is no token endpoint")
-        if time.monotonic() > deadline:
-            raise _too_slow(where)
-    return b"".join(parts)
-
-
-def _too_slow(where: str) -> Transient:
-    return Transient(f"{where} does not answer in time")
 
 
 def _refusal(status: int, body: bytes, oauth: OAuth, where: str) -> BellwetherError:
