@@ -89,7 +89,7 @@ class KafkaMover:
         """ElectLeaders, preferred, of exactly these partitions (KIP-460)."""
         _check(names)
         # The protocol's "no partitions" is null, which means all: never send it.
-        return self._nodes.send_once(partial(_elect, ElectionType.PREFERRED, names)) if names else {}
+        return self._nodes.send_once(partial(elect, ElectionType.PREFERRED, names)) if names else {}
 
     def _alter(self, wanted: Sequence[_Wanted], broker: int | None = None) -> Mapping[TopicPartition, Outcome]:
         names = [name for name, _ in wanted]
@@ -130,23 +130,10 @@ class KafkaMover:
         return self._nodes.send_once(ask) if broker is None else self._nodes.send_to(broker, ask)
 
 
-class KafkaUnclean:
-    """Unclean elections (``ports.kafka.UncleanElections``): apart from the mover, which every reconcile has."""
-
-    def __init__(self, nodes: BrokerPool) -> None:
-        self._nodes = nodes
-
-    def elect(self, name: TopicPartition) -> Outcome:
-        """ElectLeaders, unclean, of exactly this partition. Raises Transient, or Terminal when a person must act.
-
-        The controller elects the first live replica of the order, and only while there is no leader.
-        """
-        return self._nodes.send_once(partial(_elect, ElectionType.UNCLEAN, [name]))[name]
-
-
-def _elect(
+def elect(
     election: ElectionType, names: Sequence[TopicPartition], dialogue: BrokerConnection, deadline: Deadline
 ) -> Mapping[TopicPartition, Outcome]:
+    """ElectLeaders of exactly these partitions (KIP-460)."""
     request = ElectLeadersRequest(
         version=_required(dialogue, ElectLeadersRequest, 2, 1),
         election_type=int(election),

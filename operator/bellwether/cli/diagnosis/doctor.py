@@ -36,7 +36,7 @@ from bellwether.ports.rebalance import load_side
 
 if TYPE_CHECKING:
     from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
-    from bellwether.adapters.kafka.leader_mover import KafkaUnclean
+    from bellwether.adapters.kafka.unclean_elections import KafkaUnclean
 
 
 @click.command()
@@ -88,7 +88,7 @@ def doctor(
     With --unclean-election it elects an out-of-sync replica as leader of one partition that has no eligible leader;
     records are lost. No other command and no controller of Bellwether does this.
     """
-    from bellwether.adapters.kafka.leader_mover import KafkaUnclean
+    from bellwether.adapters.kafka.unclean_elections import KafkaUnclean
 
     if accept_loss and not lossy:
         raise click.UsageError("--accept-loss requires --unclean-election TOPIC-PARTITION")
