@@ -85,14 +85,6 @@ def test_a_broker_to_avoid_gets_no_question_while_another_answers(brokers: Kafka
         brokers.mend()
 
 
-def test_a_broker_to_avoid_is_asked_when_no_other_answers(brokers: KafkaCluster) -> None:
-    nodes = BrokerPool(Connection((brokers.broker(1).internal,)))
-    reader = KafkaReader(nodes)
-    cluster = reader.read()
-    reader.avoid(list(cluster.brokers))
-    assert reader.read().cluster_id == cluster.cluster_id
-
-
 def test_a_frozen_controller_makes_a_move_transient_and_says_that_it_may_have_been_carried_out(
     brokers: KafkaCluster, reader: KafkaReader, topic: str, connection: Connection
 ) -> None:

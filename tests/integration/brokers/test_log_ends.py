@@ -1,4 +1,4 @@
-"""BrokerLogEnds of logs as real brokers tell them: leaders and followers alike, in the clear and over TLS and SASL."""
+"""BrokerLogEnds of logs as real brokers tell them: leaders and followers alike."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from confluent_kafka import Producer
 from bellwether.adapters.kafka.brokers.log_ends import BrokerLogEnds, LogEnds
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import Partition, TopicPartition
-from bellwether.kafka_connection import Connection, Security
+from bellwether.kafka_connection import Connection
 from realparts.kafka import KafkaCluster
 from waiting import limit, until
 
@@ -71,21 +71,3 @@ def test_a_broker_that_does_not_lead_in_that_epoch_or_does_not_hold_the_partitio
     questions = {led.name: led.leader_epoch + 7, TopicPartition("never-made", 0): -1}
     answer = asker.ask(brokers.broker(1).internal, questions, 5, 10)
     assert (answer.ends, answer.moved, answer.problem) == ({}, 2, "")
-
-
-def test_log_ends_are_read_over_tls_and_sasl(brokers: KafkaCluster, reader: KafkaReader, topic: str) -> None:
-    known = brokers.security
-    assert known is not None
-    secure = Connection(
-        tuple(known.bootstrap.split(",")),
-        Security(
-            protocol="SASL_SSL",  # type: ignore[arg-type]
-            mechanism="SCRAM-SHA-512",  # type: ignore[arg-type]
-            username=known.username,
-            password=known.password,
-            ca_file=str(known.ca),
-        ),
-    )
-    follower = next(p for p in reader.partitions([topic]) if p.leader != 2)
-    answer = LogEnds(secure).ask(brokers.broker(2).secure or "", {follower.name: -1}, 5, 10)
-    assert (answer.ends, answer.problem) == ({follower.name: 0}, "")

@@ -1,4 +1,4 @@
-"""A broker asked through its load balancer: whole, cut, silent, reset, and leading to another broker."""
+"""A broker asked through its load balancer: whole, cut, and leading to another broker."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from bellwether.adapters.kafka.connection.connection_errors import Stage
 from bellwether.kafka_connection import Connection
 from realparts.kafka import KafkaCluster
 from realparts.toxiproxy import Toxiproxy
-from waiting import limit
 
 pytestmark = pytest.mark.kafka
 
@@ -48,21 +47,6 @@ def test_a_cut_way_is_refused_and_not_silent(brokers: KafkaCluster, probe: Broke
     assert probe.ask(broker.internal, 1, 20).ok
     proxy.mend(broker.proxy_name)
     assert probe.ask(broker.external, 1, 20).ok
-
-
-def test_a_black_hole_is_left(brokers: KafkaCluster, probe: BrokerProbe, proxy: Toxiproxy) -> None:
-    broker = brokers.broker(1)
-    proxy.blackhole(broker.proxy_name)
-    answer = probe.ask(broker.external, 1, limit(0.7))
-    assert (answer.ok, answer.stage) == (False, Stage.REQUEST)
-    assert broker.external in answer.message
-
-
-def test_a_reset_connection_fails_the_request(brokers: KafkaCluster, probe: BrokerProbe, proxy: Toxiproxy) -> None:
-    broker = brokers.broker(1)
-    proxy.reset_peer(broker.proxy_name)
-    answer = probe.ask(broker.external, 1, 20)
-    assert (answer.ok, answer.stage) == (False, Stage.REQUEST)
 
 
 def test_a_balancer_that_leads_to_another_broker_is_found_out(brokers: KafkaCluster, probe: BrokerProbe) -> None:

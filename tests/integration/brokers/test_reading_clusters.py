@@ -49,36 +49,9 @@ def test_the_snapshot_equals_what_another_client_sees(
     assert all(p.leader_epoch >= 0 for p in cluster.partitions)
 
 
-def test_fresh_partitions_are_those_of_the_snapshot_and_a_topic_that_is_gone_is_absent(
-    reader: KafkaReader, topic: str
-) -> None:
-    fresh = reader.partitions([topic, "no-such-topic", "not a topic name!"])
-    assert fresh == tuple(p for p in reader.read().partitions if p.topic == topic)
-    assert len(fresh) == 3
-    assert reader.partitions([]) == ()
-
-
 def test_asking_for_a_topic_does_not_create_it(reader: KafkaReader) -> None:
     assert reader.partitions(["never-made"]) == ()
     assert "never-made" not in {p.topic for p in reader.read().partitions}
-
-
-def test_a_recreated_topic_has_another_id(
-    brokers: KafkaCluster, connection: Connection, reader: KafkaReader, fresh_topic: str
-) -> None:
-    topic = fresh_topic
-    before = {p.topic_id for p in reader.partitions([topic])}
-    client = AdminClient(for_confluent(connection))
-    client.delete_topics([topic])[topic].result(limit(30))
-    until(lambda: not reader.partitions([topic]))
-    create_topics(brokers.bootstrap, {topic: 1})
-
-    def recreated() -> bool:
-        found = reader.partitions([topic])  # the broker that answers may know of neither yet, or of the old one still
-        return len(found) == 1 and found[0].topic_id not in before
-
-    assert len(before) == 1
-    until(recreated)
 
 
 def test_a_dead_broker_is_fenced_and_its_partitions_name_their_eligible_leaders(

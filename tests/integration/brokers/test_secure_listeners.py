@@ -1,4 +1,4 @@
-"""The SASL_SSL listener, with our own connections and with librdkafka; and the errors of a wrong configuration."""
+"""A SASL_SSL listener, and the errors of a wrong configuration; every way in is in ``security/test_mechanisms``."""
 
 from __future__ import annotations
 
@@ -8,21 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import AdminClient
 
 from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
-from bellwether.adapters.kafka.canary_client import for_confluent
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.connection.connection_errors import Stage
-from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
-from bellwether.core.model.cluster import TopicPartition
 from bellwether.kafka_connection import Connection, Security
 from bellwether.ports.errors import Terminal, Transient, Unauthenticated
 from realparts.kafka import KafkaCluster
 from realparts.tls import Authority
 from testkit.kafka.kafka_site import PATIENT
-from waiting import limit
 
 pytestmark = pytest.mark.kafka
 
@@ -45,23 +40,6 @@ def secure(brokers: KafkaCluster) -> Connection:
 
 def changed(connection: Connection, **security: Any) -> Connection:
     return dataclasses.replace(connection, security=dataclasses.replace(connection.security, **security))
-
-
-def test_reads_moves_and_probes_work_over_sasl_and_tls(brokers: KafkaCluster, secure: Connection, topic: str) -> None:
-    nodes = BrokerPool(secure, PATIENT)
-    cluster = KafkaReader(nodes).read()
-    assert {f"{b.host}:{b.port}" for b in cluster.brokers.values()} == set(secure.bootstrap)
-    name = TopicPartition(topic, 0)
-    assert KafkaMover(nodes).elect([name])[name].ok
-    address = brokers.broker(2).secure
-    assert address is not None
-    answer = BrokerProbe(secure).ask(address, 2, 30)
-    assert (answer.ok, answer.weaker) == (True, False)
-    assert answer.advertised["SECURE"] == address
-
-
-def test_the_same_configuration_feeds_librdkafka(secure: Connection) -> None:
-    assert set(AdminClient(for_confluent(secure)).list_topics(timeout=limit(10)).brokers) == {1, 2, 3}
 
 
 def test_a_wrong_password_is_terminal_names_the_user_and_keeps_the_secret(

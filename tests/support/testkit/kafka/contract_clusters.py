@@ -13,8 +13,9 @@ from typing import Any, Protocol
 
 from bellwether.adapters.kafka.config_reader import KafkaConfigs
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
-from bellwether.adapters.kafka.leader_mover import KafkaMover, KafkaUnclean
+from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.adapters.kafka.unclean_elections import KafkaUnclean
 from bellwether.core.model.cluster import Partition
 from bellwether.kafka_connection import Connection
 from bellwether.ports.kafka import ClusterReader, ConfigReader, LeaderMover, UncleanElections
