@@ -64,13 +64,14 @@ namespaced = as_one("target", Target, {"namespace": _NAMESPACE, **_API})
 policy_options = as_one("target", Target, {"policy": _POLICY, "namespace": _NAMESPACE, **_API})
 
 
-def connect_policy(target: Target, timeout_seconds: float = ANSWER_SECONDS) -> tuple[KubernetesClient, str, str]:
+def connect_policy(target: Target, timeout_seconds: float = ANSWER_SECONDS) -> broker_lookup.NamedPolicy:
     """A client, and namespace and name of the policy to use: without ``--policy`` the only one of the namespace.
 
     Raises as ``connect`` does, and Terminal if the namespace has no policy, or several.
     """
     api, namespace = connect(target, timeout_seconds)
-    return api, namespace, target.policy or broker_lookup.only_policy(api, namespace)
+    name = target.policy or broker_lookup.only_policy(api, namespace)
+    return broker_lookup.NamedPolicy(api, namespace, name)
 
 
 def connect(target: Target, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> tuple[KubernetesClient, str]:

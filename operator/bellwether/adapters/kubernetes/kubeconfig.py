@@ -19,6 +19,7 @@ from kubernetes.config.incluster_config import SERVICE_HOST_ENV_NAME
 from kubernetes.config.kube_config import KubeConfigLoader, KubeConfigMerger
 from urllib3.util.ssl_ import create_urllib3_context
 
+from bellwether.core.listing import few
 from bellwether.ports.errors import Terminal
 
 DEFAULT_NAMESPACE = "default"
@@ -84,8 +85,7 @@ def _current(merged: KubeConfigMerger) -> str:
 
 
 def _unknown(files: str, chosen: str, contexts: list[str]) -> str:
-    more = f" and {len(contexts) - _SHOWN_CONTEXTS} more" if len(contexts) > _SHOWN_CONTEXTS else ""
-    there = f"there are: {', '.join(contexts[:_SHOWN_CONTEXTS])}{more}" if contexts else "there are none"
+    there = f"there are: {few(contexts, _SHOWN_CONTEXTS)}" if contexts else "there are none"
     if not chosen:
         return f"kubeconfig {files} sets no current context: set --context; {there}"
     return f"kubeconfig {files} has no context {chosen!r}: set --context; {there}"

@@ -21,6 +21,7 @@ from bellwether.core.doctor.unhealthy_leaders import (
     SlowFollower,
     UnhealthyLeader,
 )
+from bellwether.core.listing import few
 
 Document = dict[str, Any]
 SHOWN = 10
@@ -164,9 +165,7 @@ def _cause(cause: RiskCause, tools: CommandOptions, *, elr: bool) -> None:
     count = len(cause.diagnoses)
     click.echo(f"{advice.heading}: {count} partition{'' if count == 1 else 's'} at risk")
     for risk, some in cause.by_risk.items():
-        names = ", ".join(str(d.partition.name) for d in some[:SHOWN_NAMES])
-        more = f" and {len(some) - SHOWN_NAMES} more" if len(some) > SHOWN_NAMES else ""
-        click.echo(f"  {risk:<17}  {len(some)}: {names}{more}")
+        click.echo(f"  {risk:<17}  {len(some)}: {few([d.partition.name for d in some], SHOWN_NAMES)}")
     if cause.also_missing:
         click.echo(f"  also out of the ISR of some of them: {few_brokers(cause.also_missing)}")
     worst = cause.diagnoses[0]

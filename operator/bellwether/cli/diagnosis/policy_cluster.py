@@ -36,6 +36,7 @@ from bellwether.core.doctor.unhealthy_leaders import (
     SlowBroker,
     UnhealthyBroker,
 )
+from bellwether.core.listing import few
 from bellwether.core.reasons import DESCRIPTIONS, Reason, reason_named
 from bellwether.core.settings.policy import QuarantineMode
 from bellwether.core.signals import OverrideState
@@ -114,9 +115,8 @@ def _demotions(api: KubernetesClient, namespace: str, policy: str) -> Iterator[s
     if record is None or not record.demoted:
         return
     brokers = sorted(record.demoted.values(), key=lambda d: d.broker)
-    shown = ", ".join(f"{d.broker} ({d.reason})" for d in brokers[:_SHOWN_BROKERS])
-    more = f" and {len(brokers) - _SHOWN_BROKERS} more" if len(brokers) > _SHOWN_BROKERS else ""
-    yield f"demoted by policy {namespace}/{policy}: broker {shown}{more}"
+    shown = few([f"{d.broker} ({d.reason})" for d in brokers], _SHOWN_BROKERS)
+    yield f"demoted by policy {namespace}/{policy}: broker {shown}"
 
 
 def _view(api: KubernetesClient, body: Object, notes: list[str]) -> PolicyView | None:

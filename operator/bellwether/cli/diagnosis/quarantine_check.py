@@ -10,12 +10,11 @@ from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.doctor.cause_remediation import few_brokers
 from bellwether.core.doctor.unhealthy_leaders import QuarantineCheck
+from bellwether.core.listing import NAMED, few
 from bellwether.core.model.quarantine_order import RETURN_SECONDS
 from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import QuarantineMode
 from bellwether.core.signals import Reading, SignalType
-
-SOURCES_NAMED = 5
 
 _NO_AGENT = (
     "no quarantine agent reports: set sidecars.quarantineAgent.enabled of the chart and let the pods be created again"
@@ -86,5 +85,4 @@ def _short_probes(pods: Iterable[Object], limit_seconds: int) -> Iterator[str]:
                 )
                 found.setdefault(text, []).append(pod["metadata"]["name"])
     for text, names in found.items():
-        more = f" and {len(names) - SOURCES_NAMED} more" if len(names) > SOURCES_NAMED else ""
-        yield f"{', '.join(sorted(names)[:SOURCES_NAMED])}{more}: {text}"
+        yield f"{few(sorted(names), NAMED)}: {text}"

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from bellwether.cli.output import clock
 from bellwether.core.detection.findings import NOT_REPORTED
 from bellwether.core.detection.health_states import HealthState
+from bellwether.core.listing import few
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import ON_BROKER_HOST
 from bellwether.core.signals import SignalType
@@ -105,9 +106,8 @@ def start_sources(missing: Iterable[MissingSource]) -> str:
     return "; ".join(texts)
 
 
-def _named(sources: dict[str, list[str]]) -> str:
-    texts = [f"{source} ({', '.join(types)})" for source, types in list(sources.items())[:SOURCES_NAMED]]
-    return ", ".join(texts) + (f" and {len(sources) - len(texts)} more" if len(sources) > len(texts) else "")
+def _named(sources: Mapping[str, Sequence[str]]) -> str:
+    return few([f"{source} ({', '.join(types)})" for source, types in sources.items()], SOURCES_NAMED)
 
 
 OVERRIDES_NAMED = 5

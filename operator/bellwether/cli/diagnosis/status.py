@@ -18,6 +18,7 @@ from bellwether.cli.diagnosis.remedies import DOCS, runbook, typed
 from bellwether.cli.kubernetes_target import ANSWER_SECONDS, Target, connect, connect_policy, policy_options
 from bellwether.cli.output import OUTPUT, age, ago, print_document, printed, rows_of, since
 from bellwether.core.detection.health_states import HealthState
+from bellwether.core.listing import NAMED, few
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import Transient
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 WATCH_SECONDS = 2.0
 BROKERS_SHOWN = 30
 TOPICS_SHOWN = 5
-NAMED = 5
 
 
 @click.command()
@@ -191,7 +191,7 @@ def _row(health: BrokerHealth, view: PolicyView) -> tuple[str, ...]:
     seen, reason = age(verdict.since, view.now), verdict.reason
     failing = [e.source for e in verdict.evidence if e.reading is Reading.FAILING and not e.ignored_reason]
     if verdict.state is HealthState.UNKNOWN and failing:
-        reason += f" (fails from {_some(failing)})"
+        reason += f" (fails from {few(failing, NAMED)})"
     return (str(health.spec.broker_id), str(verdict.state), reason, seen, leaders, why)
 
 
@@ -248,13 +248,13 @@ def _probers(view: PolicyView) -> Iterator[str]:
     for type_, probers in of_type.items():
         stale, unknown = [p for p in probers if p.stale(view.now)], [p for p in probers if p.renewed is None]
         known = [p.renewed for p in probers if p.renewed is not None]
-        text = f"Probers: {type_} from {_some([p.source for p in probers])}"
+        text = f"Probers: {type_} from {few([p.source for p in probers], NAMED)}"
         if known:
             text += f"; oldest report {ago(min(known), view.now)}"
         if stale:
-            text += f"; stale: {_some([p.source for p in stale])}"
+            text += f"; stale: {few([p.source for p in stale], NAMED)}"
         if unknown:
-            text += f"; age unknown: {_some([p.source for p in unknown])}"
+            text += f"; age unknown: {few([p.source for p in unknown], NAMED)}"
         yield f"{text}."
 
 
@@ -272,13 +272,8 @@ def _next(view: PolicyView) -> Iterator[str]:
     for problem in problems:
         broker = problem.about[0].removeprefix("broker ") if len(problem.about) == 1 else ""
         text = typed(problem.remedy, metadata.namespace, metadata.name, broker)
-        yield f"- {problem.reason} ({_some(problem.about)}): {text}"
+        yield f"- {problem.reason} ({few(problem.about, NAMED)}): {text}"
         yield f"  {runbook(problem.reason)}"
-
-
-def _some(names: list[str] | tuple[str, ...]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{', '.join(names[:NAMED])}{more}"
 
 
 def _json(moment: Any) -> str | None:

@@ -6,15 +6,24 @@ In: a policy's name and a broker id. Out: API objects. Called by ``explain``, ``
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, KubernetesClient, NotFound, Object
+from bellwether.core.listing import few
 from bellwether.core.reasons import Reason
 from bellwether.ports.errors import BellwetherError, Terminal
 
 SHOWN = 10
 """How many policies or brokers an error message lists."""
+
+
+class NamedPolicy(NamedTuple):
+    """The policy that a command is about."""
+
+    api: KubernetesClient
+    namespace: str
+    name: str
 
 
 def find_policy(api: KubernetesClient, namespace: str, policy: str) -> Object:
@@ -23,7 +32,7 @@ def find_policy(api: KubernetesClient, namespace: str, policy: str) -> Object:
         return api.get(POLICIES, namespace, policy)
     except NotFound:
         there = policy_names(api, namespace)
-        others = f"it has: {_some(there)}" if there else f"it has none: {elsewhere(api)}"
+        others = f"it has: {few(there, SHOWN)}" if there else f"it has none: {elsewhere(api)}"
         raise Terminal(f"namespace {namespace} has no LeadershipPolicy {policy}; {others}") from None
 
 
@@ -33,7 +42,7 @@ def only_policy(api: KubernetesClient, namespace: str) -> str:
     if not found:
         raise Terminal(f"namespace {namespace} has no LeadershipPolicy: {elsewhere(api)}")
     if len(found) > 1:
-        raise Terminal(f"namespace {namespace} has several policies: set --policy to one of {_some(found)}")
+        raise Terminal(f"namespace {namespace} has several policies: set --policy to one of {few(found, SHOWN)}")
     return found[0]
 
 
@@ -60,12 +69,7 @@ def elsewhere(api: KubernetesClient) -> str:
         found = []
     if not found:
         return "set --namespace"
-    return f"set --namespace; there are: {_some(found)}"
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"{', '.join(names[:SHOWN])}{more}"
+    return f"set --namespace; there are: {few(found, SHOWN)}"
 
 
 def find_health(api: KubernetesClient, namespace: str, policy: str, broker: int) -> Object:
@@ -75,7 +79,7 @@ def find_health(api: KubernetesClient, namespace: str, policy: str, broker: int)
         return api.get(BROKER_HEALTHS, namespace, object_names.broker_health(policy, broker))
     except NotFound:
         problem = trouble(found)
-        ids = _some([str(i) for i in sorted(h["spec"]["brokerId"] for h in healths(api, namespace, policy))])
+        ids = few(sorted(h["spec"]["brokerId"] for h in healths(api, namespace, policy)), SHOWN)
         known = f"policy {namespace}/{policy} has no broker {broker}"
         if problem is not None:
             raise Terminal(f"{known}: {problem}") from None

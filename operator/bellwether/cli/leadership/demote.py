@@ -7,6 +7,7 @@ leaders; it imports no Kubernetes client, and this module imports a Kafka client
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,6 @@ from typing import Any
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.cli import completion, exit_status, option_lists
 from bellwether.cli.kafka_target import KafkaTarget, kafka_options
 from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
@@ -58,17 +58,19 @@ def _require_brokers(brokers: tuple[int, ...], racks: tuple[str, ...]) -> None:
         raise click.UsageError("name at least one broker by its id, or a rack with --rack")
 
 
-def _through_operator(options: dict[str, Any]) -> bool:
-    """Whether the operator does it; --record is then dropped. Raises UsageError for --policy and --record."""
+def _move(state: OverrideState, record: Path | None, **options: Any) -> None:
+    """Through the operator, or with a record without it. Raises UsageError for --policy and --record."""
     _require_brokers(options["brokers"], options["racks"])
-    if options["record"] is not None:
-        if options["target"].policy is not None:
-            raise click.UsageError(
-                "set either --policy NAME (through the operator) or --record FILE (without the operator)"
-            )
-        return False
-    del options["record"]
-    return True
+    if record is None:
+        _run(state, **options)
+        return
+    if options["target"].policy is not None:
+        raise click.UsageError(
+            "set either --policy NAME (through the operator) or --record FILE (without the operator)"
+        )
+    from bellwether.cli.offline.manual_demotion import move_leaders
+
+    move_leaders(record, options, demoting=state is OverrideState.DEMOTED)
 
 
 @click.command()
@@ -84,12 +86,7 @@ def demote(**options: Any) -> None:
     racks are restored. A running operator treats the change as a foreign order and may move leaders back: suspend its
     policy first (spec.suspend), and promote the brokers before you resume it.
     """
-    if _through_operator(options):
-        _run(OverrideState.DEMOTED, **options)
-    else:
-        from bellwether.cli.offline.manual_demotion import move_leaders
-
-        move_leaders(options.pop("record"), options, demoting=True)
+    _move(OverrideState.DEMOTED, **options)
 
 
 @click.command()
@@ -104,12 +101,7 @@ def promote(**options: Any) -> None:
     that was exported from a policy, orders that were changed for its preferred racks are restored, too. Suspend the
     policy of a running operator first (spec.suspend).
     """
-    if _through_operator(options):
-        _run(OverrideState.PROMOTED, **options)
-    else:
-        from bellwether.cli.offline.manual_demotion import move_leaders
-
-        move_leaders(options.pop("record"), options, demoting=False)
+    _move(OverrideState.PROMOTED, **options)
 
 
 @click.command()
@@ -123,9 +115,9 @@ def release(brokers: tuple[int, ...], racks: tuple[str, ...], target: Target, wa
     Afterwards the signals decide again whether they are demoted.
     """
     _require_brokers(brokers, racks)
-    api, namespace, policy = connect_policy(target)
-    chosen = broker_lookup.choose_brokers(api, namespace, policy, brokers, racks)
-    healths = {broker: broker_lookup.find_health(api, namespace, policy, broker) for broker in chosen}
+    at = connect_policy(target)
+    chosen = broker_lookup.choose_brokers(*at, brokers, racks)
+    healths = {broker: broker_lookup.find_health(*at, broker) for broker in chosen}
     if dry_run:
         for broker, health in healths.items():
             known = overrides.override_of(health)
@@ -135,7 +127,7 @@ def release(brokers: tuple[int, ...], racks: tuple[str, ...], target: Target, wa
         return
     now, outcomes = SystemClock().now(), {}
     for broker, health in healths.items():
-        before = overrides.set_override(api, namespace, policy, broker, None)
+        before = overrides.set_override(at, broker, None)
         if before is None:
             click.echo(f"broker {broker} has no override; nothing was changed")
             continue
@@ -143,7 +135,7 @@ def release(brokers: tuple[int, ...], racks: tuple[str, ...], target: Target, wa
         click.echo(f"broker {broker}: removed {overrides.shown(before)}{' (it had already ended)' if over else ''}")
         led = int((health.get("status") or {}).get("leaders") or 0)
         outcomes[broker] = wait.released(None if over else str(before.get("state")), led)
-    _await(api, namespace, policy, outcomes, wait_seconds)
+    _await(at, outcomes, wait_seconds)
 
 
 def _run(
@@ -162,26 +154,26 @@ def _run(
     demoting = state is OverrideState.DEMOTED
     why, by = reason or f"bellwether {'demote' if demoting else 'promote'}", overrides.whoami()
     until = _until(duration, SystemClock().now())
-    api, namespace, policy = connect_policy(target)
-    chosen = broker_lookup.choose_brokers(api, namespace, policy, brokers, racks)
-    warnings = [] if demoting else overrides.unfit(broker_lookup.healths(api, namespace, policy), chosen)
+    at = connect_policy(target)
+    chosen = broker_lookup.choose_brokers(*at, brokers, racks)
+    warnings = [] if demoting else overrides.unfit(broker_lookup.healths(*at), chosen)
     for warning in warnings:
         click.echo(f"warning: {warning}", err=True)
+    wanted = {broker: Override(broker, state, why, until, by) for broker in chosen}
     if dry_run:
-        preview_overrides(target, {broker: Override(broker, state, why, until, by) for broker in chosen})
+        preview_overrides(target, wanted)
         return
-    for broker in chosen:
-        body = overrides.override_body(state, why, by, until)
-        overrides.set_override(api, namespace, policy, broker, body)
-    healths = broker_lookup.healths(api, namespace, policy)
+    for broker, override in wanted.items():
+        overrides.set_override(at, broker, override)
+    healths = broker_lookup.healths(*at)
     crowded = overrides.too_many(healths, chosen) if demoting else None
     if crowded is not None:
         click.echo(f"warning: {crowded}", err=True)
     outcome: wait.Outcome = wait.demoted(why) if demoting else wait.promoted
-    _await(api, namespace, policy, dict.fromkeys(chosen, outcome), wait_seconds)
+    _await(at, dict.fromkeys(chosen, outcome), wait_seconds)
 
 
-def preview_overrides(target: Target, changed: dict[int, Override | None]) -> None:
+def preview_overrides(target: Target, changed: Mapping[int, Override | None]) -> None:
     """Print the plan that would follow from these overrides. Raises what reading the policy and its cluster raises."""
     from bellwether.cli.planning.plan import show_plan
     from bellwether.cli.planning.policy_inputs import policy_inputs
@@ -190,23 +182,21 @@ def preview_overrides(target: Target, changed: dict[int, Override | None]) -> No
         show_plan(inputs.preview().with_overrides(changed), "table")
 
 
-def _await(api: KubernetesClient, namespace: str, policy: str, outcomes: dict[int, wait.Outcome], seconds: int) -> None:
+def _await(at: broker_lookup.NamedPolicy, outcomes: dict[int, wait.Outcome], seconds: int) -> None:
     """Wait for the effect on every broker and print it; exit with ``BLOCKED`` if one has none."""
     if seconds <= 0 or not outcomes:
         return
-    idle = overrides.without_effect(broker_lookup.find_policy(api, namespace, policy))
+    idle = overrides.without_effect(broker_lookup.find_policy(*at))
     if idle is not None:
         click.echo(idle, err=True)
         raise click.exceptions.Exit(exit_status.BLOCKED)
     end = time.monotonic() + seconds
     finished = [
-        wait.await_outcome(
-            api, namespace, policy, broker, outcome, timedelta(seconds=max(0.0, end - time.monotonic())), click.echo
-        )
+        wait.await_outcome(at, broker, outcome, timedelta(seconds=max(0.0, end - time.monotonic())), click.echo)
         for broker, outcome in outcomes.items()
     ]
     if not all(finished):
-        click.echo(f"not finished within {seconds} s: see `kubectl describe lp {policy} -n {namespace}`", err=True)
+        click.echo(f"not finished within {seconds} s: see `kubectl describe lp {at.name} -n {at.namespace}`", err=True)
         raise click.exceptions.Exit(exit_status.BLOCKED)
 
 

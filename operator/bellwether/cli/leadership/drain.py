@@ -16,10 +16,10 @@ import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.cli import completion, exit_status, option_lists
 from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
 from bellwether.cli.leadership import broker_lookup, overrides
+from bellwether.cli.leadership.broker_lookup import NamedPolicy
 from bellwether.cli.leadership.demote import preview_overrides
 from bellwether.core.demotion.drain_check import StopCheck, stop_check
 from bellwether.core.doctor.risks import MIN_ISR
@@ -100,33 +100,31 @@ def drain(broker: int, target: Target, **options: Any) -> None:
     lasts = option_lists.duration(options["duration"], "--for")
     if lasts <= timedelta(0):
         raise click.UsageError("--for must be longer than 0, such as 30m")
-    api, namespace, policy = connect_policy(target)
+    at = connect_policy(target)
     if options["dry_run"]:
-        broker_lookup.find_health(api, namespace, policy, broker)
-        if options["end"]:
+        broker_lookup.find_health(*at, broker)
+    if options["end"]:
+        if options["dry_run"]:
             preview_overrides(target, {broker: None})
         else:
-            _preview(target, _maintenance(broker, lasts, options))
-        return
-    if options["end"]:
-        _end(api, namespace, policy, broker, limit if options["wait"] else None)
+            _end(at, broker, limit if options["wait"] else None)
         return
     until = _later(SystemClock().now(), lasts)
-    accepting = bool(options["accept_unavailable_writes"])
-    _begin(api, namespace, policy, broker, options["reason"] or "bellwether drain", until, accepting=accepting)
-    _await(api, namespace, policy, broker, limit, wait=options["wait"])
-
-
-def _maintenance(broker: int, lasts: timedelta, options: dict[str, Any]) -> Override:
-    return Override(
+    maintenance = Override(
         broker,
         OverrideState.DEMOTED,
         options["reason"] or "bellwether drain",
-        _later(SystemClock().now(), lasts),
+        until,
         overrides.whoami(),
         Purpose.MAINTENANCE,
         accept_unavailable_writes=bool(options["accept_unavailable_writes"]),
     )
+    if options["dry_run"]:
+        _preview(target, maintenance)
+    else:
+        _begin(at, maintenance)
+        click.echo(f"broker {broker} is in maintenance until {until.isoformat(timespec='seconds')}")
+        _await(at, broker, limit, wait=options["wait"])
 
 
 def _preview(target: Target, override: Override) -> None:
@@ -163,81 +161,61 @@ def _with_floors(snapshot: Snapshot, broker: int, inputs: PolicyInputs) -> Snaps
     return replace(snapshot, floors={**snapshot.floors, **floors}, fault_tolerance=tolerance)
 
 
-def _begin(
-    api: KubernetesClient,
-    namespace: str,
-    policy: str,
-    broker: int,
-    reason: str,
-    until: datetime,
-    *,
-    accepting: bool,
-) -> None:
-    present = _override(api, namespace, policy, broker)
+def _begin(at: NamedPolicy, maintenance: Override) -> None:
+    broker = maintenance.broker
+    present = _override(at, broker)
     if present is not None and not overrides.ended(present, SystemClock().now()) and not _maintains(present):
         raise Terminal(
             f"broker {broker} already has an override {present.get('state')} ({present.get('reason')}): remove it "
-            f"first with bellwether release {broker} --policy {policy} -n {namespace}"
+            f"first with bellwether release {broker} --policy {at.name} -n {at.namespace}"
         )
-    body = overrides.override_body(
-        OverrideState.DEMOTED,
-        reason,
-        overrides.whoami(),
-        until,
-        Purpose.MAINTENANCE,
-        accept_unavailable_writes=accepting,
-    )
-    overrides.set_override(api, namespace, policy, broker, body)
-    click.echo(f"broker {broker} is in maintenance until {body['until']}")
+    overrides.set_override(at, broker, maintenance)
 
 
-def _end(api: KubernetesClient, namespace: str, policy: str, broker: int, limit: timedelta | None) -> None:
-    present = _override(api, namespace, policy, broker)
+def _end(at: NamedPolicy, broker: int, limit: timedelta | None) -> None:
+    present = _override(at, broker)
     if present is not None and not _maintains(present):
         raise Terminal(
             f"broker {broker} is not in maintenance: its override {present.get('state')} ({present.get('reason')}) "
-            f"has another purpose; remove it with bellwether release {broker} --policy {policy} -n {namespace}"
+            f"has another purpose; remove it with bellwether release {broker} --policy {at.name} -n {at.namespace}"
         )
     if present is None:
         click.echo(f"broker {broker} is not in maintenance")
     else:
-        overrides.set_override(api, namespace, policy, broker, None)
+        overrides.set_override(at, broker, None)
         click.echo(f"broker {broker}: maintenance ended; it leads again once it is healthy")
     if limit is None:
         return
-    last = _poll_until(api, namespace, policy, broker, limit, lambda progress: progress.leads)
+    last = _poll_until(at, broker, limit, lambda progress: progress.leads)
     if not last.leads:
         _exit_blocked(f"broker {broker} does not lead again after {_seconds(limit)}: {last.message} ({last.reason})")
     click.echo(f"broker {broker} is free to lead")
 
 
-def _await(api: KubernetesClient, namespace: str, policy: str, broker: int, limit: timedelta, *, wait: bool) -> None:
+def _await(at: NamedPolicy, broker: int, limit: timedelta, *, wait: bool) -> None:
     """Wait for the drain, or only for the operator's first response."""
-    idle = overrides.without_effect(broker_lookup.find_policy(api, namespace, policy))
+    idle = overrides.without_effect(broker_lookup.find_policy(*at))
     if idle is not None:
         _exit_blocked(f"not drained: {idle}")
     if not wait:
         limit = min(limit, timedelta(seconds=ANSWER_SECONDS))
-    name = object_names.broker_health(policy, broker)
-    later = f"to wait for its end: kubectl wait --for=condition=Drained bh/{name} -n {namespace}"
+    name = object_names.broker_health(at.name, broker)
+    later = f"to wait for its end: kubectl wait --for=condition=Drained bh/{name} -n {at.namespace}"
 
     def enough(progress: DrainProgress) -> bool:
         lasting = progress.held and progress.reason in _LASTING
         return progress.current and (bool(progress.drained) or lasting or (not wait and progress.drained is not None))
 
-    last = _poll_until(api, namespace, policy, broker, limit, enough)
+    last = _poll_until(at, broker, limit, enough)
     if last.drained and last.current:
         click.echo(f"broker {broker} is drained; {last.message}")
     elif last.held:
-        undo = f"bellwether drain {broker} --policy {policy} -n {namespace} --end"
+        undo = f"bellwether drain {broker} --policy {at.name} -n {at.namespace} --end"
         _exit_blocked(
             f"blocked: {last.message} ({last.reason}); it continues by itself once possible; to cancel: {undo}"
         )
     elif wait:
-        problem = (
-            broker_lookup.trouble(broker_lookup.find_policy(api, namespace, policy))
-            or "the operator has not responded yet"
-        )
+        problem = broker_lookup.trouble(broker_lookup.find_policy(*at)) or "the operator has not responded yet"
         _exit_blocked(f"not drained within {_seconds(limit)}: {last.message if last.current else problem}")
     else:
         click.echo(f"the drain is in progress; {later}")
@@ -248,19 +226,14 @@ _LASTING = frozenset({str(Reason.ANOTHER_BROKER_UNHEALTHY), str(Reason.NOT_ENFOR
 
 
 def _poll_until(
-    api: KubernetesClient,
-    namespace: str,
-    policy: str,
-    broker: int,
-    limit: timedelta,
-    enough: Callable[[DrainProgress], bool],
+    at: NamedPolicy, broker: int, limit: timedelta, enough: Callable[[DrainProgress], bool]
 ) -> DrainProgress:
     """Poll until ``enough`` or the time limit, and print every change. Returns the last progress."""
     end, printed = time.monotonic() + limit.total_seconds(), ""
     last = DrainProgress(None, None, "", "", current=False)
     while True:
         try:
-            last = look(api, namespace, policy, broker)
+            last = look(at, broker)
             text = f"{last.message} ({last.reason})" if last.reason and last.current else ""
         except Transient as error:
             text = f"retrying: {error}"
@@ -275,9 +248,9 @@ def _poll_until(
         time.sleep(POLL_SECONDS)
 
 
-def look(api: KubernetesClient, namespace: str, policy: str, broker: int) -> DrainProgress:
+def look(at: NamedPolicy, broker: int) -> DrainProgress:
     """Read the progress of a drain. Raises Transient, and Terminal if the broker is unknown."""
-    body = broker_lookup.find_health(api, namespace, policy, broker)
+    body = broker_lookup.find_health(*at, broker)
     drained, demoted = broker_lookup.condition(body, "Drained"), broker_lookup.condition(body, "Demoted")
     condition = drained or demoted or {}
     seen = (body.get("status") or {}).get("observedGeneration")
@@ -290,8 +263,8 @@ def look(api: KubernetesClient, namespace: str, policy: str, broker: int) -> Dra
     )
 
 
-def _override(api: KubernetesClient, namespace: str, policy: str, broker: int) -> dict[str, Any] | None:
-    return overrides.override_of(broker_lookup.find_health(api, namespace, policy, broker))
+def _override(at: NamedPolicy, broker: int) -> dict[str, Any] | None:
+    return overrides.override_of(broker_lookup.find_health(*at, broker))
 
 
 def _maintains(override: dict[str, Any]) -> bool:

@@ -12,55 +12,43 @@ from datetime import datetime
 from typing import Any
 
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, KubernetesClient, Object
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, Object
 from bellwether.cli.leadership import broker_lookup
 from bellwether.cli.output import clock
 from bellwether.core.detection.health_states import SHOULD_NOT_LEAD, HealthState
 from bellwether.core.settings.policy import Mode
-from bellwether.core.signals import OverrideState, Purpose
+from bellwether.core.signals import Override
 
 
-def set_override(
-    api: KubernetesClient,
-    namespace: str,
-    policy: str,
-    broker: int,
-    override: dict[str, Any] | None,
-) -> dict[str, Any] | None:
+def set_override(at: broker_lookup.NamedPolicy, broker: int, override: Override | None) -> dict[str, Any] | None:
     """Set the override of one broker, or remove it with None; returns the former one.
 
     Terminal if the policy or the broker is unknown.
     """
-    before = override_of(broker_lookup.find_health(api, namespace, policy, broker))
+    before = override_of(broker_lookup.find_health(*at, broker))
     if before is not None or override is not None:
-        api.merge(
-            BROKER_HEALTHS, namespace, object_names.broker_health(policy, broker), {"spec": {"override": override}}
-        )
+        patch = {"spec": {"override": _body(override) if override is not None else None}}
+        at.api.merge(BROKER_HEALTHS, at.namespace, object_names.broker_health(at.name, broker), patch)
     return before
+
+
+def _body(override: Override) -> dict[str, Any]:
+    # Always with every field: a merge patch would keep what an earlier override says.
+    until = override.until.replace(microsecond=0).isoformat() if override.until is not None else None
+    return {
+        "state": str(override.state),
+        "reason": override.reason,
+        "by": override.by,
+        "until": until,
+        "purpose": str(override.purpose) if override.purpose is not None else None,
+        "acceptUnavailableWrites": override.accept_unavailable_writes or None,
+    }
 
 
 def override_of(health: Object) -> dict[str, Any] | None:
     """The override of a BrokerHealth; None if it has none."""
     found: dict[str, Any] | None = (health.get("spec") or {}).get("override")
     return found
-
-
-def override_body(
-    state: OverrideState,
-    reason: str,
-    by: str,
-    until: datetime | None,
-    purpose: Purpose | None = None,
-    *,
-    accept_unavailable_writes: bool = False,
-) -> dict[str, Any]:
-    """Build the override for the API."""
-    body: dict[str, Any] = {"state": str(state), "reason": reason, "by": by}
-    # Always set: a merge patch would keep what an earlier override says.
-    body["until"] = until.replace(microsecond=0).isoformat() if until is not None else None
-    body["purpose"] = str(purpose) if purpose is not None else None
-    body["acceptUnavailableWrites"] = accept_unavailable_writes or None
-    return body
 
 
 def whoami() -> str:

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bellwether.adapters.kubernetes.api_client import KubernetesClient, Object
+from bellwether.adapters.kubernetes.api_client import Object
 from bellwether.cli.leadership import broker_lookup
+from bellwether.cli.leadership.broker_lookup import NamedPolicy
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.reasons import Reason
 from bellwether.ports.errors import Transient
@@ -65,22 +66,14 @@ Outcome = Callable[[View], str | None]
 """Final message once the wanted state is reached; None until then."""
 
 
-def await_outcome(
-    api: KubernetesClient,
-    namespace: str,
-    policy: str,
-    broker: int,
-    outcome: Outcome,
-    limit: timedelta,
-    say: Callable[[str], None],
-) -> bool:
+def await_outcome(at: NamedPolicy, broker: int, outcome: Outcome, limit: timedelta, say: Callable[[str], None]) -> bool:
     """Poll until ``outcome`` returns a message; False if the time limit is reached. Prints every change."""
     end = time.monotonic() + limit.total_seconds()
     printed = ""
     while time.monotonic() < end:
         done = None
         try:
-            view = look(api, namespace, policy, broker)
+            view = look(at, broker)
         except Transient as error:
             text = f"retrying: {error}"
         else:
@@ -95,11 +88,11 @@ def await_outcome(
     return False
 
 
-def look(api: KubernetesClient, namespace: str, policy: str, broker: int) -> View:
+def look(at: NamedPolicy, broker: int) -> View:
     """Read the broker's state. Raises Transient, and Terminal if the policy or the broker is unknown."""
     # A reconcile writes the brokers' status first: read in this order, the policy's is never newer than theirs.
-    found = broker_lookup.find_policy(api, namespace, policy)
-    body = broker_lookup.find_health(api, namespace, policy, broker)
+    found = broker_lookup.find_policy(*at)
+    body = broker_lookup.find_health(*at, broker)
     status = body.get("status") or {}
     demoted, settled = broker_lookup.condition(body, "Demoted"), broker_lookup.condition(found, "Settled")
     problem = broker_lookup.trouble(found)
@@ -118,7 +111,7 @@ def look(api: KubernetesClient, namespace: str, policy: str, broker: int) -> Vie
         state=str((status.get("verdict") or {}).get("state", "")),
         leaders=int(status.get("leaders") or 0),
         preferred=int(status.get("preferredLeaders") or 0),
-        settled=done and _of_one_reconcile(found, broker_lookup.healths(api, namespace, policy)),
+        settled=done and _of_one_reconcile(found, broker_lookup.healths(*at)),
         held=settled is not None and settled.get("reason") == Reason.MOVES_BLOCKED,
         scope_alone=[b["reason"] for b in (found.get("status") or {}).get("blockedByReason") or ()]
         == [Reason.OUT_OF_SCOPE],
