@@ -146,17 +146,13 @@ def _quorum(dialogue: BrokerConnection, deadline: Deadline) -> Quorum:
         topics=[topic(topic_name=_METADATA, partitions=[topic.PartitionData(partition_index=0)])],
     )
     answer = dialogue.ask(request, DescribeQuorumResponse, deadline)
-    _insist(answer.error_code, None, dialogue)
+    dialogue.check(answer)
     if not answer.topics or not answer.topics[0].partitions:
         raise Transient(f"{dialogue.address} answered DescribeQuorum without a quorum")
     found = answer.topics[0].partitions[0]
-    _insist(found.error_code, getattr(found, "error_message", None), dialogue)
+    if found.error_code != NONE:
+        raise from_code(found.error_code, None, dialogue.address, "DescribeQuorum", "Describe on Cluster")
     return quorum_of(found)
-
-
-def _insist(code: int, message: str | None, dialogue: BrokerConnection) -> None:
-    if code != NONE:
-        raise from_code(code, message, dialogue.address, "DescribeQuorum", "Describe on Cluster")
 
 
 def quorum_of(found: Any) -> Quorum:

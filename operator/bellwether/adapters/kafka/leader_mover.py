@@ -117,15 +117,13 @@ class KafkaMover:
                 ],
             )
             answer = dialogue.ask(request, AlterPartitionReassignmentsResponse, deadline)
-            what = "AlterPartitionReassignments"
-            if answer.error_code:
-                raise from_code(answer.error_code, answer.error_message, dialogue.address, what, _ALTER_ACL)
+            dialogue.check(answer, _ALTER_ACL)
             said = {
                 TopicPartition(topic.name, p.partition_index): (p.error_code, p.error_message)
                 for topic in answer.responses
                 for p in topic.partitions
             }
-            return _outcomes(names, said, dialogue.address, what)
+            return _outcomes(names, said, dialogue.address, "AlterPartitionReassignments")
 
         return self._nodes.send_once(ask) if broker is None else self._nodes.send_to(broker, ask)
 
@@ -144,8 +142,7 @@ def elect(
         timeout_ms=deadline.milliseconds,
     )
     answer = dialogue.ask(request, ElectLeadersResponse, deadline)
-    if answer.error_code:
-        raise from_code(answer.error_code, None, dialogue.address, "ElectLeaders", _ALTER_ACL)
+    dialogue.check(answer, _ALTER_ACL)
     said = {
         TopicPartition(result.topic, p.partition_id): (p.error_code, p.error_message)
         for result in answer.replica_election_results

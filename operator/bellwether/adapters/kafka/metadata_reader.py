@@ -38,7 +38,6 @@ from bellwether.adapters.kafka.connection.connection_errors import (
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
     error_name,
-    from_code,
 )
 from bellwether.adapters.kafka.connection.metadata_decoding import Metadata, TopicMetadata, decode_metadata, topic_id
 from bellwether.adapters.kafka.connection.transport import Deadline
@@ -254,8 +253,7 @@ def _metadata(
         deadline.expect(dialogue.large_limit if last is None else last.size)
     read = partial(decode_metadata, version=version, last=last)
     answer: Metadata = dialogue.ask(request, MetadataResponse, deadline, large=True, read=read)
-    if answer.error_code:
-        raise from_code(answer.error_code, None, dialogue.address, "Metadata", "Describe on Cluster")
+    dialogue.check(answer)
     return answer
 
 
@@ -277,9 +275,7 @@ def _reassignments(dialogue: BrokerConnection, deadline: Deadline) -> _Moves:
     version = dialogue.require(ListPartitionReassignmentsRequest, 0)
     request = ListPartitionReassignmentsRequest(version=version, timeout_ms=deadline.milliseconds, topics=None)
     answer = dialogue.ask(request, ListPartitionReassignmentsResponse, deadline)
-    if answer.error_code:
-        what = "ListPartitionReassignments"
-        raise from_code(answer.error_code, answer.error_message, dialogue.address, what, "Describe on Cluster")
+    dialogue.check(answer)
     return {
         TopicPartition(topic.name, p.partition_index): (tuple(p.adding_replicas), tuple(p.removing_replicas))
         for topic in answer.topics

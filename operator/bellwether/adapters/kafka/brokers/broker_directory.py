@@ -12,7 +12,6 @@ from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeCluster
 
 from bellwether.adapters.kafka.connection.broker_connection import BrokerConnection
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
-from bellwether.adapters.kafka.connection.connection_errors import from_code
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.core.model.cluster import Broker
 from bellwether.kafka_connection import Connection
@@ -39,9 +38,7 @@ def _describe(dialogue: BrokerConnection, deadline: Deadline) -> dict[int, Broke
         else DescribeClusterRequest(version=version)
     )
     answer = dialogue.ask(request, DescribeClusterResponse, deadline)
-    if answer.error_code:
-        what = "DescribeCluster"
-        raise from_code(answer.error_code, answer.error_message, dialogue.address, what, "Describe on Cluster")
+    dialogue.check(answer)
     dialogue.check_brokers(len(answer.brokers))
     return {
         b.broker_id: Broker(b.broker_id, b.rack, b.host, b.port, fenced=bool(version >= 2 and b.is_fenced))

@@ -30,6 +30,7 @@ from bellwether.adapters.kafka.connection.connection_errors import (
     BrokerConnectionError,
     Stage,
     error_name,
+    from_code,
 )
 from bellwether.adapters.kafka.connection.response_decoding import LARGE_LIMIT, MOST_BROKERS, SMALL_LIMIT, decode
 from bellwether.adapters.kafka.connection.tls_sasl import Exchange
@@ -221,6 +222,12 @@ class BrokerConnection:
             )
         frame[:4] = _NO_CORRELATION
         return frame
+
+    def check(self, answer: Any, acl: str = "Describe on Cluster") -> None:
+        """Raise what the error of a whole answer means; ``acl`` is the permission that its request needs."""
+        if answer.error_code:
+            what, message = type(answer).__name__.partition("Response")[0], getattr(answer, "error_message", None)
+            raise from_code(answer.error_code, message, self.address, what, acl)
 
     def check_brokers(self, number: int) -> None:
         """Raise Terminal if the cluster names more brokers than are supported: for each of them we keep an object."""
