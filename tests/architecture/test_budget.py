@@ -55,7 +55,7 @@ LINES = {
 }
 """Lines of the Python files below a folder, but for those below a longer name of the table."""
 
-FILES = {"operator": 387, "spark": 157, "bench": 98, "tests": 849}
+FILES = {"operator": 388, "spark": 157, "bench": 98, "tests": 849}
 """Python files below a folder."""
 
 FILES_IN_ONE_FOLDER = {"operator": 19, "spark": 27, "bench": 23, "tests": 49}

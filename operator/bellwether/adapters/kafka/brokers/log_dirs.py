@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 
-import structlog
 from kafka.protocol.admin.cluster import DescribeLogDirsRequest, DescribeLogDirsResponse
 
 from bellwether.adapters.kafka.connection.broker_connection import BrokerConnection
@@ -36,8 +35,6 @@ _WANTED_VERSION = 4
 
 ANSWER_SECONDS = 3.0
 """How long a reconcile waits for the broker, whose disk may be the one that hangs."""
-
-log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,5 +143,7 @@ class KafkaLogDirs:
         try:
             return self._nodes.read_from(broker, describe_log_dirs, Deadline(ANSWER_SECONDS))
         except BellwetherError as error:
-            log.warning("log_dirs_not_read", broker=broker, error=str(error))
+            import structlog
+
+            structlog.get_logger(__name__).warning("log_dirs_not_read", broker=broker, error=str(error))
             return None
