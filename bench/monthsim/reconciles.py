@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from bellwether.core.demotion.decisions import Decisions, decide
-from bellwether.core.demotion.dwell import requeue_after
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict, judge
@@ -29,6 +28,7 @@ from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.quarantine.hold_decision import decide_quarantines
 from bellwether.core.reasons import Reason
+from bellwether.core.reporting.requeue import requeue_after
 from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import Policy, QuarantineMode
 from bellwether.core.signals import Reading, Signal, SignalType

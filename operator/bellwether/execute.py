@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from bellwether.core.execution.batches import (
+    ExecutionResult,
     ReadbackResult,
     batches,
     can_elect,
@@ -22,7 +23,6 @@ from bellwether.core.execution.batches import (
     replica_set_changed_message,
     verify,
 )
-from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.cluster import Partition, PartitionKey, TopicPartition
 from bellwether.core.model.refusals import Hold, Refusal
 from bellwether.core.model.undo_record import UndoRecord

@@ -32,6 +32,7 @@ from bellwether.core.execution.recovery import (
 )
 from bellwether.core.model.broker_identity import ADVERTISED_LISTENERS, LISTENERS, KnownHosts
 from bellwether.core.model.cluster import Cluster, PartitionKey
+from bellwether.core.model.fault_tolerance import FaultToleranceQuery, fault_tolerance_query
 from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.model.harm_history import HarmHistory
 from bellwether.core.model.known_good import KnownGoods
@@ -56,7 +57,6 @@ from bellwether.core.planning.preferred_election import (
     AutoRebalance,
     PreferredElectionState,
 )
-from bellwether.core.quarantine.fault_tolerance_query import FaultToleranceQuery, fault_tolerance_query
 from bellwether.core.quarantine.hold_decision import QuarantineDecisions
 from bellwether.core.reporting.report import Report
 from bellwether.core.reporting.requeue import timer_delays

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from bellwether.core.demotion.decisions import decide_on_deletion
 from bellwether.core.model.strimzi import Pod, Strimzi
-from bellwether.core.settings.capacity import UNBOUNDED, Capacity
 from bellwether.core.settings.placement import Placement
-from bellwether.core.settings.policy import Demotion, Policy
+from bellwether.core.settings.policy import UNBOUNDED, Capacity, Demotion, Policy
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.core.waves.approved_plan import RebalanceInput
 from bellwether.simulation.memory_cluster import MemoryCluster

@@ -16,10 +16,9 @@ from bellwether.core.model.loads import LOADS_PENDING, Loads
 from bellwether.core.model.undo_record import EntryState, UndoRecord
 from bellwether.core.planning.plan import Plan, build_plan
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.objective import WHOLE
 from bellwether.core.settings.placement import Placement
-from bellwether.core.settings.policy import Demotion, Policy
+from bellwether.core.settings.policy import Capacity, Demotion, Policy
 from testkit.values.builders import after, cluster, decisions, demoted, partition, record, snapshot, verdicts
 from testkit.values.strategies import placements
 

@@ -14,10 +14,9 @@ from bellwether.core.model.loads import Loads
 from bellwether.core.model.rack_ranking import RackRankings
 from bellwether.core.planning.plan import build_plan
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.capacity import UNBOUNDED, Capacity
 from bellwether.core.settings.objective import WHOLE
 from bellwether.core.settings.placement import Placement, Preference
-from bellwether.core.settings.policy import Demotion, Policy
+from bellwether.core.settings.policy import UNBOUNDED, Capacity, Demotion, Policy
 from bellwether.core.signals import Reading
 from bellwether.core.waves.approved_plan import RebalanceInput
 from bellwether.simulation.memory_cluster import MemoryCluster

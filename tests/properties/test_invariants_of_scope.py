@@ -12,11 +12,9 @@ from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.planning.plan import Plan, build_plan
 from bellwether.core.planning.preferred_election import PreferredElectionState, plan_preferred_election
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.capacity import Capacity
-from bellwether.core.settings.placement import Placement, Preference
-from bellwether.core.settings.policy import Demotion, Election, Policy
+from bellwether.core.settings.placement import Placement, Preference, Scope
+from bellwether.core.settings.policy import Capacity, Demotion, Election, Policy
 from bellwether.core.settings.rebalance import Rebalance
-from bellwether.core.settings.scope import Scope
 from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.memory_world import START
 from bellwether_load.plan.problem_builder import PinnedReason, rebalance_problem

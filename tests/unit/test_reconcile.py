@@ -14,8 +14,7 @@ from bellwether.core.model.loads import Loads
 from bellwether.core.model.undo_record import EntryState
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
-from bellwether.core.settings.capacity import Capacity
-from bellwether.core.settings.policy import Demotion, Mode, Policy
+from bellwether.core.settings.policy import Capacity, Demotion, Mode, Policy
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.core.waves.approved_plan import RebalanceInput
 from bellwether.gather import Memory

@@ -11,8 +11,7 @@ import pytest
 from bellwether.core.condition import Condition
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.capacity import Capacity
-from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion
+from bellwether.core.settings.policy import Capacity, Demotion, Mode, Policy, Promotion
 from bellwether.core.signals import OverrideState, Reading
 from testkit.messages import assert_wording
 from testkit.simulation.memory_site import MemorySite

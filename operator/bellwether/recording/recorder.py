@@ -22,7 +22,7 @@ from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRe
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.model.broker_identity import KnownHosts
 from bellwether.core.model.cluster import Cluster
-from bellwether.core.quarantine.fault_tolerance_query import followed_by
+from bellwether.core.model.fault_tolerance import followed_by
 from bellwether.core.signals import Reading, SignalType
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError

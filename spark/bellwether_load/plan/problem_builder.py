@@ -18,8 +18,8 @@ from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.rack_ranking import RackRankings
 from bellwether.core.model.undo_record import DemotedBroker, EntryState, UndoRecord
 from bellwether.core.settings.objective import WHOLE, Objective
+from bellwether.core.settings.placement import EVERY_TOPIC, Scope
 from bellwether.core.settings.rebalance import Rebalance
-from bellwether.core.settings.scope import EVERY_TOPIC, Scope
 from bellwether.core.waves.ineligible_brokers import ineligible_brokers, stands_for_racks
 from bellwether_load.plan.problem import NO_BROKER, BrokerInput, PartitionInput, Problem, ProblemHeader
 

@@ -9,9 +9,8 @@ from dataclasses import replace
 import pytest
 
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
-from bellwether.core.settings.policy import Demotion
+from bellwether.core.settings.policy import Capacity, Demotion
 from bellwether.core.signals import OverrideState, Reading
 from testkit.kafka.kafka_site import KafkaSite
 from testkit.simulation.operators import POLICY, Operator

@@ -8,7 +8,7 @@ import yaml
 
 from bellwether.api.v1alpha1.base_model import InvalidObject
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.core.settings.capacity import UNBOUNDED, Capacity
+from bellwether.core.settings.policy import UNBOUNDED, Capacity
 from bellwether.ports.errors import Terminal
 from bellwether.recording.replay_settings import (
     NO_LOADS,

@@ -23,8 +23,8 @@ from bellwether.api.v1alpha1.spec.placement_spec import Capacity, Placement, Sco
 from bellwether.api.v1alpha1.spec.rebalance_spec import Rebalance
 from bellwether.api.v1alpha1.status.policy_status import LeadershipPolicyStatus
 from bellwether.core.settings import policy as core_policy
-from bellwether.core.settings.capacity import UNBOUNDED
-from bellwether.core.settings.scope import EVERY_TOPIC
+from bellwether.core.settings.placement import EVERY_TOPIC
+from bellwether.core.settings.policy import UNBOUNDED
 
 _DEFAULTS = core_policy.Policy(name="")
 _CAP = "^([1-9]|[1-4][0-9])%$"

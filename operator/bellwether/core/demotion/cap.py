@@ -5,6 +5,9 @@ The cap limits what wrong signals can do. So only live brokers that signals demo
 explained by Kafka, and a manual demotion or a drain by the person who requested it. Whether the others can carry the
 leaders is decided for each partition, by its ISR and by ``spec.demotion.capacity``.
 
+The dwell time is how long the harm of a broker is known before it is demoted, so that a common cause can be seen; why
+half of it can be enough: docs/decisions/0052.
+
 Harm is compared, brokers are not only counted: a ``FAR_HEAVIER`` fault shares no cause with lighter ones, and one such
 broker may exceed the cap (docs/decisions/0094).
 """
@@ -291,3 +294,17 @@ def _count_overload(without: Collection[int], others: Collection[int], context: 
         elif partition.leader is not None:
             account.add(partition.leader, partition.key)
     return count_unplaceable(account, wanting)
+
+
+def dwell_left(verdict: Verdict, context: Context) -> float:
+    """Seconds until a Sick broker may be demoted; 0 once it may.
+
+    Half of the policy's time is enough for counted harm while every other broker is Healthy, which takes fresh
+    evidence: harm by a cause that they share would be reported by then. Sources without figures report in their own
+    time.
+    """
+    counted = any(lost for _, lost in verdict.harm)
+    alone = counted and context.not_healthy <= {verdict.broker}
+    wait = context.policy.demotion.dwell_seconds / (2 if alone else 1)
+    noticed = verdict.noticed or verdict.since
+    return max(0.0, wait - (context.snapshot.now - noticed).total_seconds())

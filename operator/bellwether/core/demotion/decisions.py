@@ -11,10 +11,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from bellwether.core.demotion.cap import UNANSWERED, admit_within_cap
+from bellwether.core.demotion.cap import UNANSWERED, admit_within_cap, dwell_left
 from bellwether.core.demotion.cure_choice import Cures, choose_cures
 from bellwether.core.demotion.drain_check import drain_blocker, in_order_of_drain
-from bellwether.core.demotion.dwell import dwell_left
 from bellwether.core.demotion.links import LinkDecisions, decide_links, keep_links
 from bellwether.core.demotion.log_dirs import LogDirDecisions, decide_log_dirs, known_slow
 from bellwether.core.demotion.restoration import WaveBlocker, advance_restorations

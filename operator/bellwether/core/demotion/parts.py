@@ -11,8 +11,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from bellwether.core.demotion.cap import BY_OVERRIDE, cap_reached
-from bellwether.core.demotion.dwell import dwell_left
+from bellwether.core.demotion.cap import BY_OVERRIDE, cap_reached, dwell_left
 from bellwether.core.detection.context import Context
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.refusals import Refusal

@@ -1,4 +1,4 @@
-"""Batches of moves: split a plan, check each batch against fresh metadata, verify what a later read shows.
+"""Batches of moves: split a plan, check each batch against fresh metadata, verify what a later read shows; the result.
 
 Pure: the executor sends the requests between these functions. Kafka's reorder has no compare-and-set, so the check
 comes right before the request and the verification right after it (invariant 1).
@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import groupby
 
 from bellwether.core.model.cluster import Partition, PartitionKey
-from bellwether.core.model.refusals import Hold
+from bellwether.core.model.refusals import Hold, Refusal
 from bellwether.core.model.undo_record import EntryState, SentOrder, UndoEntry, UndoRecord
 from bellwether.core.planning.plan import Move, MoveKind, Plan
 from bellwether.core.reasons import DESCRIPTIONS, Reason
@@ -177,3 +177,26 @@ def can_elect(move: Move, fact: Partition) -> bool:
     Kafka checks the ISR again: it answers PREFERRED_LEADER_NOT_AVAILABLE where the replica has left it since.
     """
     return move.elect and fact.leader != move.leads_next and move.leads_next in fact.isr
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionResult:
+    """Changes made in Kafka. ``touched`` names partitions whose replica set changed around our reorder.
+
+    ``refused_orders`` and ``refused_elections`` are those of the ``holds`` whose new order, or whose election, Kafka
+    refused.
+    """
+
+    reordered: int = 0
+    elected: int = 0
+    holds: tuple[Hold, ...] = ()
+    touched: tuple[Hold, ...] = ()
+    stopped: Refusal | None = None
+    refused_orders: tuple[Hold, ...] = ()
+    refused_elections: tuple[Hold, ...] = ()
+
+    @property
+    def changed(self) -> bool:
+        """Whether Kafka accepted any change, visible or not, so that the next reconcile should follow at once."""
+        accepted = any(h.reason is Reason.NO_ANSWER for h in self.holds)
+        return bool(self.reordered or self.elected or accepted)

@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
-from bellwether.core.settings.scope import Scope
+from bellwether.core.settings.placement import Scope
 
 
 class PartitionKey(NamedTuple):

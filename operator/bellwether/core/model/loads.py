@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.settings.capacity import UNBOUNDED, Capacity
 from bellwether.core.settings.objective import WHOLE
+from bellwether.core.settings.policy import UNBOUNDED, Capacity
 
 LEAST_PARTS = 10
 """Any leader counts for at least 1/10 of an average one: otherwise all idle partitions would go to one broker."""

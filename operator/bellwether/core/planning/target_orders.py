@@ -20,7 +20,7 @@ from bellwether.core.model.rack_ranking import RackRanking
 from bellwether.core.model.restoration_waves import wave_position
 from bellwether.core.model.undo_record import EntryState, UndoEntry
 from bellwether.core.planning.assignment import Assignment, LeaderChoice, assign_within_capacity, order_with
-from bellwether.core.settings.capacity import UNBOUNDED
+from bellwether.core.settings.policy import UNBOUNDED
 
 _NO_BROKERS: frozenset[int] = frozenset()
 

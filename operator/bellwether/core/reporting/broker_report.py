@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from operator import is_
 
 from bellwether.core.condition import Condition, of_type
+from bellwether.core.demotion.cap import dwell_left
 from bellwether.core.demotion.drain_check import stays_on, stop_check, stranded_message
-from bellwether.core.demotion.dwell import dwell_left
 from bellwether.core.demotion.restoration import RestorationProgress, baseline_leader
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bellwether.core.demotion.dwell import SOONEST_SECONDS, requeue_after
 from bellwether.core.detection.health_states import HealthState
+from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.model.flap_damping import FlapCounter, stabilization
 from bellwether.core.model.known_good import MOST_BETWEEN_READS
 from bellwether.core.model.quarantine_order import RENEW_SECONDS
 from bellwether.core.model.undo_record import EntryState, UndoRecord
@@ -17,6 +18,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Policy
 
+SOONEST_SECONDS = 0.05
 _AILING = (HealthState.SICK, HealthState.SUSPECT, HealthState.DOWN)
 
 
@@ -103,3 +105,17 @@ def timer_delays(report: Report, policy: Policy) -> list[float]:
     known = (*decided.log_dirs.known_good.values(), *decided.links.known_good.values())
     parts = (min(max(one.missing, SOONEST_SECONDS), MOST_BETWEEN_READS) for one in known if one.missing)
     return [seconds for seconds in (*found, *waves, *parts) if seconds is not None]
+
+
+def requeue_after(
+    verdict: Verdict, *, dwell_left: float | None, flaps: FlapCounter | None, policy: Policy
+) -> float | None:
+    """Seconds until a broker has been sick, or healthy, for long enough; None if neither timer runs."""
+    if dwell_left is not None:
+        left = dwell_left
+    elif verdict.state is HealthState.RECOVERING:
+        # Read again while the time since this reconcile counts in full.
+        left = min(stabilization(flaps, policy) - verdict.known_good.seconds, MOST_BETWEEN_READS)
+    else:
+        return None
+    return max(SOONEST_SECONDS, left)

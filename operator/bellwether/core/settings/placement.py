@@ -1,4 +1,4 @@
-"""Rack preferences of a policy, in order or by weight: for all topics, and for topics that match a pattern.
+"""Topics in scope of a policy, and its rack preferences, in order or by weight: for all topics, or by pattern.
 
 ``model.rack_ranking`` applies them to the brokers of a cluster.
 """
@@ -8,7 +8,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from bellwether.core.settings.scope import EVERY_TOPIC, Scope
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The topics that match a pattern of ``included``, or all where that is empty, but those of ``excluded``."""
+
+    included: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+
+    @property
+    def whole(self) -> bool:
+        """Whether every topic is in scope."""
+        return not (self.included or self.excluded)
+
+    def covers(self, topic: str) -> bool:
+        """Whether a topic is in scope."""
+        inside = not self.included or any(fnmatchcase(topic, pattern) for pattern in self.included)
+        return inside and not any(fnmatchcase(topic, pattern) for pattern in self.excluded)
+
+
+EVERY_TOPIC = Scope()
 
 
 @dataclass(frozen=True, slots=True)

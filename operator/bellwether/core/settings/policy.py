@@ -11,12 +11,35 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated
 
-from bellwether.core.settings.capacity import UNBOUNDED, Capacity
 from bellwether.core.settings.detection import Detection
 from bellwether.core.settings.field_doc import INTERNAL, FieldDoc
-from bellwether.core.settings.placement import Placement
+from bellwether.core.settings.placement import EVERY_TOPIC, Placement, Scope
 from bellwether.core.settings.rebalance import Rebalance
-from bellwether.core.settings.scope import EVERY_TOPIC, Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capacity:
+    """Limits per broker during a demotion; None: no limit.
+
+    ``max_load`` is in bytes/s for a broker of capacity ``WHOLE``, and proportional for other brokers. It limits the
+    total load of a broker: leading and following.
+    """
+
+    max_leaders: int | None = None
+    max_load: int | None = None
+
+    @property
+    def bounded(self) -> bool:
+        """Whether there is any limit."""
+        return self.max_leaders is not None or self.max_load is not None
+
+    def __str__(self) -> str:
+        """The limits as their fields have them."""
+        limits = {"maxLeaders": self.max_leaders, "maxBytesPerSecond": self.max_load}
+        return " and ".join(f"spec.demotion.capacity.{field} ({n})" for field, n in limits.items() if n is not None)
+
+
+UNBOUNDED = Capacity()
 
 
 class Mode(StrEnum):

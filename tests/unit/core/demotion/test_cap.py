@@ -16,8 +16,7 @@ from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.loads import LOADS_PENDING, Loads
 from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.capacity import Capacity
-from bellwether.core.settings.policy import Demotion, Mode, Policy
+from bellwether.core.settings.policy import Capacity, Demotion, Mode, Policy
 from bellwether.core.signals import SignalType
 from testkit.messages import assert_wording
 from testkit.values.builders import after, cluster, demoted, override, partition, record, snapshot, verdict, verdicts

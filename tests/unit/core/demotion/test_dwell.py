@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.demotion.dwell import SOONEST_SECONDS, dwell_left, requeue_after
+from bellwether.core.demotion.cap import dwell_left
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.model.harm_history import HarmCause
 from bellwether.core.model.known_good import KnownGood
+from bellwether.core.reporting.requeue import SOONEST_SECONDS, requeue_after
 from bellwether.core.settings.policy import Demotion, Policy, Promotion
 from testkit.values.builders import after, cluster, partition, snapshot, verdict, verdicts
 

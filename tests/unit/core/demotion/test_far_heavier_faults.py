@@ -16,8 +16,7 @@ from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.capacity import Capacity
-from bellwether.core.settings.policy import Demotion, Policy
+from bellwether.core.settings.policy import Capacity, Demotion, Policy
 from bellwether.core.signals import Harm
 from testkit.values.builders import after, cluster, demoted, partition, record, signal, snapshot, verdict, verdicts
 

@@ -16,10 +16,9 @@ from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.strimzi import Strimzi
 from bellwether.core.model.undo_record import Link
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.detection import Detection, ReplicationLag
-from bellwether.core.settings.policy import Demotion, Mode, Promotion, PromotionMode, PromotionWaves
-from bellwether.core.settings.scope import Scope
+from bellwether.core.settings.placement import Scope
+from bellwether.core.settings.policy import Capacity, Demotion, Mode, Promotion, PromotionMode, PromotionWaves
 from bellwether.core.signals import OverrideState, Purpose, Reading
 from testkit.kubernetes import api_objects
 from testkit.messages import assert_wording

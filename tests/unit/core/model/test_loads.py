@@ -13,7 +13,7 @@ from bellwether.core.model.loads import (
     loads_missing_message,
     measured_at_suffix,
 )
-from bellwether.core.settings.capacity import UNBOUNDED, Capacity
+from bellwether.core.settings.policy import UNBOUNDED, Capacity
 from testkit.messages import assert_wording
 
 KEYS = [PartitionKey("t", i) for i in range(9)]

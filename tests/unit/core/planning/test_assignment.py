@@ -11,8 +11,8 @@ from bellwether.core.model.cluster import Partition, PartitionKey
 from bellwether.core.model.loads import LeaderLoads, Loads
 from bellwether.core.model.rack_ranking import RackRanking
 from bellwether.core.planning.assignment import LeaderChoice, RackShares, assign_within_capacity, order_with
-from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.placement import Preference
+from bellwether.core.settings.policy import Capacity
 from testkit.values.builders import cluster, partition
 
 

@@ -16,10 +16,8 @@ from bellwether.core.model.loads import LOADS_PENDING, Loads
 from bellwether.core.model.undo_record import EntryState, UndoRecord
 from bellwether.core.planning.plan import MoveKind, Plan, build_plan
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.capacity import Capacity
-from bellwether.core.settings.placement import Placement, Preference, TopicRule
-from bellwether.core.settings.policy import Demotion, Policy
-from bellwether.core.settings.scope import Scope
+from bellwether.core.settings.placement import Placement, Preference, Scope, TopicRule
+from bellwether.core.settings.policy import Capacity, Demotion, Policy
 from testkit.values.builders import (
     after,
     cluster,

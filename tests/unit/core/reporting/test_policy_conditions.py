@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.execution.result import ExecutionResult
+from bellwether.core.execution.batches import ExecutionResult
 from bellwether.core.model.cluster import Partition, PartitionKey
 from bellwether.core.model.loads import LOADS_PENDING, Loads
 from bellwether.core.model.refusals import BrokerHold, Hold, Refusal
@@ -14,10 +14,9 @@ from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.policy_conditions import EXTERNAL_REASONS, waiting_for_external_operations
 from bellwether.core.reporting.report import Report
-from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.detection import Canary, Detection
 from bellwether.core.settings.placement import Placement, Preference
-from bellwether.core.settings.policy import Demotion, Mode, Policy
+from bellwether.core.settings.policy import Capacity, Demotion, Mode, Policy
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.core.waves.rebalance_waves import WaveResult
 from testkit.messages import assert_wording

@@ -9,7 +9,7 @@ import pytest
 from bellwether.core.demotion.decisions import Decisions
 from bellwether.core.detection.findings import EvidenceItem
 from bellwether.core.detection.health_states import HealthState
-from bellwether.core.execution.result import ExecutionResult
+from bellwether.core.execution.batches import ExecutionResult
 from bellwether.core.model.cluster import Partition
 from bellwether.core.model.refusals import BrokerHold, Hold, Refusal
 from bellwether.core.model.undo_record import Cause
@@ -17,9 +17,8 @@ from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.readiness import RANKS
 from bellwether.core.reporting.report import Report
-from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.placement import Placement, Preference
-from bellwether.core.settings.policy import Demotion, Mode, Policy
+from bellwether.core.settings.policy import Capacity, Demotion, Mode, Policy
 from bellwether.core.signals import Reading
 from testkit.messages import assert_wording
 from testkit.values.builders import (

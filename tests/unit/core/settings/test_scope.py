@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bellwether.core.settings.scope import EVERY_TOPIC, Scope
+from bellwether.core.settings.placement import EVERY_TOPIC, Scope
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,8 @@ from pydantic import Field
 
 from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Model, Rule
 from bellwether.api.v1alpha1.spec.rebalance_spec import RackName, TopicPattern
-from bellwether.core.settings import capacity as core_capacity
 from bellwether.core.settings import placement as core_placement
-from bellwether.core.settings import scope as core_scope
+from bellwether.core.settings import policy as core_policy
 from bellwether.core.settings.objective import WHOLE
 
 RACK_LIMIT = 16
@@ -54,9 +53,9 @@ class Scope(Model):
         ),
     )
 
-    def to_core(self) -> core_scope.Scope:
+    def to_core(self) -> core_placement.Scope:
         """Convert to the settings of the core."""
-        return core_scope.Scope(self.included_topics, self.excluded_topics)
+        return core_placement.Scope(self.included_topics, self.excluded_topics)
 
 
 class RackWeight(Model):
@@ -207,9 +206,9 @@ class Capacity(Model):
         ),
     )
 
-    def to_core(self) -> core_capacity.Capacity:
+    def to_core(self) -> core_policy.Capacity:
         """Convert to the settings of the core."""
-        return core_capacity.Capacity(max_leaders=self.max_leaders, max_load=self.max_bytes_per_second)
+        return core_policy.Capacity(max_leaders=self.max_leaders, max_load=self.max_bytes_per_second)
 
 
 def _preference(named: tuple[str, ...], weights: tuple[RackWeight, ...]) -> core_placement.Preference:

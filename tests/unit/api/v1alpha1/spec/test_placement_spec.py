@@ -9,8 +9,8 @@ import pytest
 from bellwether.api.v1alpha1.base_model import InvalidObject
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.settings import policy as core_policy
-from bellwether.core.settings.capacity import UNBOUNDED, Capacity
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
+from bellwether.core.settings.policy import UNBOUNDED, Capacity
 from testkit.kubernetes import api_objects
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bellwether.core.quarantine.fault_tolerance_query import fault_tolerance_query
+from bellwether.core.model.fault_tolerance import fault_tolerance_query
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.signals import Harm
 from testkit.values.builders import after, cluster, partition
