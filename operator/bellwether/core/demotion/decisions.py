@@ -54,18 +54,6 @@ def sickness(demoted: DemotedBroker) -> int:
 
 
 @dataclass(frozen=True)
-class KeptOff:
-    """Brokers that may not lead a partition, by partition, though they may lead others."""
-
-    replicas: Mapping[PartitionKey, frozenset[int]]
-
-    def off(self, key: PartitionKey, demoted: frozenset[int]) -> frozenset[int]:
-        """Brokers that must not lead a partition, where ``demoted`` are kept from leading as a whole."""
-        here = self.replicas.get(key) if self.replicas else None
-        return demoted if here is None else demoted | here
-
-
-@dataclass(frozen=True)
 class Decisions:
     """Which brokers are demoted from now on, which are promoted, and which changes are held."""
 
@@ -98,12 +86,22 @@ class Decisions:
         return ends | slow | {b: sickness(one) + later.get(b, 0) for b, one in self.demoted.items()}
 
     @cached_property
-    def kept_off(self) -> KeptOff:
+    def whole(self) -> frozenset[int]:
+        """Brokers that may lead nothing."""
+        return frozenset(self.demoted)
+
+    @cached_property
+    def partly(self) -> Mapping[PartitionKey, frozenset[int]]:
         """Brokers that may not lead single partitions: for their log directory, or for a broken link."""
         by_key = dict(self.log_dirs.replicas)
         for key, ends in self.links.replicas.items():
             by_key[key] = by_key.get(key, frozenset()) | ends
-        return KeptOff(by_key)
+        return by_key
+
+    def kept_off(self, key: PartitionKey) -> frozenset[int]:
+        """Brokers that must not lead a partition."""
+        here = self.partly.get(key) if self.partly else None
+        return self.whole if here is None else self.whole | here
 
     def hold_of(self, broker: int) -> BrokerHold | None:
         """Why a broker's demotion or promotion is held, if it is."""

@@ -103,18 +103,6 @@ class RackRanking:
             return self.racks[home] == self.racks[first]
         return self.ranks[home] <= self.ranks[first]
 
-    def settled_leader(self, first: int, home: int, best: Sequence[int], able: Collection[int] | None) -> int | None:
-        """The leader if there is nothing to choose: ``home`` where racks allow it, else ``first`` where racks let it
-        stay.
-
-        ``best`` are the able brokers in the best rack. A broker outside ``able`` may not lead; None: every broker is
-        able.
-        """
-        may_return_home = home != first and self.may_return_home(home, first)
-        if may_return_home and (able is None or home in able) and self.settles(home, best):
-            return home
-        return first if (able is None or first in able) and self.settles(first, best) else None
-
     def rests(self, partition: Partition, baseline: Sequence[int]) -> bool:
         """Whether a partition is permanently where the racks want it, led by the first of its order."""
         replicas = partition.replicas

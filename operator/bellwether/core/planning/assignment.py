@@ -43,14 +43,16 @@ class LeaderChoice(NamedTuple):
 
     @property
     def settled_leader(self) -> int | None:
-        """The leader if there is nothing to choose: the baseline's where it may lead, else the first; otherwise
-        None.
+        """The leader if there is nothing to choose: the baseline's where it may lead and racks allow it, else the first
+        where racks let it stay; otherwise None.
         """
-        first, home = self.partition.replicas[0], self.baseline[0]
-        if self.ranking is None:
-            settled_leader = home if home in self.able else first
-            return settled_leader if settled_leader in self.able else None
-        return self.ranking.settled_leader(first, home, self.preferred, None if self.untouched else self.able)
+        first, home, ranking = self.partition.replicas[0], self.baseline[0], self.ranking
+        if ranking is None:
+            return next((b for b in (home, first) if b in self.able), None)
+        able = self.baseline if self.untouched else self.able
+        back = home != first and ranking.may_return_home(home, first)
+        wanted = (home, first) if back else (first,)
+        return next((b for b in wanted if b in able and ranking.settles(b, self.preferred)), None)
 
     @property
     def stays(self) -> int | None:

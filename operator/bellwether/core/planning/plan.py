@@ -86,7 +86,7 @@ class PlanInputs:
             decisions.demoted,
             decisions.returning,
             decisions.log_dirs,
-            decisions.kept_off,
+            decisions.partly,
             decisions.policy_deleted,
             context.sick_or_down,
             context.deferral,
@@ -142,9 +142,9 @@ def build_plan(context: Context, decisions: Decisions, last: Plan | None = None)
     snapshot, inputs = context.snapshot, PlanInputs.of(context, decisions)
     if last is not None and last.inputs is not None and last.inputs.same(inputs):
         return replace(last, decisions=decisions)
-    whole, entries_of, now = frozenset(decisions.demoted), snapshot.record.entries, snapshot.now
+    entries_of, now = snapshot.record.entries, snapshot.now
     refused, busy, removed = snapshot.refused, context.deferral, snapshot.cluster.removed
-    kept = whole.union(decisions.returning)
+    kept = decisions.whole.union(decisions.returning)
     found = target_orders(context, decisions)
     moves, entries, targets, holds = [], {}, {}, []
     postponed = False
@@ -153,7 +153,7 @@ def build_plan(context: Context, decisions: Decisions, last: Plan | None = None)
     for wanted in found.wanted:
         partition, key, target, baseline = wanted.partition, wanted.key, wanted.target, wanted.baseline
         targets[key] = target
-        demoted = decisions.kept_off.off(key, whole)
+        demoted = decisions.kept_off(key)
         entry = entries_of.get(key)
         in_place = target == partition.replicas
         if wanted.no_capacity:
@@ -221,14 +221,14 @@ def _urgency(move: Move) -> tuple[bool, int, PartitionKey]:
 
 def _out_of_scope(context: Context, decisions: Decisions) -> list[Hold]:
     """Partitions that a demoted broker goes on leading because their topics are out of the policy's scope."""
-    cluster, managed, demoted = context.snapshot.cluster, context.managed, frozenset(decisions.demoted)
-    if managed is cluster or not (demoted or decisions.kept_off.replicas):
+    cluster, managed = context.snapshot.cluster, context.managed
+    if managed is cluster or not (decisions.whole or decisions.partly):
         return []
     text = DESCRIPTIONS[Reason.OUT_OF_SCOPE]
     return [
         Hold(p.key, p.topic, Reason.OUT_OF_SCOPE, text)
         for p in cluster.partitions
-        if p.leader in decisions.kept_off.off(p.key, demoted) and p.key not in managed.by_key
+        if p.leader in decisions.kept_off(p.key) and p.key not in managed.by_key
     ]
 
 

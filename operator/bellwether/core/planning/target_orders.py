@@ -85,9 +85,9 @@ class _Planner:
         self._cluster = context.managed
         self._entries = snapshot.record.entries
         self._live = snapshot.cluster.live
-        self._demoted = frozenset(decisions.demoted)
+        self._demoted = decisions.whole
         self._leading = self._live - self._demoted
-        self._kept_off = decisions.kept_off
+        self._kept_off, self._partly = decisions.kept_off, decisions.partly
         self._sickness = decisions.sickness
         self._returning = decisions.returning
         self._unhealthy = context.sick_or_down
@@ -116,7 +116,7 @@ class _Planner:
         If the brokers that lead these lead unequally, all are considered.
         """
         demoted, returning, entries, rankings = self._demoted, self._returning, self._entries, self._rankings
-        impaired = self._kept_off.replicas
+        impaired = self._partly
         if rankings is None:
             return self._sorted_without_racks()
         account = self._account({})
@@ -133,17 +133,7 @@ class _Planner:
                 or ((wave := returning.get(replicas[0])) is not None and wave.withholds(key))
                 or (ranking is not None and _out_of_place(partition, ranking))
             ):
-                if not (
-                    passing
-                    and ranking is not None
-                    and entry is not None
-                    and entry.state is EntryState.DISPLACED
-                    and key not in impaired
-                    and demoted.isdisjoint(replicas)
-                    and (not returning or returning.keys().isdisjoint(replicas))
-                    and not ranking.weights
-                    and ranking.rests(partition, entry.baseline)
-                ):
+                if not (passing and ranking is not None and self._in_its_rack(partition, key, entry, ranking)):
                     baseline = self._baseline(partition, entry)
                     concerned.append(self._concern(partition, key, baseline, ranking, found))
                     continue
@@ -157,10 +147,19 @@ class _Planner:
                     account.carry(leader, key)
         return found
 
+    def _in_its_rack(
+        self, partition: Partition, key: PartitionKey, entry: UndoEntry | None, ranking: RackRanking
+    ) -> bool:
+        """Whether a partition is permanently where a rack wants it, and neither a broker nor a share concerns it."""
+        if entry is None or entry.state is not EntryState.DISPLACED or ranking.weights or key in self._partly:
+            return False
+        free = self._demoted.isdisjoint(partition.replicas) and self._returning.keys().isdisjoint(partition.replicas)
+        return free and ranking.rests(partition, entry.baseline)
+
     def _sorted_without_racks(self) -> _SortedPartitions:
         """The same where no rack is preferred: few partitions are affected, and all others are counted at once."""
         demoted, returning, entries, cluster = self._demoted, self._returning, self._entries, self._cluster
-        impaired = self._kept_off.replicas
+        impaired = self._partly
         leaders = {broker: count for broker, count in cluster.leader_counts.items() if broker is not None}
         account = self._account(leaders)
         found = _SortedPartitions(account, dict.fromkeys(returning, 0))
@@ -217,7 +216,7 @@ class _Planner:
         """Leader choice of a partition; decided if the baseline applies, or if only one broker in its best rack
         may lead.
         """
-        demoted, unhealthy = self._kept_off.off(key, self._demoted), self._unhealthy
+        demoted, unhealthy = self._kept_off(key), self._unhealthy
         leading = self._leading if demoted is self._demoted else self._leading - demoted
         withheld = self._withheld(key, baseline, ranking) if self._returning else _NO_BROKERS
         able = _able(baseline, partition.isr, leading, withheld)
@@ -235,12 +234,13 @@ class _Planner:
             return self._wanted(partition, key, baseline, ranking, None)
         well = able if unhealthy.isdisjoint(able) else tuple([b for b in able if b not in unhealthy]) or able
         preferred = well if ranking is None else ranking.best(well)
+        urgency = self._sickness.get(partition.leader, -1) if partition.leader is not None else -1
+        choice = LeaderChoice(partition, key, baseline, able, preferred, ranking, well, not touched, urgency)
         if ranking is not None and len(preferred) == 1 and not (ranking.weights or self._capacity.bounded):
             # Independent of other choices: nearly all partitions, where each rack has one replica.
-            settled = ranking.settled_leader(partition.replicas[0], baseline[0], preferred, able if touched else None)
+            settled = choice.settled_leader
             return self._wanted(partition, key, baseline, ranking, preferred[0] if settled is None else settled)
-        urgency = self._sickness.get(partition.leader, -1) if partition.leader is not None else -1
-        return LeaderChoice(partition, key, baseline, able, preferred, ranking, well, not touched, urgency)
+        return choice
 
     def _withheld(self, key: PartitionKey, baseline: tuple[int, ...], ranking: RackRanking | None) -> frozenset[int]:
         """The replicas of a partition that are returning and wait for a later wave to lead it.
@@ -275,7 +275,7 @@ class _Planner:
         ranking: RackRanking | None,
         chosen: int | None,
     ) -> TargetOrder:
-        demoted = self._kept_off.off(key, self._demoted)
+        demoted = self._kept_off(key)
         if demoted.isdisjoint(baseline):
             if chosen is None:
                 return TargetOrder(partition, key, baseline, baseline if ranking is None else partition.replicas)

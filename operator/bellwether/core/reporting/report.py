@@ -192,7 +192,7 @@ def _stays_for_racks(context: Context, plan: Plan) -> Callable[[Partition, Parti
     if rankings is None or decisions.policy_deleted:
         return lambda _partition, _key: False
     held = {hold.key for hold in plan.holds}
-    demoted, returning, impaired = decisions.demoted.keys(), decisions.returning, decisions.kept_off.replicas
+    demoted, returning, impaired = decisions.demoted.keys(), decisions.returning, decisions.partly
 
     def waits(key: PartitionKey, replicas: tuple[int, ...]) -> bool:
         return any(returning[b].withholds(key) for b in returning.keys() & replicas)

@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime
-from functools import cached_property
 
 from bellwether.core.demotion.decisions import Decisions
 from bellwether.core.detection.context import Context
@@ -79,11 +77,9 @@ def apply_next_wave(rebalance_input: RebalanceInput, context: Context, decisions
     plan, settings = rebalance_input.accepted, policy.rebalance
     if plan is None or settings is None:
         return WaveResult(record)
-    if application is None or application.digest != plan.digest:
+    fresh = application is None or application.digest != plan.digest
+    if application is None or fresh:
         application = PlanApplication(plan.digest, len(plan.moves), snapshot.now, snapshot.now)
-        fresh = True
-    else:
-        fresh = False
     if application.ended is not None:
         return WaveResult(record)
     moves = _MoveChecks(context, decisions)
@@ -94,8 +90,8 @@ def apply_next_wave(rebalance_input: RebalanceInput, context: Context, decisions
     waits = moves.yields() or moves.worsened(plan) or moves.unfinished()
     if waits is not None:
         return WaveResult(record, waits=waits)
-    pause = 0.0 if fresh or application.taken_up >= application.moves else _pause(application, settings, snapshot.now)
-    if pause > 0:
+    pause = settings.waves.pause_seconds - (snapshot.now - application.waved_at).total_seconds()
+    if pause > 0 and not fresh and application.taken_up < application.moves:
         text = f"{settings.waves.pause_seconds} s between waves (spec.rebalance.waves.pauseSeconds)"
         return WaveResult(record, waits=Refusal(Reason.APPLYING, text), again_seconds=pause)
     if fresh:
@@ -165,11 +161,6 @@ def _large(plan: ApprovedPlan, moves: int, load: int) -> bool:
     return moves > LARGE_SHARE * len(plan.moves) or load > LARGE_SHARE * plan.load
 
 
-def _pause(application: PlanApplication, settings: Rebalance, now: datetime) -> float:
-    """Seconds until the next wave may come; 0 or less if it may now."""
-    return settings.waves.pause_seconds - (now - application.waved_at).total_seconds()
-
-
 def _hold(move: RebalanceMove, refusal: Refusal) -> Hold:
     return Hold(move.key, move.topic, refusal.reason, refusal.message)
 
@@ -188,10 +179,6 @@ class _MoveChecks:
         self._ineligible = ineligible_brokers(
             snapshot.cluster, record, context.verdicts, probed=probed, maintenance=snapshot.maintenance.keys()
         )
-
-    @cached_property
-    def _topics(self) -> frozenset[str]:
-        return frozenset(p.topic for p in self.snapshot.cluster.partitions)
 
     def yields(self) -> Refusal | None:
         """Whether what ``Context.deferral`` names goes on, or no leader can be moved in the cluster at all."""
@@ -240,7 +227,9 @@ class _MoveChecks:
         partition = self.snapshot.cluster.by_key.get(move.key)
         entry = self.snapshot.record.entries.get(move.key)
         if partition is None:
-            return self._gone(move)
+            there = move.topic in self.snapshot.cluster.topics
+            text = "the topic was recreated, or has fewer partitions" if there else "the topic was deleted"
+            return Refusal(Reason.CHANGED_SINCE_PLAN, text)
         if set(partition.replicas) != set(move.order):
             return Refusal(Reason.CHANGED_SINCE_PLAN, f"its replicas are now {list(partition.replicas)}")
         home, displaced = self._home(partition, entry)
@@ -298,8 +287,14 @@ class _MoveChecks:
         )
 
     def _home(self, partition: Partition, entry: UndoEntry | None) -> tuple[tuple[int, ...], bool]:
-        """As ``_home`` below; a partition that is permanently where racks want it is at home there."""
-        return (partition.replicas, False) if self._rests(partition, entry) else _home(partition, entry)
+        """The order that a partition returns to, and whether it is displaced from it. One that is permanently where
+        racks want it is at home there.
+        """
+        if entry is None or entry.state is EntryState.RESTORED or self._rests(partition, entry):
+            return partition.replicas, False
+        if set(entry.baseline) != set(partition.replicas):
+            return partition.replicas, False
+        return entry.baseline, True
 
     def _stands(self, home: tuple[int, ...], move: RebalanceMove) -> bool:
         """Whether an order is as planned; where racks arrange the followers, only the leader counts."""
@@ -317,37 +312,23 @@ class _MoveChecks:
     def _rebased(
         self, move: RebalanceMove, partition: Partition, entry: UndoEntry | None, displaced: bool
     ) -> UndoEntry:
-        if entry is not None and self._rests(partition, entry):
-            # Followers keep their places in the baseline: the racks' order must not become a baseline.
-            order = (move.order[0], *(b for b in entry.baseline if b != move.order[0]))
-            return _rebased(move._replace(order=order), partition, entry, displaced=True)
-        return _rebased(move, partition, entry, displaced)
+        """The entry with the plan's order as baseline.
 
-    def _gone(self, move: RebalanceMove) -> Refusal:
-        if move.topic in self._topics:
-            return Refusal(Reason.CHANGED_SINCE_PLAN, "the topic was recreated, or has fewer partitions")
-        return Refusal(Reason.CHANGED_SINCE_PLAN, "the topic was deleted")
+        A displaced partition stays displaced, and returns to its new baseline later. Any other one counts as displaced
+        from its new baseline: it has an order that we did not send, so nothing is under way yet. Outstanding reorders
+        remain known, as they may arrive late.
+        """
+        order = move.order
+        if entry is None:
+            return UndoEntry(move.topic, order, partition.replicas, state=EntryState.DISPLACED)
+        if self._rests(partition, entry):
+            # Followers keep their places in the baseline: the racks' order must not become a baseline.
+            order, displaced = (order[0], *(b for b in entry.baseline if b != order[0])), True
+        if displaced:
+            replaced = partition.replicas if entry.pending and partition.replicas != entry.written else None
+            return replace(entry, baseline=order, replaced=replaced)
+        kept = entry.outstanding
+        return UndoEntry(move.topic, order, partition.replicas, outstanding=kept, state=EntryState.DISPLACED)
 
 
 _NOT_AS_PLANNED = "Skipped in its wave, or its old order was restored since; the next plan considers it again."
-
-
-def _home(partition: Partition, entry: UndoEntry | None) -> tuple[tuple[int, ...], bool]:
-    """The order that a partition returns to, and whether it is displaced from it."""
-    if entry is None or entry.state is EntryState.RESTORED or set(entry.baseline) != set(partition.replicas):
-        return partition.replicas, False
-    return entry.baseline, True
-
-
-def _rebased(move: RebalanceMove, partition: Partition, entry: UndoEntry | None, displaced: bool) -> UndoEntry:
-    """The entry with the plan's order as baseline.
-
-    A displaced partition stays displaced, and returns to its new baseline later. Any other one counts as displaced from
-    its new baseline: it has an order that we did not send, so nothing is under way yet. Outstanding reorders remain
-    known, as they may arrive late.
-    """
-    if entry is not None and displaced:
-        replaced = partition.replicas if entry.pending and partition.replicas != entry.written else None
-        return replace(entry, baseline=move.order, replaced=replaced)
-    outstanding = entry.outstanding if entry is not None else ()
-    return UndoEntry(move.topic, move.order, partition.replicas, outstanding=outstanding, state=EntryState.DISPLACED)
