@@ -83,7 +83,9 @@ def stop_check(why: Maintenance, demoted: Mapping[int, DemotedBroker], snapshot:
     short = [p for p in held if p.topic in floors and len(staying.intersection(p.isr)) < _least(p, floors)]
     unread = sorted({p.topic for p in held} - floors.keys())
     if short:
-        reason, remedy = Reason.NO_FAULT_TOLERANCE, _remedy(short, floors)
+        full = sum(len(p.replicas) <= _least(p, floors) for p in short)
+        reason = Reason.NO_FAULT_TOLERANCE
+        remedy = _remedy(f"raise the replication factor or lower {MIN_ISR}", full, len(short))
         text = _short_text(short, stopping, floors)
     elif unread:
         reason, remedy = Reason.NO_EVIDENCE, "grant the ACL DescribeConfigs on Topic *"
@@ -122,22 +124,18 @@ def _short_text(short: list[Partition], stopping: Collection[int], floors: Mappi
     return f"{len(short)} partitions would refuse acks=all writes without {brokers} ({few(found, NAMED, '; ')})"
 
 
-def _remedy(short: list[Partition], floors: Mapping[str, int]) -> str:
-    full = sum(1 for p in short if len(p.replicas) <= _least(p, floors))
-    lower = f"raise the replication factor or lower {MIN_ISR}"
-    if full == len(short):
-        return lower
+def _remedy(change: str, stuck: int, partitions: int) -> str:
+    """To wait for other replicas, and a change of the ``stuck`` partitions, for which waiting does not help."""
+    if stuck == partitions:
+        return change
     wait = "wait until other replicas are in the ISR"
-    return f"{wait}, and {lower} of {full} of them" if full else wait
+    return f"{wait}, and {change} of {stuck} of them" if stuck else wait
 
 
 def stranded_message(broker: int, stranded: list[Partition]) -> str:
     """Which partitions have no leader without the broker, and the remedy."""
     first = few(sorted(p.name for p in stranded), NAMED)
-    single = sum(1 for p in stranded if len(p.replicas) == 1)
-    remedy = "raise the replication factor" if single == len(stranded) else "wait until other replicas are in the ISR"
-    if 0 < single < len(stranded):
-        remedy = f"{remedy}, and raise the replication factor of {single} of them"
+    remedy = _remedy("raise the replication factor", sum(len(p.replicas) == 1 for p in stranded), len(stranded))
     text = f"{len(stranded)} partitions would have no leader without broker {broker} ({first}): {remedy}"
     return f"{text}, or stop it and accept that they are offline until it is back"
 

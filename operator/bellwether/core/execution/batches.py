@@ -67,13 +67,15 @@ def record_intents(plan: Plan, record: UndoRecord, broker: int | None) -> UndoRe
         if entry.baseline != move.baseline or entry.topic != move.topic:
             entry = UndoEntry(move.topic, move.baseline, written=move.seen, outstanding=entry.outstanding)
         changes[move.key] = entry.send(SentOrder(move.order, broker), move.seen, state)
-    changed = record.with_entries(changes)
-    demoted, returning = dict(plan.decisions.demoted), dict(plan.decisions.returning)
-    log_dirs, links = dict(plan.decisions.log_dirs.demoted), dict(plan.decisions.links.broken)
-    found = (dict(changed.demoted), dict(changed.returning), dict(changed.log_dirs), dict(changed.links))
-    if found == (demoted, returning, log_dirs, links):
-        return changed
-    return replace(changed, demoted=demoted, returning=returning, log_dirs=log_dirs, links=links)
+    changed, decided = record.with_entries(changes), plan.decisions
+    after = replace(
+        changed,
+        demoted=dict(decided.demoted),
+        returning=dict(decided.returning),
+        log_dirs=dict(decided.log_dirs.demoted),
+        links=dict(decided.links.broken),
+    )
+    return changed if after == changed else after
 
 
 def record_results(

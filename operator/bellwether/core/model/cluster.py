@@ -247,33 +247,26 @@ class Cluster:
         return tuple([p for p in self.partitions if p.adding or p.removing])
 
     @cached_property
-    def _without_pinned(self) -> dict[str, Cluster]:
+    def _narrowed(self) -> dict[Scope | str, Cluster]:
         return {}
 
-    @cached_property
-    def _within(self) -> dict[Scope, Cluster]:
-        return {}
+    def _narrow(self, by: Scope | str, kept: Iterable[Partition]) -> Cluster:
+        partitions = tuple(kept)
+        same = len(partitions) == len(self.partitions)
+        return self._narrowed.setdefault(by, self if same else replace(self, partitions=partitions))
 
     def within(self, scope: Scope) -> Cluster:
         """The same cluster with the partitions of topics in scope alone, made once."""
-        if scope.whole:
-            return self
-        if scope not in self._within:
-            covered = {topic for topic in self.topics if scope.covers(topic)}
-            same = len(covered) == len(self.topics)
-            kept = tuple([p for p in self.partitions if p.topic in covered])
-            self._within[scope] = self if same else replace(self, partitions=kept)
-        return self._within[scope]
+        if scope.whole or scope in self._narrowed:
+            return self._narrowed.get(scope, self)
+        covered = {topic for topic in self.topics if scope.covers(topic)}
+        return self._narrow(scope, [p for p in self.partitions if p.topic in covered])
 
     def without_pinned(self, topic: str) -> Cluster:
         """The same cluster without the partitions of a topic that have one replica, made once."""
-        if topic not in self.topics:
-            return self
-        if topic not in self._without_pinned:
-            kept = tuple(p for p in self.partitions if p.topic != topic or len(p.replicas) > 1)
-            same = len(kept) == len(self.partitions)
-            self._without_pinned[topic] = self if same else replace(self, partitions=kept)
-        return self._without_pinned[topic]
+        if topic not in self.topics or topic in self._narrowed:
+            return self._narrowed.get(topic, self)
+        return self._narrow(topic, [p for p in self.partitions if p.topic != topic or len(p.replicas) > 1])
 
     def including(self, fresh: Iterable[Partition]) -> Cluster:
         """The same cluster with some partitions replaced by a later read."""

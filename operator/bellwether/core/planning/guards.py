@@ -121,10 +121,7 @@ REORDER_GUARDS: tuple[ReorderGuard, ...] = (
 
 def refuse_reorder(proposal: ProposedOrder) -> Refusal | None:
     """The first reason not to change the partition's order now, if any."""
-    for guard in REORDER_GUARDS:
-        if (refusal := guard(proposal)) is not None:
-            return refusal
-    return None
+    return next((refusal for guard in REORDER_GUARDS if (refusal := guard(proposal)) is not None), None)
 
 
 def refuse_election(
