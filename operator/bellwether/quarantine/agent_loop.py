@@ -15,17 +15,56 @@ from typing import Protocol
 import structlog
 
 from bellwether.core.model.quarantine_order import MAX_HOLD_SECONDS
-from bellwether.core.quarantine.agent import AgentAction, AgentState, OrderRead, hold_failed, release_if_held, step
+from bellwether.core.quarantine.agent import (
+    AgentAction,
+    AgentState,
+    OrderRead,
+    ProcessState,
+    hold_failed,
+    release_if_held,
+    step,
+)
 from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import Quarantine, QuarantineMode
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
-from bellwether.quarantine.agent_ports import BrokerProcess, Orders
 
 TICK_SECONDS = 0.5
 READ_SECONDS = 1.0
 """How often orders are read, so that one that ends is seen at once."""
+
+
+class BrokerProcess(Protocol):
+    """The process of the agent's broker."""
+
+    def state(self) -> ProcessState:
+        """How it is now."""
+        ...
+
+    def remedy(self) -> str:
+        """Why it cannot be held, with figures, and what to set; empty where that is not known."""
+        ...
+
+    def hold(self) -> None:
+        """Shut it down, and stop it as soon as no client is left. Takes seconds. Raises Transient when that fails."""
+        ...
+
+    def release(self) -> None:
+        """Let it go on; nothing happens to one that runs. Raises Transient."""
+        ...
+
+    def guarded(self) -> bool:
+        """Whether it would be released should we die this moment; asking is a sign of life."""
+        ...
+
+
+class Orders(Protocol):
+    """Reads the agent's orders. Raises Transient or Terminal."""
+
+    def read(self) -> OrderRead:
+        """The current order for its broker, and whether another broker is held."""
+        ...
 
 
 class AgentObserver(Protocol):

@@ -1,4 +1,4 @@
-"""Shut the broker down, hold it and release it by signals (``quarantine.agent_ports.BrokerProcess``).
+"""Shut the broker down, hold it and release it by signals (``quarantine.agent_loop.BrokerProcess``).
 
 In: a process id, or what its command line must match. Out: how it is, which broker it is by the log directories that it
 has locked, and SIGTERM, SIGSTOP and SIGCONT sent to it. In a controlled shutdown Kafka's controller moves the broker's

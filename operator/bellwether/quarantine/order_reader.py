@@ -1,4 +1,4 @@
-"""Read the quarantine order of a broker from its Lease (``quarantine.agent_ports.Orders``).
+"""Read the quarantine order of a broker from its Lease (``quarantine.agent_loop.Orders``).
 
 In: a client, the namespace of the operator's Leases, the policy, the broker. Out: the current order, and the id of
 another broker of the policy that is held. Called by ``bellwether quarantine-agent`` each second; its time limit is

@@ -28,11 +28,11 @@ from bellwether.core.quarantine.agent import ProcessState
 from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import QuarantineMode
 from bellwether.ports.errors import Transient
-from bellwether.quarantine.agent_ports import BrokerProcess as BrokerProcessPort
 
 if TYPE_CHECKING:
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
     from bellwether.probes.runtime.prober_process import Ports
+    from bellwether.quarantine.agent_loop import BrokerProcess as BrokerProcessPort
 
 
 @prober_command(

@@ -291,7 +291,7 @@ class MemoryOrders:
 
 
 class MemoryOrderReader:
-    """``quarantine.agent_ports.Orders`` of one broker."""
+    """``quarantine.agent_loop.Orders`` of one broker."""
 
     def __init__(self, store: MemoryOrderStore, broker: int, others: Callable[[], int | None] = lambda: None) -> None:
         self._store = store
