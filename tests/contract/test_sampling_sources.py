@@ -8,11 +8,12 @@ from typing import Any, Protocol
 import pytest
 
 from bellwether.adapters.kafka.brokers.log_dirs import LogDirs
-from bellwether.adapters.kafka.brokers.log_ends import BrokerLogEnds, LogEnds
+from bellwether.adapters.kafka.brokers.log_ends import LogEnds
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.kafka_connection import Connection
+from bellwether.ports.kafka import BrokerLogEnds
 from bellwether_load.sampling.rounds import Sources
 from testkit.kafka.kafka_site import PATIENT
 from testkit.kafka.sampled_cluster import Site, partition

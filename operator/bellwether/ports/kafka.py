@@ -7,7 +7,7 @@ of ``ports.errors``.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
@@ -132,23 +132,27 @@ class FaultToleranceReader(Protocol):
         ...
 
 
-class SampledLogEnds(Protocol):
-    """Where one broker's logs end; ``adapters.kafka.brokers.log_ends`` has the real one."""
+@dataclass(frozen=True, slots=True)
+class BrokerLogEnds:
+    """Where one broker's copies of logs end.
 
-    @property
-    def ends(self) -> Mapping[TopicPartition, int]:
-        """The end of each log in the answer."""
-        ...
+    The ends held at some moment between ``sent`` and ``received`` (this machine's monotonic clock). ``moved`` counts
+    the partitions that are elsewhere by now. ``problem``: why some, or all, are missing.
+    """
 
-    @property
-    def moved(self) -> int:
-        """How many partitions are led elsewhere by now."""
-        ...
+    ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+    sent: float = 0.0
+    received: float = 0.0
+    moved: int = 0
+    problem: str = ""
 
-    @property
-    def problem(self) -> str:
-        """Why some, or all, are missing; empty if none is."""
-        ...
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Bytes of one broker's copies of partitions; ``problem``: why some, or all, are missing."""
+
+    sizes: Mapping[TopicPartition, int] = field(default_factory=dict)
+    problem: str = ""
 
 
 class EndsReader(Protocol):
@@ -156,6 +160,6 @@ class EndsReader(Protocol):
 
     def ask(
         self, address: str, replicas: Mapping[TopicPartition, int], timeout_seconds: float, longest_seconds: float
-    ) -> SampledLogEnds:
+    ) -> BrokerLogEnds:
         """Where its logs end; values are the leader epochs that it must lead in."""
         ...

@@ -15,26 +15,12 @@ from bellwether.core.model.cluster import Cluster, TopicPartition
 from bellwether.kafka_connection import join_address
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
-from bellwether.ports.kafka import EndsReader
+from bellwether.ports.kafka import EndsReader, Sizes
 
 # More of them would only wait for each other: decoding answers is this process' own work.
 _ASKED_AT_ONCE = 32
 # A broker that answers each question, but slowly, is left after so many times its timeout.
 _TIMEOUTS = 4
-
-
-class Sizes(Protocol):
-    """How large one broker's logs are; ``adapters.kafka.brokers.log_dirs`` has the real one."""
-
-    @property
-    def sizes(self) -> Mapping[TopicPartition, int]:
-        """Bytes of each log in the answer."""
-        ...
-
-    @property
-    def problem(self) -> str:
-        """Why some, or all, are missing; empty if none is."""
-        ...
 
 
 class SizesReader(Protocol):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Producer
 
-from bellwether.adapters.kafka.brokers.log_ends import BrokerLogEnds, LogEnds
+from bellwether.adapters.kafka.brokers.log_ends import LogEnds
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import Partition, TopicPartition
 from bellwether.kafka_connection import Connection
+from bellwether.ports.kafka import BrokerLogEnds
 from realparts.kafka import KafkaCluster
 from waiting import limit, until
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from bellwether.adapters.kafka.brokers.log_dirs import Sizes
-from bellwether.adapters.kafka.brokers.log_ends import BrokerLogEnds
 from bellwether.core.model.broker_identity import Hosts
 from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicPartition
 from bellwether.ports.errors import BellwetherError
+from bellwether.ports.kafka import BrokerLogEnds, Sizes
 from bellwether.simulation.memory_world import ManualClock
 from bellwether_load.sampling.consumption_estimate import Consumption
 from bellwether_load.sampling.rounds import Sources

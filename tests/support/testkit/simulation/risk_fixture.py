@@ -8,19 +8,11 @@ from dataclasses import dataclass, field
 from bellwether.cli.diagnosis.cluster_examination import Examiner
 from bellwether.core.doctor.risks import LogEndSample
 from bellwether.core.model.cluster import PartitionKey, TopicPartition
+from bellwether.ports.kafka import BrokerLogEnds
 from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.memory_kafka import MemoryConfigs, MemoryReader, MemoryRoute
 
 Ends = dict[TopicPartition, dict[int, int]]
-
-
-@dataclass(frozen=True)
-class Told:
-    """What a broker answered."""
-
-    ends: Mapping[TopicPartition, int] = field(default_factory=dict)
-    moved: int = 0
-    problem: str = ""
 
 
 class MemoryEnds:
@@ -37,15 +29,15 @@ class MemoryEnds:
         replicas: Mapping[TopicPartition, int],
         timeout_seconds: float,
         longest_seconds: float,
-    ) -> Told:
+    ) -> BrokerLogEnds:
         """What the broker at ``broker-N.test:9092`` tells."""
         number = int(address.removeprefix("broker-").partition(".")[0])
         self.asked.append((number, frozenset(replicas)))
         broker = self._cluster.brokers[number]
         if not broker.alive or broker.frozen:
-            return Told(problem=f"{address}: no answer within {timeout_seconds:g} s of {longest_seconds:g} s")
+            return BrokerLogEnds(problem=f"{address}: no answer within {timeout_seconds:g} s of {longest_seconds:g} s")
         known = {name: self.ends[name][number] for name in replicas if number in self.ends.get(name, {})}
-        return Told(known)
+        return BrokerLogEnds(known)
 
 
 @dataclass

@@ -9,10 +9,11 @@ import pytest
 from bellwether.cli.diagnosis.cluster_examination import Examination, Examiner, no_samples
 from bellwether.core.doctor.risks import MIN_ISR, LogEndSample, Risk
 from bellwether.ports.errors import Terminal, Unauthorized
+from bellwether.ports.kafka import BrokerLogEnds
 from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.memory_kafka import MemoryConfigs, MemoryReader
 from testkit.messages import assert_wording
-from testkit.simulation.risk_fixture import MemoryEnds, MemoryWard, Told
+from testkit.simulation.risk_fixture import MemoryEnds, MemoryWard
 from testkit.values.builders import START, name
 
 
@@ -123,9 +124,9 @@ class Deaf(MemoryEnds):
         super().__init__(kafka)
         self._deaf = deaf
 
-    def ask(self, address: str, *more: Any) -> Told:
+    def ask(self, address: str, *more: Any) -> BrokerLogEnds:
         told = super().ask(address, *more)
-        return Told(problem=f"{address}: cannot connect") if self.asked[-1][0] in self._deaf else told
+        return BrokerLogEnds(problem=f"{address}: cannot connect") if self.asked[-1][0] in self._deaf else told
 
 
 def heard(kafka: MemoryCluster, ends: MemoryEnds, *topics: str) -> Examination:
@@ -157,7 +158,7 @@ def test_appends_are_counted_by_the_growth_of_logs(kafka: MemoryCluster, monkeyp
     ends = MemoryEnds(kafka)
     leader = next(p.leader for p in kafka.partitions() if p.topic == "orders")
     answers = iter(range(0, 10**6, 100))
-    monkeypatch.setattr(ends, "ask", lambda _a, asked, *_: Told(dict.fromkeys(asked, next(answers))))
+    monkeypatch.setattr(ends, "ask", lambda _a, asked, *_: BrokerLogEnds(dict.fromkeys(asked, next(answers))))
     for broker in kafka.brokers:
         kafka.configure_broker(broker, "num.replica.fetchers", "4")
     configs = MemoryConfigs(kafka)
@@ -183,7 +184,9 @@ def test_a_leader_that_does_not_answer_leaves_the_forecast_unknown(
 ):
     monkeypatch.setattr("bellwether.cli.diagnosis.cluster_examination.MEASURED_SECONDS", 0.0)
     ends, configs = MemoryEnds(kafka), MemoryConfigs(kafka)
-    monkeypatch.setattr(ends, "ask", lambda _a, asked, *_: Told(problem="refused") if asked else Told())
+    monkeypatch.setattr(
+        ends, "ask", lambda _a, asked, *_: BrokerLogEnds(problem="refused") if asked else BrokerLogEnds()
+    )
     found = Examiner(MemoryReader(kafka), configs, ends, no_samples).examine(forecast=True)
     assert found.slow_disk is None
     assert_wording(found.troubles)

@@ -8,8 +8,7 @@ Cluster; before Kafka 3.2 a broker that refuses it names no directory, and no er
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator
 from itertools import groupby
 
 from kafka.protocol.admin.cluster import DescribeLogDirsRequest, DescribeLogDirsResponse
@@ -28,6 +27,7 @@ from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.model.log_dirs import Placement
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import BellwetherError
+from bellwether.ports.kafka import Sizes
 
 # A broker looks through all of its logs for each request, so there must not be many; an answer stays below a megabyte.
 MOST_PARTITIONS = 10_000
@@ -35,14 +35,6 @@ _WANTED_VERSION = 4
 
 ANSWER_SECONDS = 3.0
 """How long a reconcile waits for the broker, whose disk may be the one that hangs."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """Bytes of one broker's copies of partitions; ``problem``: why some, or all, are missing."""
-
-    sizes: Mapping[TopicPartition, int] = field(default_factory=dict)
-    problem: str = ""
 
 
 class LogDirs:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 
 from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
@@ -28,6 +28,7 @@ from bellwether.adapters.kafka.connection.connection_errors import (
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.kafka_connection import Connection
+from bellwether.ports.kafka import BrokerLogEnds
 
 # A request and its answer stay below 100 KB, and no broker works long at one of them.
 MOST_PARTITIONS = 2000
@@ -48,21 +49,6 @@ _MOVED = {
     _UNKNOWN_LEADER_EPOCH,
     UNKNOWN_TOPIC_ID,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class BrokerLogEnds:
-    """Where one broker's copies of logs end.
-
-    The ends held at some moment between ``sent`` and ``received`` (this machine's monotonic clock). ``moved`` counts
-    the partitions that are elsewhere by now. ``problem``: why some, or all, are missing.
-    """
-
-    ends: Mapping[TopicPartition, int] = field(default_factory=dict)
-    sent: float = 0.0
-    received: float = 0.0
-    moved: int = 0
-    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,11 @@ import pytest
 from kafka.protocol.admin.cluster import DescribeLogDirsRequest, DescribeLogDirsResponse
 from kafka.protocol.metadata import ApiVersionsRequest
 
-from bellwether.adapters.kafka.brokers.log_dirs import MOST_PARTITIONS, LogDirs, Sizes
+from bellwether.adapters.kafka.brokers.log_dirs import MOST_PARTITIONS, LogDirs
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.kafka_connection import Connection, Security
 from bellwether.ports.errors import Terminal
+from bellwether.ports.kafka import Sizes
 from testkit.kafka.scripted_broker import ScriptedBroker, dripping, hanging_up, silent, versions, web_server
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)

@@ -11,10 +11,11 @@ from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
 from kafka.protocol.metadata import ApiVersionsRequest
 
 from bellwether.adapters.kafka.brokers import log_ends
-from bellwether.adapters.kafka.brokers.log_ends import MOST_PARTITIONS, BrokerLogEnds, LogEnds
+from bellwether.adapters.kafka.brokers.log_ends import MOST_PARTITIONS, LogEnds
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.kafka_connection import Connection, Security
 from bellwether.ports.errors import Terminal
+from bellwether.ports.kafka import BrokerLogEnds
 from testkit.kafka.scripted_broker import ScriptedBroker, dripping, hanging_up, silent, versions, web_server
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
