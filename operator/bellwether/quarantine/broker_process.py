@@ -322,28 +322,24 @@ def _owner(proc: Path, pid: int) -> tuple[int, int]:
     return int(real["Uid"]), int(real["Gid"])
 
 
-def _locked_directories(proc: Path, pid: int) -> list[Path]:
-    """The log directories of a broker, which has a lock file open in each while it runs. Raises OSError."""
-    found = set[Path]()
+def _links(proc: Path, pid: int) -> Iterator[tuple[int, Path]]:
+    """Its descriptors and what each is of, but for those that are closed meanwhile. Raises OSError."""
     for descriptor in (proc / str(pid) / "fd").iterdir():
         with contextlib.suppress(FileNotFoundError):
-            file = descriptor.readlink()
-            if file.name == _LOCK:
-                found.add(file.parent)
-    return sorted(found)
+            yield int(descriptor.name), descriptor.readlink()
+
+
+def _locked_directories(proc: Path, pid: int) -> list[Path]:
+    """The log directories of a broker, which has a lock file open in each while it runs. Raises OSError."""
+    return sorted({file.parent for _, file in _links(proc, pid) if file.name == _LOCK})
 
 
 def _sees_sockets(proc: Path, pid: int) -> bool:
     """Whether its descriptors may be read, which takes its user, its group and no fewer capabilities (ptrace(2))."""
     try:
-        for descriptor in (proc / str(pid) / "fd").iterdir():
-            with contextlib.suppress(FileNotFoundError):
-                descriptor.readlink()
-                break
-    except PermissionError:
-        return False
-    except OSError:  # it has ended
-        return True
+        next(_links(proc, pid), None)
+    except OSError as error:
+        return not isinstance(error, PermissionError)  # any other: it has ended
     return True
 
 
@@ -351,11 +347,10 @@ def _inodes(proc: Path, pid: int) -> dict[int, str]:
     """The inode of each socket that it has, by descriptor."""
     found = dict[int, str]()
     with contextlib.suppress(OSError):
-        for descriptor in (proc / str(pid) / "fd").iterdir():
-            with contextlib.suppress(OSError):
-                kind, _, inode = str(descriptor.readlink()).partition(":")
-                if kind == "socket":
-                    found[int(descriptor.name)] = inode.strip("[]")
+        for descriptor, link in _links(proc, pid):
+            kind, _, inode = str(link).partition(":")
+            if kind == "socket":
+                found[descriptor] = inode.strip("[]")
     return found
 
 

@@ -16,7 +16,7 @@ import requests
 import urllib3.exceptions
 
 from bellwether.adapters.http_proxies import proxy_failure, read_body, session_of
-from bellwether.adapters.kafka.tokens.token_grant import TOKEN, Grant, json_object, seconds_of
+from bellwether.adapters.kafka.tokens.token_grant import TOKEN, Grant, claims_of, json_object, number
 from bellwether.kafka_connection import Hidden, OAuth
 from bellwether.ports.errors import BellwetherError, Terminal, Transient, Unauthenticated
 
@@ -96,7 +96,9 @@ def _grant(body: bytes, where: str) -> Grant:
         raise Terminal(f"{where} returns tokens that are not of type Bearer, the only type that Kafka accepts")
     seconds = answer.get("expires_in")
     if seconds is None:
-        seconds = seconds_of(token)
+        claims = claims_of(token)
+        ends, issued = number(claims.get("exp")), number(claims.get("iat"))
+        seconds = ends - issued if ends is not None and issued is not None else None
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= _LONGEST_SECONDS:
         raise Terminal(f"{where} returns a token without a valid expires_in: the time of the next request is unknown")
     return Grant(Hidden(token), float(seconds))

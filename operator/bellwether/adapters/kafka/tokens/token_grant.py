@@ -24,13 +24,6 @@ class Grant:
     seconds: float
 
 
-def seconds_of(token: str) -> float | None:
-    """Of a JSON Web Token that says when it was issued and when it ends: the seconds between; else None."""
-    claims = claims_of(token)
-    ends, issued = number(claims.get("exp")), number(claims.get("iat"))
-    return ends - issued if ends is not None and issued is not None else None
-
-
 def claims_of(token: str) -> dict[str, Any]:
     """The claims of a JSON Web Token, unverified; empty for any other token."""
     parts = token.split(".")
