@@ -20,7 +20,7 @@ import requests
 import urllib3.exceptions
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.http_proxies import proxy_failure, read_body, refusal, session_of
+from bellwether.adapters.http_sessions import proxy_failure, read_body, refusal, session_of
 from bellwether.adapters.prometheus.query_response import (
     SERIES_LIMIT,
     QueryResponse,

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
-from bellwether.adapters.http_proxies import proxied, proxy_title
+from bellwether.adapters.http_sessions import proxied, proxy_title
 from bellwether.adapters.kafka.tokens.token_grant import Grant
 from bellwether.extras import needed_extra
 from bellwether.kafka_connection import AwsMskIam, Hidden, HttpProxy

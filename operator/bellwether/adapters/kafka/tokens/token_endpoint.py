@@ -15,7 +15,7 @@ from urllib.parse import quote
 import requests
 import urllib3.exceptions
 
-from bellwether.adapters.http_proxies import proxy_failure, read_body, session_of
+from bellwether.adapters.http_sessions import proxy_failure, read_body, session_of
 from bellwether.adapters.kafka.tokens.token_grant import TOKEN, Grant, claims_of, json_object, number
 from bellwether.kafka_connection import Hidden, OAuth
 from bellwether.ports.errors import BellwetherError, Terminal, Transient, Unauthenticated
