@@ -137,24 +137,8 @@ SAMPLER = (
 """Permissions of ``bellwether sample``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """A missing permission, in one namespace or in all (None)."""
-
-    verb: str
-    group: str
-    resource: str
-    namespace: str | None
-    why: str
-
-    def __str__(self) -> str:
-        group = f"API group {self.group}" if self.group else "the core API group"
-        role = f"a Role of namespace {self.namespace}" if self.namespace else "a ClusterRole"
-        return f"'{self.verb}' on {self.resource} in {group} ({self.why}): grant it in {role} ({PAGE})"
-
-
-def operator_lacks(api: KubernetesClient, namespaces: Sequence[str], lease_namespace: str) -> Iterator[Missing]:
-    """Permissions that this account lacks to run the operator for ``namespaces`` (empty: all).
+def operator_lacks(api: KubernetesClient, namespaces: Sequence[str], lease_namespace: str) -> Iterator[str]:
+    """Permissions that this account lacks to run the operator for ``namespaces`` (empty: all), each with the remedy.
 
     Raises Transient or Terminal.
     """
@@ -167,15 +151,17 @@ def operator_lacks(api: KubernetesClient, namespaces: Sequence[str], lease_names
     return (one for need in always for one in _lacks(api, need, scopes[need.where]))
 
 
-def _lacks(api: KubernetesClient, need: Need, namespaces: Iterable[str | None]) -> Iterator[Missing]:
+def _lacks(api: KubernetesClient, need: Need, namespaces: Iterable[str | None]) -> Iterator[str]:
     resource, _, sub = need.resource.partition("/")
+    group = f"API group {need.group}" if need.group else "the core API group"
     for namespace in namespaces:
+        role = f"a Role of namespace {namespace}" if namespace else "a ClusterRole"
         for verb in need.verbs:
             asked = {"group": need.group, "resource": resource, "subresource": sub, "verb": verb}
             if namespace is not None:
                 asked["namespace"] = namespace
             if not _allowed(api, asked):
-                yield Missing(verb, need.group, need.resource, namespace, need.why)
+                yield f"'{verb}' on {need.resource} in {group} ({need.why}): grant it in {role} ({PAGE})"
 
 
 def _allowed(api: KubernetesClient, asked: Object) -> bool:

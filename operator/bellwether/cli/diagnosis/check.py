@@ -167,7 +167,7 @@ def _definitions(at: Installation) -> Iterator[Finding]:
 
 
 def _permissions(at: Installation) -> Iterator[Finding]:
-    lacking = [str(missing) for missing in operator_lacks(at.api, at.namespaces, at.lease_namespace)]
+    lacking = list(operator_lacks(at.api, at.namespaces, at.lease_namespace))
     yield from (Finding("permissions", False, f"missing: {one}") for one in lacking)
     if not lacking:
         yield Finding("permissions", True, "this account has all permissions of the operator")

@@ -22,6 +22,7 @@ from bellwether.core.doctor.risks import (
 )
 from bellwether.core.doctor.unhealthy_leaders import (
     FETCHERS,
+    JudgedBrokers,
     QuarantineCheck,
     SlowDiskForecast,
     SlowFollower,
@@ -30,7 +31,7 @@ from bellwether.core.doctor.unhealthy_leaders import (
 )
 from bellwether.core.doctor.unwatched_listeners import ListenerCheck
 from bellwether.core.model.cluster import Broker, Cluster, Partition, PartitionKey, TopicPartition
-from bellwether.kafka_connection import join_address
+from bellwether.kafka_connection import Connection, join_address
 from bellwether.ports.errors import BellwetherError, Terminal
 from bellwether.ports.kafka import ClusterReader, ConfigReader, EndsReader
 
@@ -77,6 +78,32 @@ class Examination:
             if found.partition.name == name:
                 return found
         raise Terminal(f"Kafka cluster {self.cluster.cluster_id} has no partition {name}: check the name")
+
+
+@dataclass(frozen=True)
+class ExaminedCluster:
+    """A cluster to examine; with a policy also its namespace and name, and the cluster id that it is pinned to, if any.
+
+    ``judged``: what the policy says of its brokers; None without its verdicts. ``quarantine``: what that lacks.
+    ``listeners``: names of those that it watches.
+    """
+
+    connection: Connection
+    namespace: str = ""
+    policy: str = ""
+    cluster_id: str = ""
+    notes: tuple[str, ...] = ()
+    judged: JudgedBrokers | None = None
+    quarantine: QuarantineCheck | None = None
+    listeners: tuple[str, ...] = ()
+
+    def check(self, cluster_id: str) -> None:
+        """Raise Terminal if the addresses lead to another cluster."""
+        if self.cluster_id and cluster_id != self.cluster_id:
+            raise Terminal(
+                f"the addresses lead to Kafka cluster {cluster_id}, and the policy is pinned to {self.cluster_id}: "
+                "correct --bootstrap, or spec.kafka of the policy"
+            )
 
 
 class Examiner:

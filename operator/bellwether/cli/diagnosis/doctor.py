@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -18,7 +18,7 @@ import click
 from bellwether.adapters.clocks import SystemClock
 from bellwether.cli import exit_status
 from bellwether.cli.diagnosis import doctor_output
-from bellwether.cli.diagnosis.cluster_examination import Examination, Examiner, Samples, no_samples
+from bellwether.cli.diagnosis.cluster_examination import Examination, ExaminedCluster, Examiner, Samples, no_samples
 from bellwether.cli.diagnosis.doctor_output import SHOWN
 from bellwether.cli.kafka_target import KafkaTarget, kafka_options
 from bellwether.cli.kubernetes_target import Target, policy_options
@@ -26,10 +26,10 @@ from bellwether.cli.offline.unclean_election import NoLeaderElected, Refused, el
 from bellwether.cli.output import OUTPUT, print_document
 from bellwether.core.doctor.remediation import CommandOptions
 from bellwether.core.doctor.risks import MIN_ISR, OFFLINE
-from bellwether.core.doctor.unhealthy_leaders import JudgedBrokers, QuarantineCheck, slow_followers, unhealthy_leaders
+from bellwether.core.doctor.unhealthy_leaders import QuarantineCheck, slow_followers, unhealthy_leaders
 from bellwether.core.doctor.unwatched_listeners import LISTENER_SETTINGS, ListenerCheck, check_listeners
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.kafka_connection import Connection, join_address
+from bellwether.kafka_connection import join_address
 from bellwether.ports.errors import BellwetherError
 from bellwether.ports.kafka import ConfigReader
 from bellwether.ports.rebalance import load_side
@@ -88,6 +88,7 @@ def doctor(
     With --unclean-election it elects an out-of-sync replica as leader of one partition that has no eligible leader;
     records are lost. No other command and no controller of Bellwether does this.
     """
+    from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
     from bellwether.adapters.kafka.unclean_elections import KafkaUnclean
 
     if accept_loss and not lossy:
@@ -97,12 +98,14 @@ def doctor(
     chosen = _partition(lossy) if lossy else None
     try:
         with ExitStack() as opened:
-            cluster = _by_options(kafka) if kafka.servers and not target.policy else _of_policy(opened, target, kafka)
+            own = kafka.servers and not target.policy
+            cluster = ExaminedCluster(kafka.connection()) if own else _of_policy(opened, target, kafka)
+            nodes = BrokerPool(cluster.connection, MANUAL_LIMITS)
             store = load_side().samples(uri) if uri else None
-            tools = replace(cluster.tools, store=_again(uri, store.printable) if uri and store else "")
-            examine = _examination(cluster, store.last_samples if store is not None else no_samples)
+            tools = replace(_tools(cluster, kafka), store=_again(uri, store.printable) if uri and store else "")
+            examine = _examination(cluster, nodes, store.last_samples if store is not None else no_samples)
             if chosen is not None:
-                _elect(chosen, examine, KafkaUnclean(cluster.nodes), tools, accepted=accept_loss)
+                _elect(chosen, examine, KafkaUnclean(nodes), tools, accepted=accept_loss)
                 return
             found = examine(topics, forecast=True)
     except (Refused, NoLeaderElected) as error:
@@ -117,33 +120,7 @@ def doctor(
     raise click.exceptions.Exit(status(found))
 
 
-@dataclass(frozen=True)
-class _Cluster:
-    """A cluster to examine. ``check`` raises Terminal if its id is not the expected one.
-
-    ``judged``: what the policy says of its brokers; None without its verdicts. ``quarantine``: what it lacks.
-    ``listeners``: those that it watches, empty if none.
-    """
-
-    connection: Connection
-    nodes: BrokerPool
-    tools: CommandOptions
-    notes: tuple[str, ...] = ()
-    check: Callable[[str], None] = lambda _cluster_id: None
-    judged: JudgedBrokers | None = None
-    quarantine: QuarantineCheck | None = None
-    listeners: tuple[str, ...] = ()
-
-
-def _by_options(kafka: KafkaTarget) -> _Cluster:
-    from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
-
-    connection = kafka.connection()
-    return _Cluster(connection, BrokerPool(connection, MANUAL_LIMITS), _tools(connection, kafka))
-
-
-def _of_policy(opened: ExitStack, target: Target, kafka: KafkaTarget) -> _Cluster:
-    from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
+def _of_policy(opened: ExitStack, target: Target, kafka: KafkaTarget) -> ExaminedCluster:
     from bellwether.cli.diagnosis.policy_cluster import policy_cluster
 
     if kafka.secured_by:
@@ -151,26 +128,18 @@ def _of_policy(opened: ExitStack, target: Target, kafka: KafkaTarget) -> _Cluste
         raise click.UsageError(
             f"--{option} requires --bootstrap without --policy: TLS and SASL settings of a policy are its own"
         )
-    addresses = tuple(part.strip() for part in (kafka.bootstrap or "").split(",") if part.strip())
-    found = opened.enter_context(policy_cluster(target, addresses))
-    options = f" --bootstrap {shlex.quote(','.join(addresses))}" if addresses else ""
-    tools = replace(
-        _tools(found.connection, KafkaTarget()),
-        policy=f" --policy {shlex.quote(found.policy)} --namespace {found.namespace}",
-        options=options,
-    )
-    nodes = BrokerPool(found.connection, MANUAL_LIMITS)
-    return _Cluster(
-        found.connection, nodes, tools, found.notes, found.check, found.judged, found.quarantine, found.listeners
-    )
+    return opened.enter_context(policy_cluster(target, _addresses(kafka)))
 
 
-def _examination(of: _Cluster, samples: Samples) -> Callable[..., Examination]:
+def _addresses(kafka: KafkaTarget) -> tuple[str, ...]:
+    return tuple(part.strip() for part in (kafka.bootstrap or "").split(",") if part.strip())
+
+
+def _examination(of: ExaminedCluster, nodes: BrokerPool, samples: Samples) -> Callable[..., Examination]:
     from bellwether.adapters.kafka.brokers.log_ends import LogEnds
     from bellwether.adapters.kafka.config_reader import KafkaConfigs
     from bellwether.adapters.kafka.metadata_reader import KafkaReader
 
-    nodes = of.nodes
     configs = KafkaConfigs(nodes)
     examiner = Examiner(KafkaReader(nodes), configs, LogEnds(of.connection), samples)
 
@@ -263,12 +232,18 @@ def _again(uri: str, printable: str) -> str:
     return f" --store {shlex.quote(uri) if printable == uri else 'URI'}"
 
 
-def _tools(connection: Connection, kafka: KafkaTarget) -> CommandOptions:
+def _tools(cluster: ExaminedCluster, kafka: KafkaTarget) -> CommandOptions:
     """Connection options for the printed commands, from the options of this command."""
+    connection, policy = cluster.connection, ""
     given = [
         f" --{name.replace('_', '-')}" + ("" if value is True else f" {shlex.quote(str(value))}")
         for name, value in kafka.secured_by.items()
     ]
     secured = connection.security.protocol.tls or connection.security.protocol.sasl
     file = kafka.command_config or ("client.properties" if secured else "")
-    return CommandOptions(",".join(connection.bootstrap), shlex.quote(str(file)) if file else "", "".join(given))
+    if cluster.policy:  # whose connection needs no other options
+        policy = f" --policy {shlex.quote(cluster.policy)} --namespace {cluster.namespace}"
+        addresses = _addresses(kafka)
+        given = [f" --bootstrap {shlex.quote(','.join(addresses))}"] if addresses else []
+    config = shlex.quote(str(file)) if file else ""
+    return CommandOptions(",".join(connection.bootstrap), config, "".join(given), policy=policy)

@@ -1,6 +1,6 @@
 """Connect to the Kafka cluster of a policy with its addresses and Secrets, for ``bellwether doctor --policy``.
 
-In: a policy's name. Out: a ``PolicyCluster``, with what the policy has demoted and judges unhealthy. The Secrets are
+In: a policy's name. Out: a ``ExaminedCluster``, with what the policy has demoted and judges unhealthy. The Secrets are
 read with the rights of the user who runs the command.
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import PODS, KubernetesClient, Object
@@ -18,9 +17,9 @@ from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRe
 from bellwether.api.v1alpha1.broker_health import BrokerHealth, BrokerVerdict
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.status_conditions import condition, true_condition
-from bellwether.cli.diagnosis import policy_view
 from bellwether.cli.diagnosis.client_impact import held, holds_back, why_not_held
-from bellwether.cli.diagnosis.policy_view import PolicyView
+from bellwether.cli.diagnosis.cluster_examination import ExaminedCluster
+from bellwether.cli.diagnosis.policy_view import PolicyView, policy_view
 from bellwether.cli.diagnosis.quarantine_check import quarantine_check, with_agent
 from bellwether.cli.diagnosis.remedies import remedy, typed
 from bellwether.cli.kubernetes_target import Target, connect_policy
@@ -40,40 +39,13 @@ from bellwether.core.listing import few
 from bellwether.core.reasons import DESCRIPTIONS, Reason, reason_named
 from bellwether.core.settings.policy import QuarantineMode
 from bellwether.core.signals import OverrideState
-from bellwether.kafka_connection import Connection
-from bellwether.ports.errors import BellwetherError, Terminal
+from bellwether.ports.errors import BellwetherError
 
 _SHOWN_BROKERS = 8
 
 
-@dataclass(frozen=True)
-class PolicyCluster:
-    """A policy's connection and name, the cluster id that it is pinned to (empty: none yet), and notes.
-
-    ``judged``: what it says of its brokers; None if its verdicts cannot be read. ``quarantine``: what that lacks.
-    ``listeners``: names of those that it watches.
-    """
-
-    connection: Connection
-    namespace: str
-    policy: str
-    cluster_id: str
-    notes: tuple[str, ...]
-    judged: JudgedBrokers | None = None
-    quarantine: QuarantineCheck | None = None
-    listeners: tuple[str, ...] = ()
-
-    def check(self, cluster_id: str) -> None:
-        """Raise Terminal if the addresses lead to another cluster."""
-        if self.cluster_id and cluster_id != self.cluster_id:
-            raise Terminal(
-                f"the addresses lead to Kafka cluster {cluster_id}, and the policy is pinned to {self.cluster_id}: "
-                "correct --bootstrap, or spec.kafka of the policy"
-            )
-
-
 @contextmanager
-def policy_cluster(target: Target, bootstrap: tuple[str, ...]) -> Iterator[PolicyCluster]:
+def policy_cluster(target: Target, bootstrap: tuple[str, ...]) -> Iterator[ExaminedCluster]:
     """The cluster of a policy; ``bootstrap`` replaces its addresses. Raises Terminal, Transient or Unauthenticated.
 
     The files that Secrets are written to exist as long as the context.
@@ -88,7 +60,7 @@ def policy_cluster(target: Target, bootstrap: tuple[str, ...]) -> Iterator[Polic
     with SecretReader(api, namespace) as secrets:
         made = connection(found.spec.kafka, secrets, bootstrap)
         listeners = _watched(found, secrets, notes)
-        yield PolicyCluster(
+        yield ExaminedCluster(
             made, namespace, policy, found.status.cluster_id, tuple(notes), judged, quarantine, listeners
         )
 
@@ -121,7 +93,7 @@ def _demotions(api: KubernetesClient, namespace: str, policy: str) -> Iterator[s
 
 def _view(api: KubernetesClient, body: Object, notes: list[str]) -> PolicyView | None:
     try:
-        return policy_view.read_rest(api, body, None, SystemClock().now())
+        return policy_view(api, body, None, SystemClock().now())
     except BellwetherError as error:
         policy = f"{body['metadata']['namespace']}/{body['metadata']['name']}"
         notes.append(f"the verdicts of policy {policy} cannot be read: {error}")

@@ -5,7 +5,7 @@ In: the Kubernetes API. Out: ``PolicyView``. Leases give the age of reports; whe
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -182,12 +182,7 @@ def _waits_for(health: BrokerHealth, reason: str) -> Iterator[str]:
             yield found.message
 
 
-def read(api: KubernetesClient, namespace: str, name: str, lease_namespace: str | None, now: datetime) -> PolicyView:
-    """Read a policy. Terminal if there is none of that name; raises what the client raises."""
-    return read_rest(api, broker_lookup.find_policy(api, namespace, name), lease_namespace, now)
-
-
-def read_rest(api: KubernetesClient, body: Object, lease_namespace: str | None, now: datetime) -> PolicyView:
+def policy_view(api: KubernetesClient, body: Object, lease_namespace: str | None, now: datetime) -> PolicyView:
     """Read what belongs to a policy that was read already. Raises what the client raises."""
     policy = LeadershipPolicy.read(body)
     namespace, name = policy.metadata.namespace, policy.metadata.name
@@ -274,12 +269,8 @@ def all_policies(api: KubernetesClient) -> list[LeadershipPolicy]:
     return sorted(found, key=lambda policy: (policy.metadata.namespace, policy.metadata.name))
 
 
-def policy_rows(policies: Sequence[LeadershipPolicy]) -> list[tuple[str, ...]]:
-    """One row for each policy; what its operator has not reported yet is empty."""
-    return [_policy_row(policy) for policy in policies]
-
-
-def _policy_row(policy: LeadershipPolicy) -> tuple[str, ...]:
+def policy_row(policy: LeadershipPolicy) -> tuple[str, ...]:
+    """The cells below ``POLICY_HEAD``; what its operator has not reported yet is empty."""
     status, brokers = policy.status, policy.status.brokers
     ready, at_risk = condition(status.conditions, "Ready"), status.partitions_at_risk
     counts = ("",) * 4

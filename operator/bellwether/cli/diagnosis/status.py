@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.cli.diagnosis.explain import facts
 from bellwether.cli.diagnosis.remedies import DOCS, runbook, typed
 from bellwether.cli.kubernetes_target import ANSWER_SECONDS, Target, connect, connect_policy, policy_options
+from bellwether.cli.leadership.broker_lookup import NamedPolicy, find_policy
 from bellwether.cli.output import OUTPUT, age, ago, print_document, printed, rows_of, since
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.listing import NAMED, few
@@ -61,8 +61,8 @@ def status(target: Target, everywhere: bool, lease_namespace: str | None, watch:
     if everywhere:
         _list(policy_view.all_policies(connect(target, ANSWER_SECONDS)[0]), output)
         return
-    api, namespace, name = connect_policy(target)
-    view = _look(api, namespace, name, lease_namespace)
+    at = connect_policy(target)
+    view = _look(at, lease_namespace)
     if output != "table":
         print_document(document(view), output)
         return
@@ -70,7 +70,7 @@ def status(target: Target, everywhere: bool, lease_namespace: str | None, watch:
     while watch:
         time.sleep(WATCH_SECONDS)
         try:
-            text = "\n".join(screen(_look(api, namespace, name, lease_namespace)))
+            text = "\n".join(screen(_look(at, lease_namespace)))
         except Transient as error:
             text = f"retrying: {error}"
         click.clear()
@@ -86,15 +86,15 @@ def _list(policies: list[LeadershipPolicy], output: str) -> None:
         ]
         print_document(entries, output)
     elif policies:
-        printed(policy_view.POLICY_HEAD, policy_view.policy_rows(policies))
+        printed(policy_view.POLICY_HEAD, list(map(policy_view.policy_row, policies)))
     else:
         click.echo("there is no LeadershipPolicy in any namespace")
 
 
-def _look(api: KubernetesClient, namespace: str, name: str, lease_namespace: str | None) -> PolicyView:
-    from bellwether.cli.diagnosis.policy_view import read
+def _look(at: NamedPolicy, lease_namespace: str | None) -> PolicyView:
+    from bellwether.cli.diagnosis.policy_view import policy_view
 
-    return read(api, namespace, name, lease_namespace, SystemClock().now())
+    return policy_view(at.api, find_policy(*at), lease_namespace, SystemClock().now())
 
 
 def document(view: PolicyView) -> dict[str, Any]:

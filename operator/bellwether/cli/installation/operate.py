@@ -182,6 +182,6 @@ def log_missing_permissions(api: KubernetesClient, namespaces: Sequence[str], le
     log = structlog.get_logger(__name__)
     try:
         for missing in operator_lacks(api, namespaces, lease_namespace):
-            log.error("permission_missing", permission=str(missing))
+            log.error("permission_missing", permission=missing)
     except BellwetherError as error:
         log.warning("permissions_not_checked", error=str(error))

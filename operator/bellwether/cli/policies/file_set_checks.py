@@ -17,7 +17,7 @@ from typing import Any
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import PURPOSE, PURPOSE_LABEL
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.validation_errors import nearest
-from bellwether.cli.policies.gitops_files import is_chart_values
+from bellwether.cli.policies.gitops_files import as_list, is_chart_values
 from bellwether.cli.policies.object_checks import ERROR, WARNING, FoundObject, Problem
 from bellwether.cli.policies.yaml_documents import Path_
 
@@ -153,15 +153,15 @@ def _vantages(policies: Sequence[FoundPolicy], probers: Sequence[Prober]) -> Ite
 def _probers(found: FoundObject) -> Iterator[Prober]:
     """Reachability probers in chart values, or in the containers of a workload."""
     if is_chart_values(found.value):
-        for index, entry in enumerate(_list(found.value.get("probers"))):
+        for index, entry in enumerate(as_list(found.value.get("probers"))):
             if isinstance(entry, Mapping) and entry.get("kind") == "Reachability":
-                namespaces = _list(entry.get("namespaces")) or _list(found.value.get("watchNamespaces"))
+                namespaces = as_list(entry.get("namespaces")) or as_list(found.value.get("watchNamespaces"))
                 served = tuple(str(one) for one in namespaces)
                 yield Prober(served, "", str(entry.get("vantage") or ""), found, ("probers", index, "vantage"))
         return
     spec = _mapping(_mapping(_mapping(found.value.get("spec")).get("template")).get("spec"))
-    for index, container in enumerate(_list(spec.get("containers"))):
-        words = [str(word) for key in ("command", "args") for word in _list(_mapping(container).get(key))]
+    for index, container in enumerate(as_list(spec.get("containers"))):
+        words = [str(word) for key in ("command", "args") for word in as_list(_mapping(container).get(key))]
         if "reachability" not in words or "probe" not in words:
             continue
         options = _options(words)
@@ -216,7 +216,7 @@ def _secret_names(owners: Sequence[FoundObject], values: FoundObject) -> Iterato
     rbac = values.value.get("rbac")
     if not isinstance(rbac, Mapping) or rbac.get("anySecret") or "secretNames" not in rbac:
         return
-    named = [str(name) for name in _list(rbac["secretNames"])]
+    named = [str(name) for name in as_list(rbac["secretNames"])]
     for one in (one for one in owners if in_one_tree(one, values)):
         for location, name in secret_references(one.value):
             if name not in named:
@@ -227,24 +227,26 @@ def _secret_names(owners: Sequence[FoundObject], values: FoundObject) -> Iterato
                 yield one.problem(WARNING, "secret", location, text)
 
 
-def secret_references(value: Any, location: Path_ = ()) -> Iterator[tuple[Path_, str]]:
+def secret_references(value: Any) -> Iterator[tuple[Path_, str]]:
     """Names of Secrets in an object: fields that end in SecretName, and the name in a field that ends in SecretRef."""
-    if isinstance(value, Mapping):
-        for key, inside in value.items():
-            place = (*location, key)
-            if key.endswith("SecretName") and isinstance(inside, str):
-                yield place, inside
-            elif key.endswith("SecretRef") and isinstance(inside, Mapping) and "name" in inside:
-                yield (*place, "name"), str(inside["name"])
-            else:
-                yield from secret_references(inside, place)
-    elif isinstance(value, list):
-        for index, inside in enumerate(value):
-            yield from secret_references(inside, (*location, index))
+    for place, key, inside in _fields(value):
+        if key.endswith("SecretName") and isinstance(inside, str):
+            yield place, inside
+        elif key.endswith("SecretRef") and isinstance(inside, Mapping) and "name" in inside:
+            yield (*place, "name"), str(inside["name"])
+
+
+def _fields(value: Any, location: Path_ = ()) -> Iterator[tuple[Path_, str, Any]]:
+    """All fields of an object and of what is in it: place, name and value."""
+    entries = value.items() if isinstance(value, Mapping) else enumerate(as_list(value))
+    for key, inside in entries:
+        if isinstance(key, str):
+            yield (*location, key), key, inside
+        yield from _fields(inside, (*location, key))
 
 
 def _racks(one: FoundPolicy, racks: Collection[str]) -> Iterator[Problem]:
-    for location, rack in _named_racks(one.found.value.get("spec"), ("spec",)):
+    for location, rack in _named_racks(one.found.value.get("spec")):
         if rack not in racks:
             text = (
                 f"no broker is in rack {rack}{nearest(rack, racks)}: the racks are {', '.join(sorted(racks)) or 'none'}"
@@ -252,26 +254,16 @@ def _racks(one: FoundPolicy, racks: Collection[str]) -> Iterator[Problem]:
             yield one.found.problem(ERROR, "rack", location, text)
 
 
-def _named_racks(value: Any, location: Path_) -> Iterator[tuple[Path_, str]]:
-    if isinstance(value, Mapping):
-        for key, inside in value.items():
-            if key in ("racks", "preferredRacks"):
-                yield from (((*location, key, index), rack) for index, rack in enumerate(_list(inside)))
-            elif key == "rack":
-                yield (*location, key), str(inside)
-            else:
-                yield from _named_racks(inside, (*location, key))
-    elif isinstance(value, list):
-        for index, inside in enumerate(value):
-            yield from _named_racks(inside, (*location, index))
+def _named_racks(spec: Any) -> Iterator[tuple[Path_, str]]:
+    for place, key, inside in _fields(spec, ("spec",)):
+        if key in ("racks", "preferredRacks"):
+            yield from (((*place, index), rack) for index, rack in enumerate(as_list(inside)))
+        elif key == "rack":
+            yield place, str(inside)
 
 
 def _place(found: FoundObject) -> str:
     return f"{found.file}:{found.document.position(found.prefix).line}"
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

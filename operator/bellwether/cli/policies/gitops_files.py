@@ -55,8 +55,7 @@ def unchecked(value: Mapping[str, Any]) -> Iterator[tuple[Path_, str]]:
                     yield (*source, "helm", field), f"{field}, use valuesObject"
     if kind == "ApplicationSet" and CHART in str(value.get("spec")):
         yield ("spec",), "a template of Applications"
-    patches = value.get("patches") if kind in (None, "Kustomization") else None
-    for index, patch in enumerate(patches if isinstance(patches, list) else []):
+    for index, patch in enumerate(as_list(value.get("patches")) if kind in (None, "Kustomization") else ()):
         text = patch.get("patch") if isinstance(patch, Mapping) else None
         if isinstance(text, str) and any(name in text for name in KINDS):
             yield ("patches", index), "a patch inside a kustomization, write it to a file of its own"
@@ -77,15 +76,15 @@ def _patches(folder: Path) -> frozenset[Path]:
         except YamlProblem:
             continue  # of no use to Kustomize either
         for value in (one.value for one in documents if isinstance(one.value, Mapping)):
-            named = [*_list(value.get("patchesStrategicMerge"))]
-            named += [_at(patch, ("path",)) for patch in _list(value.get("patches"))]
+            named = [*as_list(value.get("patchesStrategicMerge"))]
+            named += [_at(patch, ("path",)) for patch in as_list(value.get("patches"))]
             paths = [path for path in named if isinstance(path, str) and path.isprintable()]
             found |= {Path(realpath(folder / path)) for path in paths}  # resolve() raises where links form a circle
     return frozenset(found)
 
 
 def _sources(application: Mapping[str, Any]) -> list[Path_]:
-    several = _list(_at(application, ("spec", "sources")))
+    several = as_list(_at(application, ("spec", "sources")))
     return [("spec", "source"), *(("spec", "sources", index) for index in range(len(several)))]
 
 
@@ -99,5 +98,6 @@ def _at(value: Any, place: Path_) -> Any:
     return value
 
 
-def _list(value: Any) -> list[Any]:
+def as_list(value: Any) -> list[Any]:
+    """The value if it is a list; empty otherwise."""
     return value if isinstance(value, list) else []

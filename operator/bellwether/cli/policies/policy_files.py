@@ -18,7 +18,7 @@ from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.signal_source import SignalSource
 from bellwether.cli.policies.file_set_checks import FoundPolicy, check_together
-from bellwether.cli.policies.gitops_files import chart_values, is_patch, unchecked
+from bellwether.cli.policies.gitops_files import as_list, chart_values, is_patch, unchecked
 from bellwether.cli.policies.object_checks import (
     ERROR,
     NOTE,
@@ -55,7 +55,6 @@ def problem_table(problems: Sequence[Problem], files: Sequence[str]) -> str:
 
 def read_all(files: Iterable[str]) -> tuple[list[tuple[str, str]], list[Problem]]:
     """Names and texts of the files, those of folders included, and of files that cannot be read why."""
-
     texts: list[tuple[str, str]] = []
     problems = []
     for name, error in _expanded(files):
@@ -106,7 +105,6 @@ class CheckedFiles:
 
 def check_files(texts: Iterable[tuple[str, str]], racks: frozenset[str] | None = None) -> CheckedFiles:
     """Check files, given by name and text, alone and together."""
-
     checked = CheckedFiles()
     others: list[FoundObject] = []
     for name, text in texts:
@@ -137,7 +135,6 @@ def check_files(texts: Iterable[tuple[str, str]], racks: frozenset[str] | None =
 
 def _objects(name: str, document: Document) -> Iterator[FoundObject]:
     """The objects of a document: itself, the items of a List, values of the chart inside, and their policies."""
-
     value = document.value
     if isinstance(value, list):
         return  # another tool's file
@@ -153,8 +150,7 @@ def _objects(name: str, document: Document) -> Iterator[FoundObject]:
         if place:
             yield FoundObject(name, document, values, place)
         for value_name, kind in (("policies", "LeadershipPolicy"), ("signalSources", "SignalSource")):
-            entries = values.get(value_name)
-            for index, entry in enumerate(entries if isinstance(entries, list) else []):
+            for index, entry in enumerate(as_list(values.get(value_name))):
                 # Otherwise of another chart.
                 if isinstance(entry, Mapping) and "spec" in entry and not set(entry) - _ENTRY:
                     yield FoundObject(name, document, _of_values(entry, kind), (*place, value_name, index))
@@ -162,14 +158,12 @@ def _objects(name: str, document: Document) -> Iterator[FoundObject]:
 
 def _of_values(entry: Mapping[str, Any], kind: str) -> dict[str, Any]:
     """The object that the chart makes of an entry of its values ``policies`` and ``signalSources``."""
-
     metadata = {key: entry[key] for key in sorted(_ENTRY - {"spec"}) if entry.get(key)}
     head = {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata}
     return {**head, "spec": entry["spec"]}
 
 
 def _duplicates(found: FoundObject) -> Iterator[Problem]:
-
     depth = len(found.prefix)
     for place, at in found.document.duplicates:
         if place[:depth] == found.prefix:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from bellwether.cli.output import OUTPUT, print_document, rows_of
+from bellwether.cli.output import OUTPUT, print_document, printed
 from bellwether.core.settings.policy import Policy
 from bellwether.ports.errors import BellwetherError
 from bellwether.recording.traces.merge_patch import patched
@@ -52,15 +52,14 @@ def simulate(script: Path, cluster: Path | None, trace: Path | None, policy_file
     if output != "table":
         print_document(_document(done), output)
         return
-    for row in _rows(done):
+    for row in done.rows:
         click.echo(row)
     heads = ("broker", "state at the end", "leaders at the start", "least", "at the end")
     rows = [
         (str(b), spans[-1].state, str(spans[0].leaders), str(min(s.leaders for s in spans)), str(spans[-1].leaders))
         for b, spans in done.brokers.items()
     ]
-    for line in rows_of(heads, rows):
-        click.echo(line)
+    printed(heads, rows)
 
 
 def _subject(cluster: Path | None, trace: Path | None, policy_file: Path | None) -> tuple[MemoryCluster, Policy]:
@@ -124,10 +123,6 @@ def _of_trace(trace: Path) -> tuple[MemoryCluster, Policy]:
             policy = policy_of(state["policy"], header.policy, header.namespace, ()).policy()
             return ReplayedCluster(read_cluster(state["cluster"])), policy
     raise ValueError(f"{trace}: has no cluster and no policy: record it again")
-
-
-def _rows(done: Simulation) -> list[str]:
-    return [str(row) for row in done.rows]
 
 
 def _document(done: Simulation) -> dict[str, Any]:

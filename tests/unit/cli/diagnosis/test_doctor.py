@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
 from bellwether.adapters.kafka.fault_tolerance_reader import KafkaFaultTolerance
 from bellwether.cli import exit_status
+from bellwether.cli.diagnosis.cluster_examination import ExaminedCluster
 from bellwether.cli.diagnosis.doctor import _again, _listeners, _quarantine, _tools, status
 from bellwether.cli.kafka_target import KafkaTarget
 from bellwether.cli.main import main
@@ -103,20 +104,20 @@ def test_printed_commands_reach_a_secured_cluster_with_the_options_that_were_giv
     given = KafkaTarget(
         bootstrap="b:1", tls=True, sasl_mechanism="PLAIN", sasl_username="anna", sasl_password_file=password
     )
-    tools = _tools(Connection(("b:1",), security), given)
+    tools = _tools(ExaminedCluster(Connection(("b:1",), security)), given)
     assert_wording(tools.kafka("kafka-topics.sh", "--list"), tools.ours("doctor"))
 
 
 def test_printed_commands_take_the_file_that_was_given() -> None:
     security = Security(protocol=Protocol.SASL_SSL, mechanism=Mechanism.PLAIN, username="anna", password="opensesame")
     given = KafkaTarget(command_config=Path("/run/my.properties"), bootstrap="b:1")
-    tools = _tools(Connection(("b:1",), security), given)
+    tools = _tools(ExaminedCluster(Connection(("b:1",), security)), given)
     assert_wording(tools.ours("doctor"))
     assert " --command-config /run/my.properties " in tools.kafka("kafka-topics.sh", "--list")
 
 
 def test_an_open_cluster_needs_nothing_more_in_the_commands() -> None:
-    tools = _tools(Connection(("b:1", "b:2")), KafkaTarget(bootstrap="b:1,b:2"))
+    tools = _tools(ExaminedCluster(Connection(("b:1", "b:2"))), KafkaTarget(bootstrap="b:1,b:2"))
     assert tools.ours("doctor") == "bellwether doctor --bootstrap b:1,b:2"
     assert tools.kafka("kafka-topics.sh", "--list") == "kafka-topics.sh --bootstrap-server b:1,b:2 --list"
 
