@@ -87,8 +87,6 @@ class BaselineExports:
         for number in range(1, _MOST_EXPORTS + 1):
             numbered = name if number == 1 else f"{name}-{number}"
             body = {
-                "apiVersion": CONFIG_MAPS.api_version,
-                "kind": CONFIG_MAPS.kind,
                 "metadata": {"name": numbered, "namespace": namespace, "annotations": {POLICY_ANNOTATION: policy}},
                 "data": {DOCUMENT: document.decode()},
             }

@@ -67,6 +67,10 @@ class Resource:
         parts = [self.prefix, *(["namespaces", namespace] if namespace else []), self.plural, name, sub]
         return "/".join(part for part in parts if part)
 
+    def typed(self, body: Object) -> Object:
+        """The object with its API version and kind."""
+        return {"apiVersion": self.api_version, "kind": self.kind, **body}
+
 
 CONFIG_MAPS = Resource("/api/v1", "configmaps", "v1", "ConfigMap")
 SECRETS = Resource("/api/v1", "secrets", "v1", "Secret")
@@ -142,7 +146,7 @@ class KubernetesClient:
             size += len(text)
             page = json.loads(text)
             # Items of a list have no kind.
-            items += [{"apiVersion": resource.api_version, "kind": resource.kind, **i} for i in page.get("items") or []]
+            items += map(resource.typed, page.get("items") or [])
             metadata = page.get("metadata") or {}
             following = metadata.get("continue")
             if not following:
@@ -200,11 +204,12 @@ class KubernetesClient:
 
     def create(self, resource: Resource, namespace: str, body: Object) -> Object:
         """Create an object. Raises Conflict if the name is in use."""
-        return self._call("POST", resource, namespace, "", body=body, about=body["metadata"].get("name", ""))
+        about = body["metadata"].get("name", "")
+        return self._call("POST", resource, namespace, "", body=resource.typed(body), about=about)
 
     def replace(self, resource: Resource, namespace: str, body: Object) -> Object:
         """Replace an object. Raises Conflict if the body has a resourceVersion that is not the latest."""
-        return self._call("PUT", resource, namespace, body["metadata"]["name"], body=body)
+        return self._call("PUT", resource, namespace, body["metadata"]["name"], body=resource.typed(body))
 
     def merge(self, resource: Resource, namespace: str, name: str, patch: Object, sub: str = "") -> Object:
         """Apply a JSON merge patch."""
@@ -225,7 +230,7 @@ class KubernetesClient:
         """Server-side apply: ``manager`` owns exactly the fields of ``body``; fields that it no longer sets are
         removed.
         """
-        whole = {"apiVersion": resource.api_version, "kind": resource.kind, **body}
+        whole = resource.typed(body)
         whole["metadata"] = {**body.get("metadata", {}), "name": name, "namespace": namespace}
         return self._call(
             "PATCH",

@@ -200,8 +200,6 @@ class HeldLease:
         metadata["annotations"] = {**(metadata.get("annotations") or {}), **self._annotations}
         metadata["labels"] = {**(metadata.get("labels") or {}), **self._labels}
         return {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
             "metadata": metadata,
             "spec": {
                 "holderIdentity": self.holder,

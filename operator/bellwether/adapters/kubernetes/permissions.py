@@ -165,10 +165,5 @@ def _lacks(api: KubernetesClient, need: Need, namespaces: Iterable[str | None]) 
 
 
 def _allowed(api: KubernetesClient, asked: Object) -> bool:
-    body = {
-        "apiVersion": REVIEWS.api_version,
-        "kind": REVIEWS.kind,
-        "metadata": {},
-        "spec": {"resourceAttributes": asked},
-    }
+    body = {"metadata": {}, "spec": {"resourceAttributes": asked}}
     return bool((api.create(REVIEWS, "", body).get("status") or {}).get("allowed"))

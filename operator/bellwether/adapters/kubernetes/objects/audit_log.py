@@ -187,8 +187,6 @@ class ConfigMapAuditLog:
     def _body(self, number: int, entries: list[AuditEntry]) -> Object:
         until = max(e.last or e.at for e in entries).isoformat(timespec="seconds")
         return {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
             "metadata": {
                 "name": f"{self._name}.{number}",
                 "labels": dict(self._labels),

@@ -150,8 +150,6 @@ class EventWriter:
         with self._lock:
             self._series[key] = _Series(namespace, name, whose, 1, now, now, note)
         event: Object = {
-            "apiVersion": EVENTS.api_version,
-            "kind": EVENTS.kind,
             "metadata": {"name": name, "namespace": metadata["namespace"]},
             "eventTime": micro_time(self._clock.now()),
             "reportingController": "bellwether.dev/operator",

@@ -166,8 +166,6 @@ class LeaseOrders:
         }
         metadata = {"name": self._name(order.broker), "namespace": self._namespace}
         return {
-            "apiVersion": LEASES.api_version,
-            "kind": LEASES.kind,
             "metadata": {**metadata, "labels": labels, "annotations": annotations},
             "spec": {
                 "holderIdentity": self._holder if order.active else "",

@@ -288,8 +288,6 @@ class ConfigMapRecords:
     def _body(self, name: str, data: Mapping[str, str], packed: bytes | None) -> Object:
         part = "header" if packed is None else "shard"
         body: Object = {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
             "metadata": {"name": name, "labels": {**self._labels, PART_LABEL: part}, "finalizers": [FINALIZER]},
             "data": dict(data),
         }
