@@ -218,6 +218,7 @@ def distinct_by(field: str) -> AfterValidator:
 
 
 AS_SET: dict[str, Any] = {"x-kubernetes-list-type": "set"}
+ATOMIC: dict[str, Any] = {"x-kubernetes-list-type": "atomic"}
 
 
 def as_map(*keys: str) -> dict[str, Any]:

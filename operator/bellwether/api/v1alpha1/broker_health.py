@@ -91,6 +91,18 @@ class Override(Model):
         ),
     )
 
+    def to_core(self, broker: int, by: str = "") -> signals.Override:
+        """Convert to a value of the core, with whoever set it, if that is known."""
+        return signals.Override(
+            broker,
+            self.state,
+            f"{self.reason} ({self.by})" if self.by else self.reason,
+            self.until,
+            by,
+            self.purpose,
+            accept_unavailable_writes=self.accept_unavailable_writes,
+        )
+
 
 class BrokerHealthSpec(Model):
     """The broker, and an optional override."""
@@ -309,14 +321,4 @@ class BrokerHealth(Object):
     def override_(self) -> signals.Override | None:
         """The override, whether or not it has ended; check ``signals.Override.active``."""
         override = self.spec.override
-        if override is None:
-            return None
-        reason = f"{override.reason} ({override.by})" if override.by else override.reason
-        return signals.Override(
-            self.spec.broker_id,
-            override.state,
-            reason,
-            override.until,
-            purpose=override.purpose,
-            accept_unavailable_writes=override.accept_unavailable_writes,
-        )
+        return override.to_core(self.spec.broker_id) if override is not None else None

@@ -196,13 +196,10 @@ def _row(health: BrokerHealth, view: PolicyView) -> tuple[str, ...]:
 
 
 def _well(health: BrokerHealth) -> bool:
-    from bellwether.api.v1alpha1.status.status_conditions import condition
+    from bellwether.api.v1alpha1.status.status_conditions import true_condition
 
-    demoted = condition(health.status.conditions, "Demoted")
-    verdict = health.status.verdict
-    return (
-        verdict is not None and verdict.state is HealthState.HEALTHY and str(getattr(demoted, "status", "")) != "True"
-    )
+    verdict, demoted = health.status.verdict, true_condition(health.status.conditions, "Demoted")
+    return verdict is not None and verdict.state is HealthState.HEALTHY and demoted is None
 
 
 def _topics(view: PolicyView) -> Iterator[str]:

@@ -167,12 +167,7 @@ def _security(kafka: Kafka, secrets: SecretReader) -> Security:
 
 
 def _protocol(encrypted: bool, sasl: bool) -> Protocol:
-    return {
-        (False, False): Protocol.PLAINTEXT,
-        (True, False): Protocol.SSL,
-        (False, True): Protocol.SASL_PLAINTEXT,
-        (True, True): Protocol.SASL_SSL,
-    }[encrypted, sasl]
+    return Protocol(f"{'SASL_' if sasl else ''}{'SSL' if encrypted else 'PLAINTEXT'}")
 
 
 def _sasl(secrets: SecretReader, sasl: Sasl) -> dict[str, object]:

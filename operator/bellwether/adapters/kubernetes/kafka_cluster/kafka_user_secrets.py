@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bellwether.adapters import pem
@@ -52,7 +53,7 @@ def authorities(secrets: SecretReader, name: str) -> str:
     if not keys:
         there = ", ".join(secret.keys) or "none"
         raise Unauthenticated(f"secret {secret.title} has no key 'ca.crt'; its keys: {there}")
-    content = b"\n".join(_certificates(secret, key) for key in keys)
+    content = b"\n".join(_checked(secret, key, pem.validities) for key in keys)
     return str(secret.file("*" + AUTHORITY, content))
 
 
@@ -83,11 +84,11 @@ def user_credentials(secrets: SecretReader, name: str) -> UserCredentials:
     )
 
 
-def _certificates(secret: OpenSecret, key: str) -> bytes:
-    """Check that a value contains PEM certificates, and return it."""
+def _checked(secret: OpenSecret, key: str, check: Callable[[bytes], object]) -> bytes:
+    """A value that passes a check of its PEM content."""
     data = secret.raw(key)
     try:
-        pem.validities(data)
+        check(data)
     except ValueError as error:
         raise Unauthenticated(f"secret {secret.title}: key {key!r} {error}") from None
     return data
@@ -95,13 +96,8 @@ def _certificates(secret: OpenSecret, key: str) -> bytes:
 
 def _key_pair(secret: OpenSecret, certificate: str, key: str) -> tuple[str, str]:
     """A certificate and its private key, as files."""
-    cert_file = secret.file(certificate, _certificates(secret, certificate))
-    data = secret.raw(key)
-    try:
-        pem.check_key(data)
-    except ValueError as error:
-        raise Unauthenticated(f"secret {secret.title}: key {key!r} {error}") from None
-    key_file = secret.file(key, data)
+    cert_file = secret.file(certificate, _checked(secret, certificate, pem.validities))
+    key_file = secret.file(key, _checked(secret, key, pem.check_key))
     try:
         # Without a callback OpenSSL would prompt for a passphrase, and wait.
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(cert_file, key_file, password=lambda: "")

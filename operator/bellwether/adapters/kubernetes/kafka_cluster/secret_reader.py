@@ -85,8 +85,8 @@ class SecretReader:
         *,
         labelled: bool = False,
     ) -> None:
-        self._api = api
-        self._namespace = namespace
+        self.api = api
+        self.namespace = namespace
         self._labelled = labelled
         self._monotonic = monotonic
         self._directory: Path | None = None
@@ -94,28 +94,18 @@ class SecretReader:
         self._used: dict[Path, float] = {}
         self._elsewhere: dict[str, SecretReader] = {}
 
-    @property
-    def api(self) -> KubernetesClient:
-        """The API client."""
-        return self._api
-
-    @property
-    def namespace(self) -> str:
-        """Namespace of the Secrets."""
-        return self._namespace
-
     def of(self, namespace: str) -> SecretReader:
         """A reader of that namespace, with the same lifetime as this one."""
-        if namespace == self._namespace:
+        if namespace == self.namespace:
             return self
-        other = SecretReader(self._api, namespace, self._monotonic, labelled=self._labelled)
+        other = SecretReader(self.api, namespace, self._monotonic, labelled=self._labelled)
         return self._elsewhere.setdefault(namespace, other)
 
     def unlabelled(self) -> SecretReader:
         """A reader that needs no label, with the same lifetime: for Secrets that Strimzi and not the policy names."""
         if not self._labelled:
             return self
-        return self._elsewhere.setdefault("", SecretReader(self._api, self._namespace, self._monotonic))
+        return self._elsewhere.setdefault("", SecretReader(self.api, self.namespace, self._monotonic))
 
     def __enter__(self) -> SecretReader:
         """Use it in a with statement."""
@@ -139,16 +129,16 @@ class SecretReader:
 
         ``wanted`` names the keys that the error message lists.
         """
-        title = f"{self._namespace}/{name}"
+        title = f"{self.namespace}/{name}"
         try:
-            found = self._api.get(SECRETS, self._namespace, name)
+            found = self.api.get(SECRETS, self.namespace, name)
         except NotFound:
             remedy = f"create it with key {wanted}" if wanted else "create it"
             raise Unauthenticated(f"secret {title} does not exist: {remedy}, or correct the reference") from None
         if self._labelled and (found["metadata"].get("labels") or {}).get(PURPOSE_LABEL) != PURPOSE:
             raise Unauthenticated(
                 f"secret {title} lacks the label {PURPOSE_LABEL}={PURPOSE}, so no policy may name it. If it is meant"
-                f" for Kafka: kubectl label secret {name} -n {self._namespace} {PURPOSE_LABEL}={PURPOSE}"
+                f" for Kafka: kubectl label secret {name} -n {self.namespace} {PURPOSE_LABEL}={PURPOSE}"
             )
         return OpenSecret(title, found.get("data") or {}, self._file)
 

@@ -68,8 +68,7 @@ class ConfigMapAuditLog:
         """Record what a reconcile is about to do, if possible before anything moves."""
         self._open = entry
         if self._last is None or not self._repeats(entry):
-            self._tell(entry)
-            self._keep(entry)
+            self._record(entry)
 
     def conclude(self, entry: AuditEntry) -> None:
         """Record the entry that was begun, with its outcome."""
@@ -78,12 +77,10 @@ class ConfigMapAuditLog:
         if began is not None and last is not None and self._repeats(began) and last.same(entry):
             self._last = last.again(entry)
             if self._clock.monotonic() - self._written >= AGAIN_SECONDS:
-                self._tell(self._last)
-                self._keep(self._last)
+                self._record(self._last)
             return
         self._last = entry
-        self._tell(entry)
-        self._keep(entry)
+        self._record(entry)
 
     def read(self) -> list[AuditEntry]:
         """All stored entries, the oldest first. Raises Transient or Terminal."""
@@ -99,14 +96,12 @@ class ConfigMapAuditLog:
     def _repeats(self, entry: AuditEntry) -> bool:
         """Whether an entry without outcome repeats the last entry with outcome."""
         last = self._last
-        return last is not None and last.same(_with_outcome_of(entry, last))
+        return last is not None and last.same(replace(entry, outcome=last.outcome))
 
-    def _tell(self, entry: AuditEntry) -> None:
+    def _record(self, entry: AuditEntry) -> None:
         event = "audit_entry_started" if entry.outcome is None else "audit_entry_completed"
         # The policy is bound in the controller's logger, but each line must contain it when these are read alone.
         audit_log.info(event, policy=f"{self._namespace}/{self._policy}", **audit_codec.to_json(entry))
-
-    def _keep(self, entry: AuditEntry) -> None:
         self._waiting.append(entry)
         try:
             self._write()
@@ -200,10 +195,6 @@ class ConfigMapAuditLog:
 def _latest(entries: list[AuditEntry]) -> list[AuditEntry]:
     """The latest version of each entry."""
     return list({(e.at, e.epoch): e for e in entries}.values())
-
-
-def _with_outcome_of(entry: AuditEntry, other: AuditEntry) -> AuditEntry:
-    return replace(entry, outcome=other.outcome)
 
 
 def _packed(segment: Object) -> str:

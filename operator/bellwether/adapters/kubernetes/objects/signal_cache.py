@@ -264,16 +264,7 @@ def _override(broker: int, raw: Any, owner: str) -> Override | None:
     if not raw:
         return None
     said = broker_health.Override.model_validate(raw)
-    reason = f"{said.reason} ({said.by})" if said.by else said.reason
-    return Override(
-        broker,
-        said.state,
-        reason,
-        said.until,
-        said.by or owner,
-        said.purpose,
-        accept_unavailable_writes=said.accept_unavailable_writes,
-    )
+    return said.to_core(broker, said.by or owner)
 
 
 def _time(value: Any) -> datetime | None:

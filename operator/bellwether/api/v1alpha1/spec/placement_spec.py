@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Model, Rule
-from bellwether.api.v1alpha1.spec.rebalance_spec import RackName, TopicPattern
+from bellwether.api.v1alpha1.base_model import AS_SET, ATOMIC, DISTINCT, Model, Rule
+from bellwether.api.v1alpha1.spec.rebalance_spec import RackName, TopicPattern, racks_once
 from bellwether.core.settings import placement as core_placement
 from bellwether.core.settings import policy as core_policy
 from bellwether.core.settings.objective import WHOLE
@@ -15,9 +15,8 @@ from bellwether.core.settings.objective import WHOLE
 RACK_LIMIT = 16
 RULE_LIMIT = 50
 PATTERN_LIMIT = 100
-_ATOMIC: dict[str, Any] = {"x-kubernetes-list-type": "atomic"}
 
-Racks = Annotated[tuple[RackName, ...], Field(max_length=RACK_LIMIT, json_schema_extra=_ATOMIC), DISTINCT]
+Racks = Annotated[tuple[RackName, ...], Field(max_length=RACK_LIMIT, json_schema_extra=ATOMIC), DISTINCT]
 
 
 Patterns = Annotated[tuple[TopicPattern, ...], Field(max_length=PATTERN_LIMIT, json_schema_extra=AS_SET), DISTINCT]
@@ -67,10 +66,6 @@ class RackWeight(Model):
     )
 
 
-def _once_each(weights: tuple[RackWeight, ...]) -> bool:
-    return len({w.rack for w in weights}) == len(weights)
-
-
 _RACKS_GIVEN = "(has(self.racks) && size(self.racks) > 0)"
 _WEIGHTS_GIVEN = "(has(self.weights) && size(self.weights) > 0)"
 _TOPICS_GIVEN = "(has(self.topics) && size(self.topics) > 0)"
@@ -83,15 +78,10 @@ _EITHER = Rule(
 _ONCE = Rule(
     cel="!has(self.weights) || self.weights.all(w, self.weights.exists_one(other, other.rack == w.rack))",
     message="contains a rack twice: remove the duplicate",
-    holds=lambda p: _once_each(p.weights),
+    holds=lambda p: len({w.rack for w in p.weights}) == len(p.weights),
     field="weights",
 )
-_RACKS_ONCE = Rule(
-    # The API server checks uniqueness only for sets, and the order of this list matters.
-    cel="!has(self.racks) || self.racks.all(r, self.racks.exists_one(other, other == r))",
-    message="contains a rack twice: remove the duplicate",
-    field="racks",
-)
+_RACKS_ONCE = racks_once("racks")
 _RACKS = (
     "Preferred racks for leaders, the most preferred first. The next rack is used where no replica"
     " of a better one can lead."
@@ -105,7 +95,7 @@ class TopicPlacement(Model):
     pattern: TopicPattern = Field(description="Topic name, with * and ? as wildcards.")
     racks: Racks = Field(default=(), description=_RACKS)
     weights: tuple[RackWeight, ...] = Field(
-        default=(), max_length=RACK_LIMIT, description=_WEIGHTS, json_schema_extra=_ATOMIC
+        default=(), max_length=RACK_LIMIT, description=_WEIGHTS, json_schema_extra=ATOMIC
     )
 
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -141,13 +131,13 @@ class Placement(Model):
         default=(),
         max_length=RACK_LIMIT,
         description=f"{_WEIGHTS} Used for topics that no rule in topics matches.",
-        json_schema_extra=_ATOMIC,
+        json_schema_extra=ATOMIC,
     )
     topics: tuple[TopicPlacement, ...] = Field(
         default=(),
         max_length=RULE_LIMIT,
         description="Rules for topics by name; the first rule that matches applies.",
-        json_schema_extra=_ATOMIC,
+        json_schema_extra=ATOMIC,
     )
 
     rules: ClassVar[tuple[Rule, ...]] = (

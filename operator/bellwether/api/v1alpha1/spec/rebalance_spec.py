@@ -6,18 +6,18 @@ from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
-from pydantic_core import PydanticCustomError
 
 from bellwether.api.v1alpha1.base_model import (
     AS_SET,
+    ATOMIC,
     DISTINCT,
-    RULE,
     Matching,
     Model,
     Rule,
     as_map,
     distinct_by,
     integer,
+    refusal,
 )
 from bellwether.api.v1alpha1.core_models import SettingsModel
 from bellwether.core.settings import objective as core_objective
@@ -47,6 +47,15 @@ ConfigName = Annotated[
         63,
     ),
 ]
+
+
+def racks_once(field: str) -> Rule:
+    """A list has each rack once: the API server checks that of sets alone, and the order of racks matters."""
+    return Rule(
+        cel=f"!has(self.{field}) || self.{field}.all(r, self.{field}.exists_one(other, other == r))",
+        message="contains a rack twice: remove the duplicate",
+        field=field,
+    )
 
 
 class Traffic(StrEnum):
@@ -92,7 +101,7 @@ class LoadObjective(Model):
         Field(
             max_length=16,
             description="Preferred racks for leaders, the most preferred first.",
-            json_schema_extra={"x-kubernetes-list-type": "atomic"},
+            json_schema_extra=ATOMIC,
         ),
         DISTINCT,
     ] = ()
@@ -114,15 +123,7 @@ class LoadObjective(Model):
         DISTINCT,
     ] = ()
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            # The API server checks uniqueness only for sets, and the order of this list matters.
-            cel="!has(self.preferredRacks)"
-            " || self.preferredRacks.all(r, self.preferredRacks.exists_one(other, other == r))",
-            message="contains a rack twice: remove the duplicate",
-            field="preferredRacks",
-        ),
-    )
+    rules: ClassVar[tuple[Rule, ...]] = (racks_once("preferredRacks"),)
 
     def to_core(self) -> core_objective.Objective:
         """Convert to the objective of the core; capacities and excluded topics are separate there."""
@@ -191,7 +192,7 @@ class Rebalance(Model):
             try:
                 Schedule(self.schedule)
             except ValueError as error:
-                raise PydanticCustomError(RULE, "{message}", {"message": str(error), "field": "schedule"}) from None
+                raise refusal(str(error), "schedule") from None
 
     def to_core(self) -> core_rebalance.Rebalance:
         """Convert to the settings of the core, without the names of store and profile."""

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, Field
 
-from bellwether.api.v1alpha1.base_model import Reported, as_map
+from bellwether.api.v1alpha1.base_model import ATOMIC, Reported, as_map
 from bellwether.api.v1alpha1.core_models import Of, StatusModel
 from bellwether.api.v1alpha1.status.rebalance_status import RebalanceStatus
 from bellwether.api.v1alpha1.status.status_conditions import (
@@ -112,7 +112,7 @@ class BlockedPartitions(Reported):
         default=(),
         max_length=SAMPLE_LIMIT,
         description="First partitions, by topic and partition.",
-        json_schema_extra={"x-kubernetes-list-type": "atomic"},
+        json_schema_extra=ATOMIC,
     )
 
 
@@ -146,7 +146,7 @@ class PartitionsAtRisk(Reported):
         default=(),
         max_length=SAMPLE_LIMIT,
         description="Partitions with the highest risk, then by topic and partition.",
-        json_schema_extra={"x-kubernetes-list-type": "atomic"},
+        json_schema_extra=ATOMIC,
     )
 
 
@@ -202,7 +202,7 @@ class MoveCostStatus(Reported):
         default=(),
         max_length=MOVES_KEPT,
         description="Duration of the longest batch of each of the last elections, in milliseconds.",
-        json_schema_extra={"x-kubernetes-list-type": "atomic"},
+        json_schema_extra=ATOMIC,
     )
 
     @staticmethod
@@ -226,7 +226,7 @@ class HarmEpisodes(Reported):
         max_length=EPISODES_KEPT,
         description="Lost service of the last disturbances in milliseconds, the oldest first; 600000 means at least"
         " so much.",
-        json_schema_extra={"x-kubernetes-list-type": "atomic"},
+        json_schema_extra=ATOMIC,
     )
 
     @staticmethod

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, Field
 
-from bellwether.api.v1alpha1.base_model import Reported, as_map
+from bellwether.api.v1alpha1.base_model import ATOMIC, Reported, as_map
 from bellwether.api.v1alpha1.status.status_conditions import MESSAGE_LIMIT, REASON_LIMIT, Count, ReasonName
 from bellwether.core.condition import Condition
 from bellwether.core.reasons import reason_named
@@ -169,7 +169,7 @@ class RebalanceStatus(Reported):
         default=(),
         max_length=SAMPLE_SIZE,
         description="First skipped partitions.",
-        json_schema_extra={"x-kubernetes-list-type": "atomic"},
+        json_schema_extra=ATOMIC,
     )
 
     @property
