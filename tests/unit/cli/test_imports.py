@@ -71,8 +71,8 @@ def test_the_cluster_is_read_before_the_rest_of_the_command_is_imported(tmp_path
     program = (
         "import sys\n"
         "from bellwether.cli.main import main\n"
-        "from bellwether.cli.offline import early_reader\n"
-        "early_reader.EarlyReader = lambda *_: sys.exit('bellwether.reconcile' in sys.modules)\n"
+        "from bellwether.cli.offline import manual_demotion\n"
+        "manual_demotion.EarlyReader = lambda *_: sys.exit('bellwether.reconcile' in sys.modules)\n"
         f"main(['demote', '1', '--bootstrap', 'a:1', '--record', {str(tmp_path / 'undo.json')!r}])\n"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

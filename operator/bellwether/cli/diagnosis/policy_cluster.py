@@ -6,7 +6,7 @@ read with the rights of the user who runs the command.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 
 from bellwether.adapters.clocks import SystemClock
@@ -14,13 +14,13 @@ from bellwether.adapters.kubernetes.api_client import PODS, KubernetesClient, Ob
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection, sides
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
+from bellwether.adapters.kubernetes.sidecar_injection import AGENT, PROBER, Liveness
 from bellwether.api.v1alpha1.broker_health import BrokerHealth, BrokerVerdict
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.status_conditions import condition, true_condition
 from bellwether.cli.diagnosis.client_impact import held, holds_back, why_not_held
 from bellwether.cli.diagnosis.cluster_examination import ExaminedCluster
 from bellwether.cli.diagnosis.policy_view import PolicyView, policy_view
-from bellwether.cli.diagnosis.quarantine_check import quarantine_check, with_agent
 from bellwether.cli.diagnosis.remedies import remedy, typed
 from bellwether.cli.kubernetes_target import Target, connect_policy
 from bellwether.cli.leadership import broker_lookup
@@ -35,13 +35,20 @@ from bellwether.core.doctor.unhealthy_leaders import (
     SlowBroker,
     UnhealthyBroker,
 )
-from bellwether.core.listing import few
+from bellwether.core.listing import NAMED, few
+from bellwether.core.model.quarantine_order import RETURN_SECONDS
 from bellwether.core.reasons import DESCRIPTIONS, Reason, reason_named
+from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import QuarantineMode
-from bellwether.core.signals import OverrideState
+from bellwether.core.signals import OverrideState, Reading, SignalType
 from bellwether.ports.errors import BellwetherError
 
 _SHOWN_BROKERS = 8
+_NO_AGENT = (
+    "no quarantine agent reports: set sidecars.quarantineAgent.enabled of the chart and let the pods be created again"
+    " (pods without the volumes of sidecars.dataVolumes get none), or run bellwether quarantine-agent next to it"
+)
+_NO_PROBER = "no storage prober reports, so recovery would not be seen: run bellwether probe storage next to the broker"
 
 
 @contextmanager
@@ -110,14 +117,79 @@ def _quarantine(api: KubernetesClient, view: PolicyView, notes: list[str]) -> Qu
             f"no pod of namespace {namespace} has the quarantine agent of policy {metadata.namespace}/{metadata.name}"
         )
         try:
-            pods = with_agent(api.list(PODS, namespace), metadata.name)
+            pods = _with_agent(api.list(PODS, namespace), metadata.name)
         except BellwetherError as error:
             cannot = f"pods of namespace {namespace} cannot be listed ({error})"
             unchecked = f"{cannot}: allow it to yourself, or look at the broker's container"
         if not pods:
             notes.append(f"liveness probes were not checked: {unchecked}")
     stale = {(one.type, one.source) for one in view.probers if one.stale(view.now)}
-    return quarantine_check(view.policy, view.brokers, stale, pods)
+    return _quarantine_check(view.policy, view.brokers, stale, pods)
+
+
+def _quarantine_check(
+    policy: LeadershipPolicy,
+    brokers: Collection[BrokerHealth],
+    stale: Collection[tuple[str, str]],
+    pods: Iterable[Object],
+) -> QuarantineCheck:
+    """What is missing so that each broker could be held. ``stale`` are sources, by type, that report no more;
+    ``pods`` are those with a quarantine agent of the policy.
+    """
+    settings = policy.spec.quarantine.to_core()
+    if settings.mode is QuarantineMode.OFF:
+        return QuarantineCheck(False, ("spec.quarantine.mode is Off: set it to Enabled, and run this command again",))
+    if not brokers:
+        return QuarantineCheck(True, ("no broker of the policy is known yet: no agent can have reported",))
+    lacking: dict[str, list[int]] = {}
+    for broker, text in ((one.spec.broker_id, text) for one in brokers for text in _lacking(one, stale)):
+        lacking.setdefault(text, []).append(broker)
+    missing = [f"{few_brokers(ids)}: {text}" for text, ids in lacking.items()]
+    return QuarantineCheck(True, (*missing, *_short_probes(pods, settings.limit_seconds)))
+
+
+def _lacking(health: BrokerHealth, stale: Collection[tuple[str, str]]) -> Iterator[str]:
+    entries = {entry.type: entry for entry in health.status.signals if (entry.type, entry.source) not in stale}
+    for type_, absent, unknown in (
+        (SignalType.STORAGE_LATENCY, _NO_PROBER, "its storage prober does not know its disk"),
+        (QUARANTINE_AGENT, _NO_AGENT, "its quarantine agent cannot hold it"),
+    ):
+        if (entry := entries.get(type_)) is None:
+            yield absent
+        elif entry.reading is Reading.UNKNOWN:
+            yield f"{unknown}: {entry.message}"
+
+
+def _with_agent(pods: Iterable[Object], policy: str) -> list[Object]:
+    """The pods that have a quarantine agent of a policy."""
+    return [
+        pod
+        for pod in pods
+        if any(c["name"] == AGENT and f"--policy={policy}" in (c.get("args") or ()) for c in pod["spec"]["containers"])
+    ]
+
+
+def _short_probes(pods: Iterable[Object], limit_seconds: int) -> Iterator[str]:
+    """Liveness probes that would end a held broker before its quarantine is over."""
+    found: dict[str, list[str]] = {}
+    for pod in pods:
+        containers = pod["spec"]["containers"]
+        # Only the broker is stopped: the container with the volumes that the storage prober measures.
+        data = {m["name"] for c in containers if c["name"] == PROBER for m in c.get("volumeMounts") or ()}
+        for container in containers:
+            probe, mounted = container.get("livenessProbe"), {m["name"] for m in container.get("volumeMounts") or ()}
+            if probe is None or container["name"].startswith("bellwether-") or (data and not data & mounted):
+                continue
+            if (liveness := Liveness.of(probe)).tolerated_seconds < limit_seconds:
+                needed = liveness.failures_for(limit_seconds + RETURN_SECONDS)
+                text = (
+                    f"the liveness probe of container {container['name']} ends a held broker after"
+                    f" {liveness.tolerated_seconds} s, and spec.quarantine.limitSeconds is {limit_seconds}: set its"
+                    f" failureThreshold to {needed} (periodSeconds {liveness.period})"
+                )
+                found.setdefault(text, []).append(pod["metadata"]["name"])
+    for text, names in found.items():
+        yield f"{few(sorted(names), NAMED)}: {text}"
 
 
 def _judged(view: PolicyView, notes: list[str]) -> JudgedBrokers | None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.files.undo_record_file import FileLeadership, FileRecords
 from bellwether.adapters.kafka.leader_mover import KafkaMover
-from bellwether.cli.offline.early_reader import EarlyReader
 from bellwether.core.demotion.decisions import DecisionFunction
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.undo_record import EntryState, UndoRecord
@@ -25,6 +25,9 @@ from bellwether.gather import Memory
 from bellwether.ports.errors import Terminal
 from bellwether.ports.world import World
 from bellwether.reconcile import reconcile
+
+if TYPE_CHECKING:
+    from bellwether.cli.offline.manual_demotion import EarlyReader
 
 MAX_RECONCILES = 20
 MAX_ABORTS = 3

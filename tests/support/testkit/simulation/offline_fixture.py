@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from bellwether.cli.offline import early_reader, offline_leadership
+from bellwether.cli.offline import manual_demotion, offline_leadership
 from bellwether.simulation.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
 from testkit.simulation.memory_site import MemorySite
 
@@ -21,8 +21,8 @@ class Route(MemoryRoute):
 
 def lead_to(monkeypatch: pytest.MonkeyPatch, made: MemorySite) -> MemorySite:
     """Let commands meet that cluster."""
-    monkeypatch.setattr(early_reader, "BrokerPool", lambda *_: Route(made.cluster))
-    monkeypatch.setattr(early_reader, "KafkaReader", lambda route: MemoryReader(made.cluster, route))
+    monkeypatch.setattr(manual_demotion, "BrokerPool", lambda *_: Route(made.cluster))
+    monkeypatch.setattr(manual_demotion, "KafkaReader", lambda route: MemoryReader(made.cluster, route))
     monkeypatch.setattr(offline_leadership, "KafkaMover", lambda route: MemoryMover(made.cluster, 2.0, route=route))
     monkeypatch.setattr(offline_leadership, "SystemClock", lambda: made.clock)
     return made

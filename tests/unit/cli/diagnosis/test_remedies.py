@@ -1,11 +1,56 @@
-"""Remedies by reason, and their commands as a person can type them."""
+"""Remedies by reason, of brokers that a person demoted, and commands as a person can type them."""
 
 from __future__ import annotations
 
 import pytest
 
-from bellwether.cli.diagnosis.remedies import remedy, runbook, typed
+from bellwether.api.v1alpha1.broker_health import BrokerHealth
+from bellwether.cli.diagnosis.remedies import OVERRIDES_NAMED, override_remedy, remedy, runbook, typed
 from bellwether.core.reasons import Reason
+from testkit.kubernetes import api_objects
+from testkit.messages import assert_wording
+
+COMMAND = "`bellwether release 3 --policy NAME -n NAMESPACE`"
+
+
+def health(broker: int = 3, state: str = "Healthy", reason: str = "SignalsPassing", **override: str) -> BrokerHealth:
+    wanted = {"state": "Demoted", "reason": "kernel update, OPS-412", **override}
+    verdict = {"state": state, "reason": reason, "message": "so it is", "since": "2026-01-01T00:00:00Z"}
+    return BrokerHealth.read({**api_objects.health(broker, override=wanted), "status": {"verdict": verdict}})
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        pytest.param(
+            health(by="root", until="2026-01-01T08:00:00Z"),
+            "demoted by root until 2026-01-01 08:00:00Z: kernel update, OPS-412; it is healthy:"
+            f" {COMMAND} lets it lead",
+            id="healthy",
+        ),
+        pytest.param(
+            health(state="Sick", reason="StorageSlow"),
+            "demoted without an end: kernel update, OPS-412; it is Sick (StorageSlow):"
+            f" after {COMMAND} it stays demoted until it is healthy",
+            id="sick",
+        ),
+        pytest.param(
+            health(state="Unknown", reason="NoEvidence"),
+            f"demoted without an end: kernel update, OPS-412; its health is not known: {COMMAND} lets it lead"
+            " nevertheless",
+            id="unknown",
+        ),
+        pytest.param(BrokerHealth.read(api_objects.health(3)), "", id="no override"),
+    ],
+)
+def test_one_broker_is_shown_with_what_its_release_would_do(found: BrokerHealth, text: str):
+    assert override_remedy([found]) == text
+
+
+def test_of_many_brokers_some_are_named():
+    text = override_remedy([health(broker) for broker in range(OVERRIDES_NAMED + 2)])
+    assert text.count("lets it lead") == OVERRIDES_NAMED
+    assert_wording(text)
 
 
 @pytest.mark.parametrize(

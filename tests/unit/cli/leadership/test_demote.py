@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bellwether.cli.main import main
-from bellwether.cli.offline import early_reader
+from bellwether.cli.offline import manual_demotion
 from testkit.messages import assert_wording
 from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.offline_fixture import Route, lead_to
@@ -165,7 +165,7 @@ class TestByHand:
         password.write_text("s3cr3t-as-none\n")
         sasl = ["--tls", "--sasl-mechanism", "PLAIN", "--sasl-username", "u", "--sasl-password-file", password]
         seen = []
-        monkeypatch.setattr(early_reader, "BrokerPool", lambda c, _limits: seen.append(c) or Route(kafka.cluster))
+        monkeypatch.setattr(manual_demotion, "BrokerPool", lambda c, _limits: seen.append(c) or Route(kafka.cluster))
         good = run("demote", 1, "--record", tmp_path / "undo.json", *BOOTSTRAP, *sasl)
         bad = run("demote", 9, "--record", tmp_path / "undo.json", *BOOTSTRAP, *sasl)
         assert seen[0].security.password == "s3cr3t-as-none"
