@@ -16,14 +16,14 @@ from bellwether.core.demotion.cure_choice import Cures, choose_cures
 from bellwether.core.demotion.drain_check import drain_blocker, in_order_of_drain
 from bellwether.core.demotion.links import LinkDecisions, decide_links, keep_links
 from bellwether.core.demotion.log_dirs import LogDirDecisions, decide_log_dirs, known_slow
-from bellwether.core.demotion.restoration import WaveBlocker, advance_restorations
+from bellwether.core.demotion.restoration import advance_restorations
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.links import LinkEvidence
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.maintenance import requests_maintenance
-from bellwether.core.model.refusals import BrokerHold
+from bellwether.core.model.refusals import BrokerHold, Refusal
 from bellwether.core.model.restoration_waves import ReturningBroker
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import RESTORE_TIMEOUT, Cause, DemotedBroker
@@ -64,7 +64,7 @@ class Decisions:
     """Brokers whose harm is known for less than the dwell time, with the seconds that are left of it."""
     returning: Mapping[int, ReturningBroker] = field(default_factory=dict)
     """Brokers that are no longer demoted and get their leaders back in waves."""
-    waits: Mapping[int, WaveBlocker] = field(default_factory=dict)
+    waits: Mapping[int, Refusal] = field(default_factory=dict)
     """What the next wave of each returning broker waits for."""
     log_dirs: LogDirDecisions = field(default_factory=LogDirDecisions)
     """Demoted log directories of brokers that are not demoted as a whole."""

@@ -16,6 +16,7 @@ from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Partition
+from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.restoration_waves import RestorationTrigger, ReturningBroker
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import RESTORE_TIMEOUT, Cause
@@ -23,21 +24,12 @@ from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.settings.policy import PromotionWaves
 
 
-@dataclass(frozen=True, slots=True)
-class WaveBlocker:
-    """Why a broker's next wave waits. ``again_seconds`` is set where time alone ends the wait."""
-
-    reason: Reason
-    message: str
-    again_seconds: float | None = None
-
-
 @dataclass(frozen=True)
 class Restorations:
     """The returning brokers, and what blocks the next wave of each."""
 
     returning: Mapping[int, ReturningBroker] = field(default_factory=dict)
-    waits: Mapping[int, WaveBlocker] = field(default_factory=dict)
+    waits: Mapping[int, Refusal] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +44,7 @@ class RestorationProgress:
     number: int
     waves: int
     withheld: int
-    wait: WaveBlocker | None = None
+    wait: Refusal | None = None
     early: int = 0
 
     @property
@@ -151,7 +143,7 @@ def _leaders_due(brokers: Collection[int], context: Context) -> dict[int, float]
     return due
 
 
-def _advanced(wave: ReturningBroker, context: Context) -> tuple[ReturningBroker, WaveBlocker | None]:
+def _advanced(wave: ReturningBroker, context: Context) -> tuple[ReturningBroker, Refusal | None]:
     """The broker in its next wave; or in this one, with the first reason why the next may not come now."""
     wait = _not_healthy(wave, context) or _too_soon(wave, context)
     if wait is not None:
@@ -163,7 +155,7 @@ def _advanced(wave: ReturningBroker, context: Context) -> tuple[ReturningBroker,
     return (after, None) if wait is None else (wave, wait)
 
 
-def _not_healthy(wave: ReturningBroker, context: Context) -> WaveBlocker | None:
+def _not_healthy(wave: ReturningBroker, context: Context) -> Refusal | None:
     """A healthy broker gets more leaders; one that is only Suspect after a timeout, as that demotes no broker.
 
     If nothing is known of a broker that signals had not demoted, that is enough where no prober runs, and after a
@@ -171,38 +163,38 @@ def _not_healthy(wave: ReturningBroker, context: Context) -> WaveBlocker | None:
     """
     verdict, planned = context.verdicts[wave.broker], context.snapshot.maintenance.get(wave.broker)
     if planned is not None:
-        return WaveBlocker(planned.reason, f"it is in maintenance: {planned.message}")
+        return Refusal(planned.reason, f"it is in maintenance: {planned.message}")
     if verdict.slow is not None:
-        return WaveBlocker(verdict.slow, DESCRIPTIONS[verdict.slow])
+        return Refusal(verdict.slow, DESCRIPTIONS[verdict.slow])
     if verdict.state is HealthState.HEALTHY or (verdict.state is HealthState.SUSPECT and _overdue(wave, context)):
         return None
     unknown = verdict.state is HealthState.UNKNOWN and wave.trigger is not RestorationTrigger.RECOVERED
     if unknown and (not context.has_health_evidence or _overdue(wave, context)):
         return None
-    return WaveBlocker(verdict.reason, f"it is {verdict.state}: {verdict.message}")
+    return Refusal(verdict.reason, f"it is {verdict.state}: {verdict.message}")
 
 
-def _too_soon(wave: ReturningBroker, context: Context) -> WaveBlocker | None:
+def _too_soon(wave: ReturningBroker, context: Context) -> Refusal | None:
     """What others do, and the pause after the last wave."""
-    if (busy := context.deferral) is not None:
-        return WaveBlocker(busy.reason, busy.message)
+    if context.deferral is not None:
+        return context.deferral
     pause = context.policy.promotion.waves.pause_seconds
     left = pause - (context.snapshot.now - wave.waved_at).total_seconds()
     if wave.share == 0 or left <= 0:
         return None
-    return WaveBlocker(Reason.RESTORING_IN_WAVES, f"{pause} s between waves", left)
+    return Refusal(Reason.RESTORING_IN_WAVES, f"{pause} s between waves", left)
 
 
 def _out_of_sync(
     wave: ReturningBroker, after: ReturningBroker, leaders: Iterable[Partition], context: Context
-) -> WaveBlocker | None:
+) -> Refusal | None:
     """Partitions of the next wave must be in sync; with a timeout, as one lost log directory would block all others."""
     apart = (p for p in leaders if wave.broker in p.replicas and wave.broker not in p.isr and not p.reassigning)
     behind = [p.name for p in apart if wave.withholds(p.key) and not after.withholds(p.key)]
     if not behind or _overdue(wave, context):
         return None
     text = f"not in the ISR of {len(behind)} partitions, for example {behind[0]}"
-    return WaveBlocker(Reason.PREFERRED_NOT_IN_ISR, text)
+    return Refusal(Reason.PREFERRED_NOT_IN_ISR, text)
 
 
 def _overdue(wave: ReturningBroker, context: Context) -> bool:

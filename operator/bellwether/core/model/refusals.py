@@ -17,10 +17,14 @@ CONTEST_LONGEST_SECONDS = 600
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A reason why something cannot proceed now, and a message with what is missing and the remedy."""
+    """A reason why something cannot proceed now, and a message with what is missing and the remedy.
+
+    ``again_seconds`` is set where time alone ends the wait.
+    """
 
     reason: Reason
     message: str
+    again_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

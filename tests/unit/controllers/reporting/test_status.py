@@ -10,13 +10,12 @@ from bellwether.api.v1alpha1.status.policy_status import TOPIC_LIMIT
 from bellwether.api.v1alpha1.status.status_conditions import Condition as Rendered
 from bellwether.controllers.reporting import status as rendered_status
 from bellwether.core.condition import Condition
-from bellwether.core.demotion.restoration import WaveBlocker
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.doctor.risks import RISK_DESCRIPTIONS as RISKS
 from bellwether.core.doctor.risks import Risk
 from bellwether.core.model.known_good import KnownGood
-from bellwether.core.model.refusals import BrokerHold, Hold
+from bellwether.core.model.refusals import BrokerHold, Hold, Refusal
 from bellwether.core.model.strimzi import Pod, Strimzi
 from bellwether.core.planning.plan import Plan
 from bellwether.core.planning.preferred_election import AutoRebalance, LastRun, PreferredElectionStatus
@@ -241,7 +240,7 @@ class TestReturning:
     PLAN = Plan(
         decisions=replace(
             decisions(back=[returning(1, 10)]),
-            waits={1: WaveBlocker(Reason.REPLICATION_LAGGING, "its log trails")},
+            waits={1: Refusal(Reason.REPLICATION_LAGGING, "its log trails")},
         ),
         withheld={1: 27},
     )

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.demotion.restoration import WaveBlocker
 from bellwether.core.model.known_good import MOST_BETWEEN_READS, NOT_YET_GOOD, KnownGood
 from bellwether.core.model.log_dirs import LogDir
+from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.undo_record import Link, UndoRecord
 from bellwether.core.planning.plan import Plan
 from bellwether.core.planning.preferred_election import PreferredElectionStatus
@@ -68,7 +68,7 @@ def test_however_long_a_reconcile_takes_the_next_comes_within_the_usual_time(dem
 @pytest.mark.parametrize(("again", "wait"), [(2.5, 2.5), (600.0, PACE.busy_seconds), (None, PACE.busy_seconds)])
 def test_the_next_wave_is_looked_after_when_its_time_comes(again: float | None, wait: float):
     back = decisions(back=[returning(1)])
-    back = replace(back, waits={1: WaveBlocker(Reason.RESTORING_IN_WAVES, "60 s between waves", again)})
+    back = replace(back, waits={1: Refusal(Reason.RESTORING_IN_WAVES, "60 s between waves", again)})
     now = said(policy=POLICY, plan=Plan(decisions=back))
     assert PACE.after(now, POLICY, UndoRecord("c", returning={1: returning(1)})) == wait
 
