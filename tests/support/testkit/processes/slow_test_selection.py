@@ -166,11 +166,11 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "integration/operator/test_waves.py": ("core/demotion/restoration*", "core/model/restoration_waves*"),
     "integration/parts/test_broker_faults.py": ("/tests/support/realparts/*",),
     "integration/parts/test_shims.py": ("/tests/support/realparts/*",),
-    "integration/placement/test_capacity.py": ("/examples/placement/capacity/*", "core/settings/capacity*"),
+    "integration/placement/test_capacity.py": ("/examples/placement/capacity/*", "core/model/loads*"),
     "integration/placement/test_coexistence.py": (*_STRIMZI, "core/model/reass*", "core/model/undo_record*"),
     "integration/placement/test_moving_by_racks.py": ("core/planning/*", "core/model/rack*"),
     "integration/placement/test_primary_rack.py": ("/examples/placement/primary-rack/*", "core/planning/*"),
-    "integration/placement/test_scope.py": ("core/settings/scope*",),
+    "integration/placement/test_scope.py": ("core/settings/placement*",),
     "integration/probes/test_canary_process.py": (
         "probes/canary/*",
         "adapters/kafka/canary_client*",
