@@ -18,6 +18,7 @@ from kafka.protocol.metadata import ApiVersionsRequest
 
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.leader_mover import MOST_PARTITIONS, KafkaMover
+from bellwether.adapters.kafka.unclean_elections import KafkaUnclean
 from bellwether.core.model.cluster import Broker, TopicPartition
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import NotSent, Terminal, Transient
@@ -116,6 +117,15 @@ def test_an_election_is_preferred_and_names_its_partitions() -> None:
     assert {t.topic: list(t.partitions) for t in sent.topic_partitions} == {"a": [0, 1], "b": [0]}
     assert [outcomes[name].ok for name in (A0, A1, B0)] == [True, True, False]
     assert outcomes[B0].error == "PREFERRED_LEADER_NOT_AVAILABLE"
+
+
+def test_an_unclean_election_names_its_partition_alone() -> None:
+    with ScriptedBroker({ElectLeadersRequest: elected({A0: (83, "why")})}) as broker:
+        outcome = KafkaUnclean(BrokerPool(Connection((broker.address,)), PATIENT)).elect(A0)
+        (sent,) = broker.asked(ElectLeadersRequest)
+    assert outcome == Outcome("ELIGIBLE_LEADERS_NOT_AVAILABLE", "why")
+    assert sent.election_type == 1
+    assert [(t.topic, t.partitions) for t in sent.topic_partitions] == [("a", [0])]
 
 
 def test_a_broker_that_knows_only_preferred_elections_is_too_old() -> None:
