@@ -1,8 +1,7 @@
-"""Plan for clusters of rising size in one process and on Spark, verify each plan, and compare with simple rivals.
+"""Plan for clusters of rising size, verify each plan, and compare with simple rivals.
 
-Each size is an even and an uneven cluster. In one process the whole command is measured, on Spark one plan on a session
-that has started. On a Spark cluster of two worker processes the command is measured for larger clusters, its driver's
-memory apart. Writes ``spark.json``: a row for each cluster and engine.
+Each size is an even and an uneven cluster. The whole command is measured. Writes ``spark.json``: a row for each cluster
+and way to plan.
 """
 
 from __future__ import annotations
@@ -14,9 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,32 +23,27 @@ from rich.table import Table
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans.plan_files import read_plan
 from bellwether_load.store.plans.plan_verification import recheck
-from realparts.sparkcluster import SparkCluster
-from sparkplans.costs import Cost, cost_of_command, cost_of_family
+from sparkplans.costs import Cost, cost_of_command
 from sparkplans.instances import Case, Instance, instance, write
 from sparkplans.rivals import by_count, fewest_changes, greedy
-from sparkplans.spark_plans import HEAP, plan_on_spark
 
 if TYPE_CHECKING:
     from bellwether_load.plan.rebalance_plan import RebalancePlan
 
-SIZES = ((2_000, 12), (20_000, 60), (200_000, 300), (2_000_000, 1_000))
+SIZES = ((2_000, 12), (20_000, 60), (200_000, 300), (2_000_000, 1_000), (3_000_000, 1_000))
 CAPS = {2_000: 100, 20_000: 500, 200_000: 3_000}
 """A limit of moves that is too low for the best plan."""
-LARGE = ((2_500_000, 10_000), (20_000_000, 10_000))
-"""More partitions than are balanced in the driver."""
-DRIVER_HEAP, EXECUTOR_HEAP, WORKER_MEMORY = "1g", "3g", "4g"
 GOALS = {"gap": 0.005, "cpu_seconds": 40.0, "megabytes": 1_500.0, "hours_seconds": 300.0, "verify_seconds": 60.0}
 COLUMNS = (
     "partitions", "brokers", "kind", "cap", "hours", "who", "above bound", "changed", "/ least", "moved / least",
-    "CPU s", "s", "MB", "driver MB", "verified",
+    "CPU s", "s", "MB", "verified",
 )  # fmt: skip
 console = Console(width=150)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One cluster and engine; rivals have no proof, and are measured in CPU seconds only.
+    """One cluster and way to plan; rivals have no proof, and are measured in CPU seconds only.
 
     ``bound``: verified, of the busiest broker, in bytes/s at a capacity of 100. ``gap``: how far the busiest broker is
     above it; with hours the busiest broker-hour above the bound by hour. ``moved_load`` is in bytes/s; each ``*_bound``
@@ -75,19 +67,17 @@ class Row:
     peak_megabytes: float | None = None
     verified: bool | None = None
     verify_seconds: float | None = None
-    driver_megabytes: float | None = None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run; 0 when every plan was verified."""
     parser = argparse.ArgumentParser(prog="sparkplans", description=__doc__)
-    parser.add_argument("--most", type=int, default=LARGE[-1][0], help="leave larger clusters out (%(default)s)")
+    parser.add_argument("--most", type=int, default=SIZES[-1][0], help="leave larger clusters out (%(default)s)")
     parser.add_argument("--seed", type=int, default=20261, help="of the clusters (%(default)s)")
     parser.add_argument("--reports", type=Path, default=Path("reports"), help="folder for the figures (%(default)s)")
-    parser.add_argument("--engines", default="process,spark,cluster", help="which to measure (%(default)s)")
     asked = parser.parse_args(arguments)
     rows: list[Row] = []
-    for row in _rows(asked.most, asked.seed, asked.engines.split(",")):
+    for row in _rows(asked.most, asked.seed):
         rows.append(row)
         _write(asked.reports, asked.seed, rows)
     console.print(_table(rows))
@@ -95,33 +85,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if all(r.verified in (True, None) for r in rows) else 1
 
 
-def _rows(most: int, seed: int, engines: Sequence[str]) -> Iterator[Row]:
+def _rows(most: int, seed: int) -> Iterator[Row]:
     with tempfile.TemporaryDirectory(prefix="sparkplans-") as folder:
         found = [instance(case, seed) for case in _cases(most)]
         for one in found:
             write(Store.open(folder), one)
-        if "process" in engines:
-            for one in found:
-                console.print(f"in one process: {_words(one.case)} ...")
-                row = _in_one_process(folder, one)
-                yield row
-                yield from _rivals(one, row.bound)
-        if "spark" in engines:
-            for one in found:
-                console.print(f"on Spark: {_words(one.case)} ...")
-                yield _on_spark(folder, one, found[0].case.name)
-        found.clear()
-        if "cluster" in engines:
-            for partitions, brokers in LARGE:
-                if partitions <= most:
-                    yield _on_a_cluster(folder, instance(Case(partitions, brokers), seed))
+        for one in found:
+            console.print(f"{_words(one.case)} ...")
+            row = _measured(folder, one)
+            yield row
+            yield from _rivals(one, row.bound)
 
 
 def _write(reports: Path, seed: int, rows: Sequence[Row]) -> None:
     """All rows until now: an interrupted run keeps them."""
     reports.mkdir(parents=True, exist_ok=True)
-    report: dict[str, Any] = {"seed": seed, "cores": os.cpu_count(), "heap": list(HEAP.values()), "goals": GOALS}
-    report |= {"driver_heap": DRIVER_HEAP, "executor_heap": EXECUTOR_HEAP, "executors": 2}
+    report: dict[str, Any] = {"seed": seed, "cores": os.cpu_count(), "goals": GOALS}
     report["rows"] = [asdict(row) for row in rows]
     (reports / "spark.json").write_text(json.dumps(report, indent=1) + "\n")
 
@@ -142,51 +121,24 @@ def _words(case: Case) -> str:
     return f"{case.partitions:,} partitions on {case.brokers:,} {case.kind} brokers{cap}{hours}"
 
 
-def _in_one_process(folder: str, found: Instance) -> Row:
+def _measured(folder: str, found: Instance) -> Row:
     name = found.case.name
-    command = [sys.executable, "-m", "bellwether_load", "plan", "--engine", "process", "--store", folder]
+    command = [sys.executable, "-m", "bellwether_load", "plan", "--store", folder]
     with tempfile.TemporaryFile() as said:
         cost = cost_of_command([*command, "--problem", name, "--loads", name], said)
         said.seek(0)
         digest = said.read().decode().split()[-1]
-    return _row(folder, found, "process", digest, cost)
+    return _row(folder, found, digest, cost)
 
 
-def _on_spark(folder: str, found: Instance, small: str) -> Row:
-    """In a process of its own, which holds no more than the job does."""
-    with ProcessPoolExecutor(1, get_context("spawn")) as process:
-        digest, cost = process.submit(plan_on_spark, folder, found.case, small).result()
-    return _row(folder, found, "spark", digest, cost)
-
-
-def _on_a_cluster(folder: str, found: Instance) -> Row:
-    """The command is the driver; a worker has one executor, and that has one core."""
-    console.print(f"on a Spark cluster: {_words(found.case)} ...")
-    write(Store.open(folder), found)
-    name, home = found.case.name, Path(folder, "spark")
-    home.mkdir(exist_ok=True)
-    (home / "spark-defaults.conf").write_text(f"spark.executor.memory {EXECUTOR_HEAP}\nspark.local.dir {home}\n")
-    command = [sys.executable, "-m", "bellwether_load", "plan", "--store", folder, "--problem", name, "--loads", name]
-    environment = {**os.environ, "SPARK_CONF_DIR": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
-    driver: list[Cost] = []
-    with SparkCluster(home, memory=WORKER_MEMORY) as cluster, tempfile.TemporaryFile() as said:
-        command += ["--master", cluster.master, "--memory", DRIVER_HEAP]
-        cost = cost_of_family(lambda: driver.append(cost_of_command(command, said, environment)))
-        said.seek(0)
-        digest = said.read().decode().split()[-1]
-    return _row(folder, found, "cluster", digest, cost, driver[0].peak_megabytes)
-
-
-def _row(
-    folder: str, found: Instance, engine: str, digest: str, cost: Cost, driver_megabytes: float | None = None
-) -> Row:
+def _row(folder: str, found: Instance, digest: str, cost: Cost) -> Row:
     case, plan = found.case, read_plan(Store.open(folder), digest)
     began = time.perf_counter()
     problem, loads = (Store.open(f"{folder}/{path}/{case.name}") for path in ("problems", "loads"))
     proof = recheck(problem, loads, Store.open(f"{folder}/plans/{digest}"))
     return Row(
         **asdict(case),
-        engine=engine,
+        engine="plan",
         bound=plan.certificate.bound,
         gap=_gap(plan),
         moved_load=plan.moved.load / 100,
@@ -196,7 +148,6 @@ def _row(
         **asdict(cost),
         verified=proof.passed,
         verify_seconds=time.perf_counter() - began,
-        driver_megabytes=driver_megabytes,
     )
 
 
@@ -237,7 +188,6 @@ def _table(rows: Sequence[Row]) -> Table:
             f"{r.moved_load / r.moved_load_bound:.2f}" if r.moved_load_bound else "",
             f"{r.cpu_seconds:.1f}", "" if r.seconds is None else f"{r.seconds:.1f}",
             "" if r.peak_megabytes is None else f"{r.peak_megabytes:,.0f}",
-            "" if r.driver_megabytes is None else f"{r.driver_megabytes:,.0f}",
             "" if r.verified is None else f"in {r.verify_seconds:.1f} s" if r.verified else "NO",
         )  # fmt: skip
     return table

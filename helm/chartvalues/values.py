@@ -88,7 +88,7 @@ class Values(Model):
         description="Load rebalancing: what policies may refer to by name. See docs/load/configuration.md.",
     )
     sampler: Sampler = Field(default_factory=Sampler, description="Sampler of partition loads.")
-    spark: Spark = Field(default_factory=Spark, description="Load plans computed on Spark.")
+    spark: Spark = Field(default_factory=Spark, description="Jobs that compute loads, on Spark, and plans.")
     policies: list[Policy] = Field(
         default_factory=list,
         description="LeadershipPolicies. They are kept on uninstall. If the CRDs are new, they are created by the next"

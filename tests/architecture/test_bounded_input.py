@@ -20,8 +20,6 @@ ALLOWED = {
     "operator/bellwether/cli/output.py: json.loads": "what the command itself has written",
     "operator/bellwether/adapters/webhook_server.py: request.read": "aiohttp reads up to client_max_size",
     "operator/bellwether/quarantine/broker_process.py: DOTALL": "the administrator's own pattern",
-    "spark/bellwether_load/transforms/packing.py: pickle.loads": "between the tasks of one job",
-    "spark/bellwether_load/transforms/pools.py: zlib.decompress": "between the tasks of one job",
 }
 _RECEIVERS = re.compile(
     r"(response|answer|reply|request|stream|body|sock|socket|connection|file|pipe|stdout|stderr|urlopen)$"

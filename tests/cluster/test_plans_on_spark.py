@@ -101,7 +101,7 @@ def test_a_plan_made_by_executors_in_pods_is_what_one_machine_plans_and_is_appli
 
     status = eventually(proposed, lambda s: s.get("state") == "Proposed", 600, "no plan is proposed")
     # On a slow node work may be done before the last executor runs.
-    assert len(ran) >= 2, "loads and plan each had executors of their own"
+    assert len(ran) == 1, "the loads had executors, the plan none"
     assert all(len(pods) >= EXECUTORS for pods in made.values()), made
     assert alone(history, status["run"], tmp_path) == status["digest"]
 

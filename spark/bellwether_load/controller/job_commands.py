@@ -50,7 +50,7 @@ def file_name(namespace: str, policy: str, run: str) -> str:
 
 
 def commands(work: Work, profile: JobProfile, python: str = "python") -> tuple[list[str], list[str]]:
-    """The two steps, one after the other: measure the loads, make the plan."""
+    """The two steps, one after the other: measure the loads, make the plan, which needs no Spark."""
     heap = ["--memory", f"{heap_mebibytes(profile.resources.memory)}m"]
     engine = {
         JobType.PROCESS: ["--engine", "process"],
@@ -61,7 +61,7 @@ def commands(work: Work, profile: JobProfile, python: str = "python") -> tuple[l
     store = ["--store", work.uri]
     cluster = ["--cluster", work.cluster_id] if work.cluster_id else []
     loads = [*base, "loads", *store, "--name", work.name, "--days", str(work.days), *cluster, *engine]
-    plan = [*base, "plan", *store, "--problem", work.name, "--loads", work.name, *engine]
+    plan = [*base, "plan", *store, "--problem", work.name, "--loads", work.name]
     return loads, plan
 
 

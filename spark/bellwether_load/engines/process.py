@@ -6,24 +6,20 @@ engine is closed: as many bytes as the rows, compressed where they are read only
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from bellwether_load.engines.frames import Batches, Sent, Work
+from bellwether_load.engines.frames import Batches, Work
 
-T = TypeVar("T")
 Part = Callable[[], Batches]
 
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
@@ -34,7 +30,6 @@ class ProcessEngine:
     """Implements ``frames.Engine``. Close it, or use it in a ``with`` block, to delete its files."""
 
     def __init__(self) -> None:
-        self.most_here = sys.maxsize
         self._directory = tempfile.TemporaryDirectory(prefix="bellwether-load-")
         self._files = 0
 
@@ -51,10 +46,6 @@ class ProcessEngine:
     def each(self, count: int, read: Callable[[int], Batches], schema: str) -> ProcessFrame:  # noqa: ARG002
         """See ``Engine``."""
         return ProcessFrame(self, [partial(read, number) for number in range(count)])
-
-    def send(self, value: T) -> Sent[T]:
-        """See ``Engine``."""
-        return _Here(value)
 
     def messages(self) -> HeldMessages:
         """See ``Engine``."""
@@ -85,10 +76,6 @@ class ProcessFrame:
 
         return ProcessFrame(self._engine, [run(number, part) for number, part in enumerate(self._parts)])
 
-    def select(self, *columns: str) -> ProcessFrame:
-        """See ``Frame``."""
-        return self.map(lambda batches: (batch.select(list(columns)) for batch in batches), "")
-
     def grouped(self, parts: int, *keys: str) -> ProcessFrame:
         """See ``Frame``."""
         return self._later(parts, lambda: self._split(parts, keys))
@@ -96,10 +83,6 @@ class ProcessFrame:
     def ordered(self, parts: int, *keys: str) -> ProcessFrame:
         """See ``Frame``."""
         return self._later(parts, lambda: self._sorted(parts, keys))
-
-    def union(self, other: ProcessFrame) -> ProcessFrame:
-        """See ``Frame``."""
-        return ProcessFrame(self._engine, [*self._parts, *other._parts])
 
     def kept(self) -> ProcessFrame:
         """See ``Frame``."""
@@ -112,10 +95,6 @@ class ProcessFrame:
         """See ``Frame``."""
         for part in self._parts:
             yield from part()
-
-    def streamed(self, parts: int, key: str) -> Batches:  # noqa: ARG002
-        """See ``Frame``."""
-        return self.batches()
 
     def _later(self, count: int, make: Callable[[], list[Part]]) -> ProcessFrame:
         """A frame of parts that are made together when the first one is needed, and once."""
@@ -153,14 +132,6 @@ class ProcessFrame:
             return lambda: iter(_taken(batches, rows))
 
         return [part(rows) for rows in np.array_split(order, parts)]
-
-
-@dataclass(frozen=True)
-class _Here(Generic[T]):
-    value: T
-
-    def destroy(self) -> None:
-        """Nothing to do."""
 
 
 class HeldMessages:

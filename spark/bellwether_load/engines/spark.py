@@ -1,32 +1,18 @@
-"""Frames on Spark: each part is a task on an executor.
-
-Raises ``Refused`` with the text that a task raised it with; Spark's other errors as they are.
-"""
+"""Frames on Spark: each part is a task on an executor. Spark's errors are raised as they are."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
-from py4j.protocol import Py4JJavaError
 from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
-from pyspark.errors import PySparkException
 from pyspark.storagelevel import StorageLevel
 
-from bellwether_load.engines.frames import Batches, Sent, Work
-from bellwether_load.planning.choices import Refused
+from bellwether_load.engines.frames import Batches, Work
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-T = TypeVar("T")
-
-MOST_HERE = 2_000_000
-"""Partitions with a choice that are balanced in the driver: some 300 MB. A plan reads all of them hundreds of times,
-and each time as tasks takes a tenth of a second more."""
 
 
 class SparkFrame:
@@ -47,10 +33,6 @@ class SparkFrame:
 
         return self.map(run, schema)
 
-    def select(self, *columns: str) -> SparkFrame:
-        """See ``Frame``."""
-        return SparkFrame(self.rows.select(*columns))
-
     def grouped(self, parts: int, *keys: str) -> SparkFrame:
         """See ``Frame``."""
         return SparkFrame(self.rows.repartition(parts, *keys))
@@ -59,10 +41,6 @@ class SparkFrame:
         """See ``Frame``."""
         spread = self.rows.coalesce(1) if parts == 1 else self.rows.repartitionByRange(parts, *keys)
         return SparkFrame(spread.sortWithinPartitions(*keys))
-
-    def union(self, other: SparkFrame) -> SparkFrame:
-        """See ``Frame``."""
-        return SparkFrame(self.rows.union(other.rows))
 
     def kept(self) -> SparkFrame:
         """See ``Frame``."""
@@ -74,26 +52,14 @@ class SparkFrame:
 
     def batches(self) -> Batches:
         """See ``Frame``."""
-        try:
-            yield from self.rows.toArrow().to_batches()
-        except PySparkException as error:
-            raise refused(error) from None
-
-    def streamed(self, parts: int, key: str) -> Batches:
-        """See ``Frame``. The driver's heap holds two of these parts, several times each."""
-        try:
-            for row in self.rows.repartition(parts, key).toLocalIterator(prefetchPartitions=True):
-                yield pa.RecordBatch.from_pylist([row.asDict()])
-        except (PySparkException, Py4JJavaError) as error:  # those of a last stage are not translated
-            raise refused(error) from None
+        yield from self.rows.toArrow().to_batches()
 
 
 class SparkEngine:
     """Implements ``frames.Engine`` on a session."""
 
-    def __init__(self, session: SparkSession, most_here: int = MOST_HERE) -> None:
+    def __init__(self, session: SparkSession) -> None:
         self._session = session
-        self.most_here = most_here
 
     def each(self, count: int, read: Callable[[int], Batches], schema: str) -> SparkFrame:
         """See ``Engine``."""
@@ -104,10 +70,6 @@ class SparkEngine:
                     yield from read(number)
 
         return SparkFrame(self._session.range(0, count, 1, max(1, count)).mapInArrow(run, schema))
-
-    def send(self, value: T) -> Sent[T]:
-        """See ``Engine``."""
-        return self._session.sparkContext.broadcast(value)
 
     def messages(self) -> AccumulatedMessages:
         """See ``Engine``."""
@@ -137,9 +99,3 @@ class _Union(AccumulatorParam[frozenset[str]]):
     def addInPlace(self, value1: frozenset[str], value2: frozenset[str]) -> frozenset[str]:  # noqa: N802 - Spark's name
         """Both."""
         return value1 | value2
-
-
-def refused(error: Exception) -> Exception:
-    """A task's ``Refused`` from the text of Spark's error; the error itself where it is another."""
-    said = re.search(r"\.Refused: (.+)", str(error))
-    return Refused(said.group(1).strip()) if said else error

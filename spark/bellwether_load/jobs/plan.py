@@ -12,12 +12,8 @@ from collections.abc import Iterator
 import click
 
 from bellwether.ports.errors import BellwetherError
-from bellwether_load.jobs.engine_options import engine_options, opened
-from bellwether_load.jobs.making import plan_of
-from bellwether_load.jobs.plan_writing import write_plan
+from bellwether_load.jobs.compute_plan import compute_plan, write_plan
 from bellwether_load.planning.choices import Refused
-
-SETTINGS = {"spark.sql.execution.arrow.maxRecordsPerBatch": "65536", "spark.sql.shuffle.partitions": "16"}
 
 
 @click.command()
@@ -26,30 +22,26 @@ SETTINGS = {"spark.sql.execution.arrow.maxRecordsPerBatch": "65536", "spark.sql.
     "--problem", "problem", required=True, metavar="NAME", help="Name of the problem: problems/NAME in the store."
 )
 @click.option("--loads", "loads", required=True, metavar="NAME", help="Name of the loads: loads/NAME in the store.")
-@engine_options
-def plan(uri: str, problem: str, loads: str, kind: str, master: str | None, memory: str | None) -> None:
-    """Compute a plan: minimize the load of the busiest broker, with few moves."""
+def plan(uri: str, problem: str, loads: str) -> None:
+    """Compute a plan in this process: minimize the load of the busiest broker, with few moves."""
     started = time.monotonic()
 
     def tell(line: str) -> None:
         click.echo(f"{time.monotonic() - started:6.1f} s  {line}", err=True)
 
     try:
-        with (
-            opened(kind, "plan", master, memory, SETTINGS, tell) as engine,
-            _native_output_on_stderr(),
-        ):
-            made = plan_of(engine, uri, problem, loads, tell)
-            folder = write_plan(uri, made)
+        with _native_output_on_stderr():
+            computed = compute_plan(uri, problem, loads, tell)
+            folder = write_plan(uri, computed)
     except (BellwetherError, Refused) as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(1)
-    before, after, gap = made.plan.before, made.plan.after, made.plan.certificate.gap
+    before, after, gap = computed.plan.before, computed.plan.after, computed.plan.certificate.gap
     tell(
         f"busiest broker: {before.max:,.0f} before, {after.max:,.0f} bytes/s after, at most"
         f" {'?' if gap is None else format(gap, '.3%')} above the best possible; {folder}"
     )
-    click.echo(made.plan.digest)
+    click.echo(computed.plan.digest)
 
 
 @contextlib.contextmanager

@@ -1,7 +1,6 @@
 """Digest of many lines that can be computed in parts: SHA-256 over the digests of chunks (docs/load/files.md).
 
-In: lines as bytes, each with its line feed, in order. Out: the digest. Tasks of the plan job hash whole chunks
-themselves; only lines of chunks that span two pieces pass through one process.
+In: lines as bytes, each with its line feed, in order. Out: the digest.
 """
 
 from __future__ import annotations

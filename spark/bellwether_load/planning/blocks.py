@@ -1,7 +1,7 @@
 """A block: some partitions with their loads, eligible brokers and leaders, as arrays.
 
-Executors hold blocks, and a task works on one. A partition belongs to the block of the broker that leads it at the
-start, so that most decisions about a broker are made in one place.
+A partition belongs to the block of the broker that leads it at the start, so that most decisions about
+a broker are made in one place.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The brokers of a plan as arrays: small enough for the driver, sent to every task."""
+"""The brokers of a plan as arrays."""
 
 from __future__ import annotations
 

@@ -80,6 +80,11 @@ class Choices:
         return home & (self.leader < self.brokers)
 
     @property
+    def home(self) -> Int32s:
+        """Its leader, or ``brokers`` where that one is not eligible."""
+        return np.where(self.at_home, self.leader, self.brokers).astype(np.int32)
+
+    @property
     def fixed(self) -> NDArray[np.bool_]:
         """It has no choice and stays with its leader."""
         alone: NDArray[np.bool_] = (self.eligible < self.brokers).sum(axis=1) == 1

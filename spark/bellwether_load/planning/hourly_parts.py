@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,17 +13,12 @@ from numpy.typing import NDArray
 from bellwether_load.planning.blocks import Block, Int32s, Int64s, joined
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.choices import Choices, Costs
-from bellwether_load.planning.forecasts import PARTITIONS_TOGETHER, loads_by_hour, sums_by_hour
+from bellwether_load.planning.forecasts import loads_by_hour, sums_by_hour
 from bellwether_load.planning.hourly import HourlyPrices, needed_alone, prices_of
 from bellwether_load.planning.hourly_descent import Float32s
 
-RatesOfPart = tuple[Int64s, Int64s, Int64s]
+PartRates = tuple[Int64s, Int64s, Int64s]
 """Of some of a piece's partitions: their rows in it, and bytes/s in and out, a column an hour."""
-Rates = Iterator[RatesOfPart]
-"""Of all of a piece's partitions, part by part."""
-_PARTS_TOGETHER = 4
-ROWS_TOGETHER = _PARTS_TOGETHER * PARTITIONS_TOGETHER
-"""Most partitions whose loads by hour one answer has: some 10 MB."""
 
 
 @dataclass(frozen=True)
@@ -55,14 +49,6 @@ class HourlyRows:
             rest += part.rest
             lowest = min(lowest, part.lowest)
         return cls(joined(0, blocks), loads, fixed, rest, lowest)
-
-
-@dataclass(frozen=True)
-class SumsAsked:
-    """What :class:`HourlySums` rest on: the prices, and each broker's load without partitions that have a choice."""
-
-    prices: HourlyPrices
-    fixed: Int64s
 
 
 @dataclass(frozen=True)
@@ -104,56 +90,43 @@ class HourlySums:
         )
 
 
-def rows_of_piece(
-    found: Choices, ids: Int64s, leader: Int32s, picked: NDArray[np.bool_], costs: Costs, hours: int, rates: Rates
-) -> Iterator[HourlyRows]:
-    """The loads of those ``picked``, of partitions with their ``ids``, led by ``leader``, some parts in each.
-
-    ``rates``: of so many ``hours``.
-    """
-    home = _home(found)
-    while True:
-        kept, loads, lowest, some = [np.empty(0, np.int64)], [np.empty((0, hours), np.float32)], 0, 0
-        fixed, rest = np.zeros((2, found.brokers, hours), np.int64)
-        for rows, produce, consume in islice(rates, _PARTS_TOGETHER):
-            load, base = loads_by_hour(found, costs, rows, produce, consume)
-            free, stays = found.free[rows], found.fixed[rows]
-            mine, others = free & picked[rows], free & ~picked[rows]
-            fixed += base + sums_by_hour(found.leader[rows[stays]], load[stays], found.brokers)
-            rest += sums_by_hour(leader[rows[others]], load[others], found.brokers)
-            lowest, some = min(lowest, int(load[free].min(initial=0))), some + 1
-            kept.append(rows[mine])
-            loads.append(load[mine].astype(np.float32))
-        at = np.concatenate(kept)
-        block = Block(0, found.brokers, ids[at], found.loads[at], found.eligible[at], home[at], leader[at])
-        yield HourlyRows(block, np.concatenate(loads), fixed, rest, lowest)
-        if some < _PARTS_TOGETHER:
-            return
+def rows_of_part(
+    found: Choices, ids: Int64s, leader: Int32s, picked: NDArray[np.bool_], costs: Costs, part: PartRates
+) -> HourlyRows:
+    """The loads of those ``picked``, of partitions with their ``ids``, led by ``leader``."""
+    rows = part[0]
+    load, base = loads_by_hour(found, costs, *part)
+    free, stays = found.free[rows], found.fixed[rows]
+    mine, others = free & picked[rows], free & ~picked[rows]
+    fixed = base + sums_by_hour(found.leader[rows[stays]], load[stays], found.brokers)
+    rest = sums_by_hour(leader[rows[others]], load[others], found.brokers)
+    at = rows[mine]
+    block = Block(0, found.brokers, ids[at], found.loads[at], found.eligible[at], found.home[at], leader[at])
+    return HourlyRows(block, load[mine].astype(np.float32), fixed, rest, int(load[free].min(initial=0)))
 
 
-def sums_of_piece(
-    found: Choices, ids: Int64s, leader: Int32s, costs: Costs, brokers: Brokers, asked: SumsAsked, rates: Rates
+def sums_of_part(
+    found: Choices,
+    ids: Int64s,
+    leader: Int32s,
+    costs: Costs,
+    brokers: Brokers,
+    prices: HourlyPrices,
+    fixed: Int64s,
+    part: PartRates,
 ) -> HourlySums:
-    """What partitions with their ``ids``, led by ``leader`` after the plan, add up to."""
-    prices, fixed, home = asked.prices, asked.fixed, _home(found)
+    """What partitions with their ``ids``, led by ``leader`` after the plan, add up to. ``fixed``: load of each broker
+    without those that have a choice."""
+    rows, home = part[0], found.home
+    load, base = loads_by_hour(found, costs, *part)
+    free = np.flatnonzero(found.free[rows])
+    mine, loads, cheapest = rows[free], load[free], found.leader[rows]
+    eligible, homes = found.eligible[mine], home[mine]
+    price = prices_of(eligible, found.brokers, loads, prices.weights) + prices.move * (eligible != homes[:, None])
+    cheapest[free] = eligible[np.arange(len(free)), price.argmin(axis=1)]
+    leaders = (found.leader[rows], leader[rows], cheapest)
+    before, after, least = (base + sums_by_hour(of, load, found.brokers) for of in leaders)
     most = brokers.busiest(fixed.max(axis=1, initial=0))
-
-    def of_part(rows: Int64s, produce: Int64s, consume: Int64s) -> HourlySums:
-        load, base = loads_by_hour(found, costs, rows, produce, consume)
-        free = np.flatnonzero(found.free[rows])
-        mine, loads, cheapest = rows[free], load[free], found.leader[rows]
-        eligible, homes = found.eligible[mine], home[mine]
-        price = prices_of(eligible, found.brokers, loads, prices.weights) + prices.move * (eligible != homes[:, None])
-        cheapest[free] = eligible[np.arange(len(free)), price.argmin(axis=1)]
-        leaders = (found.leader[rows], leader[rows], cheapest)
-        before, after, least = (base + sums_by_hour(of, load, found.brokers) for of in leaders)
-        changed = int((cheapest[free] != homes).sum())
-        need, row = needed_alone(eligible, loads, fixed, brokers, most)
-        item = None if row is None else Item(need, int(ids[mine[row]]))
-        return HourlySums(before, after, least, changed, fixed, item)
-
-    return HourlySums.total(fixed, (of_part(*part) for part in rates))
-
-
-def _home(found: Choices) -> Int32s:
-    return np.where(found.at_home, found.leader, found.brokers).astype(np.int32)
+    need, row = needed_alone(eligible, loads, fixed, brokers, most)
+    item = None if row is None else Item(need, int(ids[mine[row]]))
+    return HourlySums(before, after, least, int((cheapest[free] != homes).sum()), fixed, item)

@@ -32,10 +32,6 @@ class Passes(Protocol):
         """Of the week, a column each."""
         ...
 
-    def heaviest(self, most: int) -> Int64s:
-        """Ids of the partitions with a choice that have the largest loads, the heaviest first."""
-        ...
-
     def rows(self, ids: Int64s, changed: Int64s, to: Int32s) -> HourlyRows:
         """Loads of ``ids``, ascending, which have a choice; ``changed``, ascending, get the leaders ``to``."""
         ...
@@ -74,7 +70,8 @@ def by_hours(
 
     None where leading costs less than following in some hour.
     """
-    ids = pool.gathered().ids if pool.size() <= HELD else np.sort(passes.heaviest(HELD))
+    every = pool.gathered()
+    ids = np.sort(every.ids[np.lexsort((every.ids, -every.loads))[:HELD]])
     found = passes.rows(ids, *pool.changes())
     tell(f"by hour: {len(ids):,} partitions may get other leaders")
     if found.lowest < 0:

@@ -1,4 +1,4 @@
-"""Sums of a piece of the problem's partitions per broker: all that the driver needs."""
+"""Sums of a piece of the problem's partitions per broker."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bellwether_load.planning.blocks import Int64s, sums
 from bellwether_load.planning.choices import Choices
 
 BLOCK_PARTITIONS = 65_536
-"""Partitions that one task works on at a time: some megabytes of arrays."""
+"""Partitions that are worked on at a time: some megabytes of arrays."""
 MOST_BLOCKS = 128
 """Each one's results have entries by broker: there are no more of them, however many partitions there are."""
 
@@ -41,7 +41,6 @@ class Survey:
         count, width = choices.brokers, choices.replicas.shape[1]
         follows = np.repeat(choices.follows, width)
         fixed, free = choices.fixed, choices.free
-        home = np.where(choices.at_home, choices.leader, count)
         several = (choices.eligible < count).sum(axis=1) >= 2
         widest = np.zeros(count + 1, np.int64)
         np.maximum.at(widest, choices.eligible[several], choices.loads[several, None])
@@ -49,7 +48,7 @@ class Survey:
             base=sums(choices.replicas.ravel(), follows, count + 1)[:count],
             fixed=sums(choices.leader[fixed], choices.loads[fixed], count + 1)[:count],
             led=sums(choices.leader, choices.loads, count + 1)[:count],
-            leaders=np.bincount(home[free], minlength=count + 1).astype(np.int64),
+            leaders=np.bincount(choices.home[free], minlength=count + 1).astype(np.int64),
             widest=widest[:count],
             partitions=len(choices.loads),
             without_load=int((~choices.known).sum()),

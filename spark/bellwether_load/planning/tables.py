@@ -1,7 +1,7 @@
 """Partitions with their measured rates, as Arrow tables: joined, serialized to lines, split at borders.
 
-In and out: tables of some pieces of a problem, a piece being a run of partitions in the problem's order. Called in
-tasks; all work is Arrow's own.
+In and out: tables of some pieces of a problem, a piece being a run of partitions in the problem's order. All
+work is Arrow's own.
 """
 
 from __future__ import annotations

@@ -1,25 +1,20 @@
-"""Moves of a plan from the chosen leaders: old and new order and leader of each changed partition.
-
-They stay where they were found, a table for each piece of the problem: totals and digest are computed there, and
-``jobs.plan_writing`` lets tasks write them.
-"""
+"""Moves of a plan from the chosen leaders: old and new order and leader of each changed partition."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from bellwether_load.engines.frames import Batches, Frame
 from bellwether_load.planning.blocks import Int32s, Int64s
-from bellwether_load.planning.choices import Choices, Costs, Slots, choices
-from bellwether_load.planning.tables import joined_list, to_bytes
-from bellwether_load.transforms.packing import chunk_digests
-from bellwether_load.transforms.pieces import BOTH, by_piece, read_changes
+from bellwether_load.planning.choices import Choices, Slots
+from bellwether_load.planning.tables import joined_list
+from bellwether_load.transforms.problem_partitions import Piece, ProblemPartitions, encoded
 
 _BROKERS = pa.list_(pa.int32())
 _MOVE = pa.schema(
@@ -34,57 +29,46 @@ _MOVE = pa.schema(
         ("load", pa.int64()),
     ]
 )
-_PIECE = pa.schema(
-    [("piece", pa.int32()), ("rows", pa.int64()), ("leaders", pa.int64()), ("load", pa.int64()), ("data", pa.binary())]
-)
-_PIECE_TYPE = "piece int, rows bigint, leaders bigint, load bigint, data binary"
 
 
 @dataclass(frozen=True)
 class Moves:
-    """Moves of a plan in pieces. ``pieces``: rows with the number of a piece and its moves, ``data``; kept.
+    """Moves of a plan, in order: a table for each piece of the problem."""
 
-    ``counts``: how many each piece has. ``leaders``: how many change a leader, the others only the order. ``load``:
-    that of these leaders.
-    """
+    tables: tuple[pa.Table, ...]
 
-    pieces: Frame
-    counts: dict[int, int]
-    leaders: int
-    load: int
+    @cached_property
+    def leaders(self) -> int:
+        """How many change a leader."""
+        return sum(int(_changing(table).sum()) for table in self.tables)
 
     @property
     def reordered(self) -> int:
         """How many change only the order."""
-        return sum(self.counts.values()) - self.leaders
+        return sum(map(len, self.tables)) - self.leaders
 
-    def chunk_digests(self) -> Iterator[str]:
-        """Digests of the chunks of all moves' lines, in order."""
-        starts, start = {}, 0
-        for piece in sorted(self.counts):
-            starts[piece] = start
-            start += self.counts[piece]
-        return chunk_digests(self.pieces, starts, _lines)
+    @property
+    def load(self) -> int:
+        """The load of the leaders that change."""
+        return sum(int(table.column("load").to_numpy()[_changing(table)].sum()) for table in self.tables)
+
+    def lines(self) -> Iterator[bytes]:
+        """What the plan's digest hashes (docs/load/files.md)."""
+        for table in self.tables:
+            if len(table):
+                yield from encoded(_lines(table))
 
 
-def moves(pieces: Frame, changes: Frame, slots: Slots, costs: Costs, starts: Int64s) -> Moves:
-    """The moves of a plan: ``changes``, the changed leaders by piece, and orders whose first is not their leader."""
+def moves(partitions: ProblemPartitions, changing: Int64s, leaders: Int32s) -> Moves:
+    """The moves of a plan: partitions ``changing``, by id, get these ``leaders``; orders whose first is not the leader
+    change, too."""
 
-    def find(batches: Batches) -> Batches:
-        for piece, table, rows in by_piece(batches, BOTH):
-            changing, leaders = read_changes(rows)
-            start, found = int(starts[piece]), []
-            for batch in table.to_batches():
-                numbers = np.arange(start, start + batch.num_rows, dtype=np.int64)
-                start += batch.num_rows
-                chosen = choices(batch, slots, costs)
-                found.append(_moves(batch, chosen, slots, targets(numbers, chosen, changing, leaders)))
-            yield _row(piece, pa.Table.from_batches(found, _MOVE))
+    def of_piece(piece: Piece) -> pa.Table:
+        (batch,) = piece.table.to_batches()
+        to = targets(piece.ids, piece.choices, changing, leaders)
+        return pa.Table.from_batches([_moves(batch, piece.choices, partitions.slots, to)])
 
-    kept = pieces.union(changes).grouped(max(1, len(starts) - 1), "piece").map(find, _PIECE_TYPE).kept()
-    rows = [r for batch in kept.select("piece", "rows", "leaders", "load").batches() for r in batch.to_pylist()]
-    counts = {int(row["piece"]): int(row["rows"]) for row in rows}
-    return Moves(kept, counts, sum(row["leaders"] for row in rows), sum(row["load"] for row in rows))
+    return Moves(tuple(map(of_piece, partitions.pieces())))
 
 
 def targets(ids: Int64s, found: Choices, changing: Int64s, leaders: Int32s) -> Int32s:
@@ -95,20 +79,12 @@ def targets(ids: Int64s, found: Choices, changing: Int64s, leaders: Int32s) -> I
     return np.where(changing[at] == ids, leaders[at], found.leader).astype(np.int32)
 
 
-def _row(piece: int, table: pa.Table) -> pa.RecordBatch:
-    leaves = table.column("from_leader").to_numpy() != table.column("to_leader").to_numpy()
-    row = {
-        "piece": piece,
-        "rows": table.num_rows,
-        "leaders": int(leaves.sum()),
-        "load": int(table.column("load").to_numpy()[leaves].sum()),
-        "data": to_bytes(table),
-    }
-    return pa.RecordBatch.from_pylist([row], schema=_PIECE)
+def _changing(table: pa.Table) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = table.column("from_leader").to_numpy() != table.column("to_leader").to_numpy()
+    return found
 
 
 def _lines(table: pa.Table) -> pa.Array:
-    """What the plan's digest hashes of these moves (docs/load/files.md)."""
     (batch,) = table.combine_chunks().to_batches()
     texts = [batch.column(name).cast(pa.string()) for name in ("topic", "topic_id", "partition")]
     return pc.binary_join_element_wise(*texts, joined_list(batch.column("order")), "\t")

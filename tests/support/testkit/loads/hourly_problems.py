@@ -49,11 +49,6 @@ class HourlyCase:
         carried, size = self.carried(leader), self.brokers.capacity
         return max(Fraction(int(carried[b].max()), int(size[b])) for b in np.flatnonzero(self.brokers.open))
 
-    def heaviest(self, most: int) -> Int64s:
-        block = self.block
-        found: Int64s = np.array(sorted(block.ids, key=lambda i: (-block.loads[i], i))[:most], np.int64)
-        return found
-
     def rows(self, ids: Int64s, changed: Int64s, to: Int32s) -> HourlyRows:
         mine = np.isin(self.block.ids, ids)
         leader = self._led(changed, to)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from bellwether_load.planning.arrays import block_row, read_block
 from bellwether_load.planning.blocks import first_choice, joined, spread, sums
 from testkit.loads.small_problems import block
 
@@ -52,11 +51,3 @@ def test_parts_of_a_block_are_joined_in_the_order_of_ids_and_to_the_widest():
     whole = joined(5, [narrow, wide])
     assert (whole.number, whole.ids.tolist(), whole.loads.tolist()) == (5, [3, 7], [2, 1])
     assert whole.eligible.tolist() == [[1, 2, 3], [0, 1, 4]]
-
-
-def test_a_block_reads_back_as_it_was_written():
-    one = block(4, [(1, [0, 1]), (2, [1, 2, 3]), (3, [2], None)], number=9, first_id=40)
-    again = read_block(block_row(one), 4)
-    assert (again.number, again.brokers) == (9, 4)
-    for name in ("ids", "loads", "eligible", "home", "leader"):
-        assert np.array_equal(getattr(again, name), getattr(one, name)), name

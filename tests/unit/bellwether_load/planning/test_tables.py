@@ -8,10 +8,11 @@ import pyarrow as pa
 import pytest
 
 from bellwether_load.plan.documents import problem_digest, problem_digest_of_chunks
+from bellwether_load.plan.line_digest import chunk_digests
 from bellwether_load.plan.problem import PartitionInput
 from bellwether_load.planning.choices import Refused
-from bellwether_load.planning.digests import cut, in_order, merged
 from bellwether_load.planning.tables import Key, first_key, from_bytes, lines, routed, to_bytes, with_loads
+from bellwether_load.transforms.problem_partitions import encoded
 from testkit.loads.small_planner import problem
 
 
@@ -105,9 +106,7 @@ def test_the_lines_make_the_digest_that_the_verifier_knows():
     terms = problem().header
     table = with_loads(partitions(("a", 0), ("a", 1), ("b", 0)), loads(("a", 0, 2.5, 3.4), ("b", 0, 3.5, None)))
     wanted = problem_digest(terms, zip(slots, known, strict=True))
-    assert problem_digest_of_chunks(terms, in_order(merged([cut(lines(table), 0)]))) == wanted
-    halves = [cut(lines(table.slice(1, 2)), 1), cut(lines(table.slice(0, 1)), 0)]
-    assert problem_digest_of_chunks(terms, in_order(merged(halves))) == wanted
+    assert problem_digest_of_chunks(terms, chunk_digests(encoded(lines(table)))) == wanted
 
 
 def test_no_partitions_make_no_line():

@@ -1,4 +1,4 @@
-"""The plan job on both engines, checked by the verifier, which shares nothing with it."""
+"""The plan job, checked by the verifier, which shares nothing with it."""
 
 from __future__ import annotations
 
@@ -17,46 +17,35 @@ from click.testing import CliRunner
 
 from bellwether.cli.main import main
 from bellwether.core.model.cluster import PartitionKey
+from bellwether_load.jobs.compute_plan import ComputedPlan, compute_plan, write_plan
 from bellwether_load.plan.problem import BrokerInput, Problem
+from bellwether_load.planning.choices import Refused
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans.plan_files import finish, read_moves, read_plan
 from bellwether_load.store.plans.problem_files import write_problem
-from bellwether_load.store.store_errors import StoreMissing
+from bellwether_load.store.store_errors import StoreError, StoreMissing
 from testkit.loads.random_problems import posed
 from testkit.loads.small_planner import Hourly, forecast, loads, problem, slot, write_loads
 
 if TYPE_CHECKING:
     from bellwether.core.waves.approved_plan import RebalanceMove
-    from bellwether_load.engines.frames import Engine
-    from bellwether_load.jobs.making import Made
     from bellwether_load.plan.rebalance_plan import RebalancePlan
 
 Loads = Mapping[PartitionKey, tuple[float, float | None]]
 
-SLOW_ON_SPARK = pytest.mark.parametrize(
-    "engine", ["process", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.slow])], indirect=True
-)
 
-
-def seeds(count: int) -> list[Any]:
-    """The first one in every run, the others in the slow ones."""
-    return [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, count))]
-
-
-def planned(engine: Engine, store: Path, asked: Problem, known: Loads, hourly: Hourly | None = None) -> Made:
+def planned(store: Path, asked: Problem, known: Loads, hourly: Hourly | None = None) -> ComputedPlan:
     """What the job makes of a problem, written into the store."""
-    from bellwether_load.jobs.making import plan_of
-    from bellwether_load.jobs.plan_writing import write_plan
 
     where = Store.open(str(store))
     write_problem(where, "main", asked)
     write_loads(where, "main", known, {s.topic_id: s.topic for s in asked.partitions}, hourly)
-    made = plan_of(engine, str(store), "main", "main")
+    made = compute_plan(str(store), "main", "main")
     write_plan(str(store), made)
     return made
 
 
-def moves_in(store: Path, made: Made) -> list[RebalanceMove]:
+def moves_in(store: Path, made: ComputedPlan) -> list[RebalanceMove]:
     """The moves of a plan that is stored."""
     return list(read_moves(Store.open(str(store)), made.plan.digest))
 
@@ -73,34 +62,30 @@ def recheck(store: Path, digest: str) -> Any:
     return CliRunner().invoke(main, ["verify-plan", *(word for o, f in folders for word in (o, f"{store}/{f}"))])
 
 
-@pytest.mark.parametrize("seed", seeds(6))
-def test_the_verifier_accepts_what_the_job_plans(engine: Engine, tmp_path: Path, seed: int):
-    made = planned(engine, tmp_path, *posed(seed))
+@pytest.mark.parametrize("seed", range(6))
+def test_the_verifier_accepts_what_the_job_plans(tmp_path: Path, seed: int):
+    made = planned(tmp_path, *posed(seed))
     result = recheck(tmp_path, made.plan.digest)
     assert result.exit_code == 0, result.output
     assert "within" in result.output
 
 
-@SLOW_ON_SPARK
-def test_the_same_plan_comes_of_any_number_of_pieces_here_and_in_tasks(engine: Engine, tmp_path: Path):
+def test_the_plan_is_the_same_with_any_number_of_pieces(tmp_path: Path):
     asked, known = posed(7, partitions=400)
-    whole = planned(engine, tmp_path / "whole", asked, known)
+    whole = planned(tmp_path / "whole", asked, known)
     file = "problems/main/partitions.parquet"
-    planned(engine, tmp_path / "cut", asked, known)
+    planned(tmp_path / "cut", asked, known)
     pq.write_table(pq.read_table(tmp_path / "cut" / file), tmp_path / "cut" / file, row_group_size=37)
-    from bellwether_load.jobs.making import plan_of
-    from bellwether_load.jobs.plan_writing import write_plan
 
-    engine.most_here = 0
-    in_pieces = plan_of(engine, str(tmp_path / "cut"), "main", "main")
+    in_pieces = compute_plan(str(tmp_path / "cut"), "main", "main")
     assert in_pieces.plan == whole.plan
     write_plan(str(tmp_path / "cut"), in_pieces)
     assert moves_in(tmp_path / "cut", in_pieces) == moves_in(tmp_path / "whole", whole)
     assert recheck(tmp_path / "cut", whole.plan.digest).exit_code == 0
 
 
-@pytest.mark.parametrize("seed", seeds(3))
-def test_the_forecast_is_the_busiest_hour_with_the_new_leaders(engine: Engine, tmp_path: Path, seed: int):
+@pytest.mark.parametrize("seed", range(3))
+def test_the_forecast_is_the_busiest_hour_with_the_new_leaders(tmp_path: Path, seed: int):
     asked, known = posed(seed)
     dice, hours = Random(seed), (0, 14, 38, 167)
 
@@ -108,7 +93,7 @@ def test_the_forecast_is_the_busiest_hour_with_the_new_leaders(engine: Engine, t
         return [dice.randint(0, 10**7) for _ in hours]
 
     hourly = Hourly(hours, {key: (rates(), rates() if outs is not None else None) for key, (_, outs) in known.items()})
-    made = planned(engine, tmp_path, asked, known, hourly)
+    made = planned(tmp_path, asked, known, hourly)
     to = {move.key: move.to_leader for move in moves_in(tmp_path, made)}
     before = [slot.leader for slot in asked.partitions]
     after = [to.get(slot.key, slot.leader) for slot in asked.partitions]
@@ -123,12 +108,12 @@ def test_the_forecast_is_the_busiest_hour_with_the_new_leaders(engine: Engine, t
     assert "busiest hour" in result.output
 
 
-def test_leaders_are_chosen_for_hours_that_are_known_and_the_bound_is_verified(engine: Engine, tmp_path: Path):
+def test_leaders_are_chosen_for_hours_that_are_known_and_the_bound_is_verified(tmp_path: Path):
     asked = problem(*(slot(i, (1, 2, 3)) for i in range(30)))
     rates = {
         s.key: ([1000 + s.partition, 0] if s.partition % 2 else [0, 1000 + s.partition], None) for s in asked.partitions
     }
-    made = planned(engine, tmp_path, asked, loads(asked, *[1000.0] * 30), Hourly((3, 4), rates))
+    made = planned(tmp_path, asked, loads(asked, *[1000.0] * 30), Hourly((3, 4), rates))
     proof, seen = made.plan.certificate.hourly, made.plan.forecast
     assert proof is not None
     assert seen is not None
@@ -141,9 +126,8 @@ def test_leaders_are_chosen_for_hours_that_are_known_and_the_bound_is_verified(e
     assert "bound by hour" in result.output
 
 
-@SLOW_ON_SPARK
-def test_more_partitions_than_are_held_are_planned_by_hour_on_any_engine_and_verified(
-    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_more_partitions_than_are_held_are_planned_by_hour_and_verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     from bellwether_load.planning import hourly_rounds
 
@@ -156,35 +140,31 @@ def test_more_partitions_than_are_held_are_planned_by_hour_on_any_engine_and_ver
         return [dice.randint(10**6, 10**7) if at == busy else dice.randint(0, 10**6) for at in range(len(hours))]
 
     hourly = Hourly(hours, {key: (rates(), rates() if outs is not None else None) for key, (_, outs) in known.items()})
-    engine.most_here = 0
-    made = planned(engine, tmp_path, asked, known, hourly)
+    made = planned(tmp_path, asked, known, hourly)
     proof, seen = made.plan.certificate.hourly, made.plan.forecast
     assert proof is not None
     assert seen is not None
     assert 0 < proof.bound <= seen.after.load
     assert recheck(tmp_path, made.plan.digest).exit_code == 0
-    engine.most_here = 10_000
-    assert planned(engine, tmp_path / "here", asked, known, hourly).plan == made.plan
     certificate = replace(made.plan.certificate, hourly=replace(proof, bound=proof.bound * 1.01))
     restate(tmp_path, replace(made.plan, certificate=certificate))
     assert "bound by hour" in recheck(tmp_path, made.plan.digest).output
 
 
-def test_loads_by_hour_that_cannot_be_are_refused(engine: Engine, tmp_path: Path):
-    from bellwether_load.planning.choices import Refused
+def test_loads_by_hour_that_cannot_be_are_refused(tmp_path: Path):
 
     asked, known = posed(1)
     for rates, said in (([1, 2, 3], "must be 2 numbers"), ([1, -2], "must be 2 numbers from 0 to 2**45")):
         hourly = Hourly((3, 4), dict.fromkeys(known, (rates, None)))
         with pytest.raises(Refused, match=re.escape(said)):
-            planned(engine, tmp_path, asked, known, hourly)
+            planned(tmp_path, asked, known, hourly)
 
 
-def test_there_is_no_busiest_hour_where_no_broker_may_lead(engine: Engine, tmp_path: Path):
+def test_there_is_no_busiest_hour_where_no_broker_may_lead(tmp_path: Path):
     shut = tuple(BrokerInput(b, open=False, why="Demoted") for b in (1, 2, 3))
     asked = problem(*(slot(i, (1, 2, 3)) for i in range(4)), brokers=shut)
     known = loads(asked, *[1000.0] * 4)
-    made = planned(engine, tmp_path, asked, known, Hourly((14,), {key: ([1000], None) for key in known}))
+    made = planned(tmp_path, asked, known, Hourly((14,), {key: ([1000], None) for key in known}))
     assert made.plan.forecast is None
     assert not moves_in(tmp_path, made)
     result = recheck(tmp_path, made.plan.digest)
@@ -192,36 +172,36 @@ def test_there_is_no_busiest_hour_where_no_broker_may_lead(engine: Engine, tmp_p
     assert "no broker is open" in result.output
 
 
-def test_a_busy_broker_hands_leaders_to_the_others(engine: Engine, tmp_path: Path):
+def test_a_busy_broker_hands_leaders_to_the_others(tmp_path: Path):
     asked = problem(*(slot(i, (1, 2, 3)) for i in range(30)))
-    made = planned(engine, tmp_path, asked, loads(asked, *[1000.0] * 30))
+    made = planned(tmp_path, asked, loads(asked, *[1000.0] * 30))
     assert (made.plan.before.max, made.plan.after.max) == (90_000.0, 50_000.0)  # base 30,000 each; 60,000 to lead
     assert made.plan.certificate.gap == 0.0
     assert made.plan.moved.partitions == 20
     assert made.plan.moved.load == made.plan.moved.lower_bound
 
 
-def test_a_leader_that_is_not_first_is_put_first(engine: Engine, tmp_path: Path):
+def test_a_leader_that_is_not_first_is_put_first(tmp_path: Path):
     asked = problem(slot(0, (2, 1), leader=1), slot(1, (2, 1), leader=2))
-    made = planned(engine, tmp_path, asked, loads(asked, 10.0, 10.0))
+    made = planned(tmp_path, asked, loads(asked, 10.0, 10.0))
     (move,) = read_moves(Store.open(str(tmp_path)), made.plan.digest)
     assert (move.partition, move.order, move.from_leader, move.to_leader) == (0, (1, 2), 1, 1)
     assert (made.plan.moved.partitions, made.plan.moved.reordered) == (0, 1)
 
 
-def test_a_closed_broker_is_relieved_of_all_that_others_can_lead(engine: Engine, tmp_path: Path):
+def test_a_closed_broker_is_relieved_of_all_that_others_can_lead(tmp_path: Path):
     brokers = (BrokerInput(1, open=False, why="Demoted"), BrokerInput(2), BrokerInput(3))
     asked = problem(*(slot(i, (1, 2, 3)) for i in range(10)), slot(10, (1,)), brokers=brokers)
-    made = planned(engine, tmp_path, asked, loads(asked, *[100.0] * 11))
+    made = planned(tmp_path, asked, loads(asked, *[100.0] * 11))
     moves = list(read_moves(Store.open(str(tmp_path)), made.plan.digest))
     assert sorted(m.partition for m in moves) == list(range(10))
     assert sorted(m.to_leader for m in moves) == [2] * 5 + [3] * 5
 
 
-def test_a_cap_on_moves_is_kept(engine: Engine, tmp_path: Path):
+def test_a_cap_on_moves_is_kept(tmp_path: Path):
     asked = problem(*(slot(i, (1, 2, 3)) for i in range(30)))
     capped = Problem(replace(asked.header, objective=replace(asked.header.objective, max_moves=5)), asked.partitions)
-    made = planned(engine, tmp_path, capped, loads(asked, *[1000.0] * 30))
+    made = planned(tmp_path, capped, loads(asked, *[1000.0] * 30))
     assert 0 < made.plan.moved.partitions <= 5
     assert made.plan.after.max < made.plan.before.max
     assert recheck(tmp_path, made.plan.digest).exit_code == 0
@@ -235,82 +215,69 @@ def test_a_cap_on_moves_is_kept(engine: Engine, tmp_path: Path):
         pytest.param(-5.0, "its produce rate is -5.0", id="negative"),
     ],
 )
-def test_a_load_that_is_none_is_refused_by_name(engine: Engine, tmp_path: Path, rate: float, named: str):
-    from bellwether_load.planning.choices import Refused
+def test_a_load_that_is_none_is_refused_by_name(tmp_path: Path, rate: float, named: str):
 
     asked = problem(slot(0), slot(1))
     with pytest.raises(Refused, match=f"orders-1: {named}"):
-        planned(engine, tmp_path, asked, loads(asked, 1.0, rate))
+        planned(tmp_path, asked, loads(asked, 1.0, rate))
 
 
-def test_a_store_that_takes_no_plan_is_named(engine: Engine, tmp_path: Path):
-    from bellwether_load.planning.choices import Refused
+def test_a_store_that_takes_no_plan_is_named(tmp_path: Path):
 
     (tmp_path / "plans").write_text("a file where the folder of plans should be")
     asked = problem(*(slot(i, (1, 2, 3)) for i in range(30)))
-    with pytest.raises(Refused, match="plans"):
-        planned(engine, tmp_path, asked, loads(asked, *[1000.0] * 30))
+    with pytest.raises(StoreError, match="plans"):
+        planned(tmp_path, asked, loads(asked, *[1000.0] * 30))
 
 
-def test_two_rows_of_loads_for_one_partition_are_refused(engine: Engine, tmp_path: Path):
-    from bellwether_load.jobs.making import plan_of
-    from bellwether_load.planning.choices import Refused
+def test_two_rows_of_loads_for_one_partition_are_refused(tmp_path: Path):
 
     asked = problem(slot(0), slot(1))
-    planned(engine, tmp_path, asked, loads(asked, 1.0, 2.0))
+    planned(tmp_path, asked, loads(asked, 1.0, 2.0))
     file = tmp_path / "loads/main/part-0.parquet"
     table = pq.read_table(file)
     pq.write_table(pa.concat_tables([table, table.slice(0, 1)]), file)
     uri = str(tmp_path)
     with pytest.raises(Refused, match="partition 0 of topic id id-of-orders has two rows"):
-        plan_of(engine, uri, "main", "main")
+        compute_plan(uri, "main", "main")
 
 
-def test_partitions_that_are_out_of_order_are_refused(engine: Engine, tmp_path: Path):
-    from bellwether_load.jobs.making import plan_of
-    from bellwether_load.planning.choices import Refused
+def test_partitions_that_are_out_of_order_are_refused(tmp_path: Path):
 
     asked = problem(slot(0), slot(1), slot(2))
-    planned(engine, tmp_path, asked, loads(asked, 1.0, 2.0, 3.0))
+    planned(tmp_path, asked, loads(asked, 1.0, 2.0, 3.0))
     file = tmp_path / "problems/main/partitions.parquet"
     pq.write_table(pq.read_table(file).take(pa.array([0, 2, 1])), file, row_group_size=2)
     uri = str(tmp_path)
     with pytest.raises(Refused, match="orders-1 comes after orders-2: they must be sorted"):
-        plan_of(engine, uri, "main", "main")
+        compute_plan(uri, "main", "main")
 
 
-def test_without_any_load_nothing_moves(engine: Engine, tmp_path: Path):
+def test_without_any_load_nothing_moves(tmp_path: Path):
     asked = problem(*(slot(i, (1, 2, 3)) for i in range(5)))
-    made = planned(engine, tmp_path, asked, {})
+    made = planned(tmp_path, asked, {})
     assert (made.plan.moved.partitions, made.plan.without_load, made.plan.after.max) == (0, 5, 0.0)
     assert recheck(tmp_path, made.plan.digest).exit_code == 0
 
 
-@pytest.mark.parametrize("most_here", [0, 1])
 @pytest.mark.parametrize("hourly", [None, Hourly((3, 4), {})], ids=["no hours", "hours"])
-def test_a_cluster_without_partitions_has_an_empty_plan(
-    engine: Engine, tmp_path: Path, most_here: int, hourly: Hourly | None
-):
-    from bellwether_load.jobs.making import plan_of
-    from bellwether_load.jobs.plan_writing import write_plan
+def test_a_cluster_without_partitions_has_an_empty_plan(tmp_path: Path, hourly: Hourly | None):
 
     write_problem(Store.open(str(tmp_path)), "main", problem())
     write_loads(Store.open(str(tmp_path)), "main", {}, hourly=hourly)
-    engine.most_here = most_here
-    made = plan_of(engine, str(tmp_path), "main", "main")
+    made = compute_plan(str(tmp_path), "main", "main")
     write_plan(str(tmp_path), made)
     assert (made.plan.partitions, made.plan.moved.partitions) == (0, 0)
     assert recheck(tmp_path, made.plan.digest).exit_code == 0
 
 
-def test_loads_that_are_not_there_are_named(engine: Engine, tmp_path: Path):
-    from bellwether_load.jobs.making import plan_of
+def test_loads_that_are_not_there_are_named(tmp_path: Path):
 
     write_problem(Store.open(str(tmp_path)), "main", problem(slot(0)))
     with pytest.raises(StoreMissing, match="loads/main holds no loads: run the loads job first"):
-        plan_of(engine, str(tmp_path), "main", "main")
+        compute_plan(str(tmp_path), "main", "main")
 
 
-def test_a_plan_reads_back_as_it_was_made(engine: Engine, tmp_path: Path):
-    made = planned(engine, tmp_path, *posed(11))
+def test_a_plan_reads_back_as_it_was_made(tmp_path: Path):
+    made = planned(tmp_path, *posed(11))
     assert read_plan(Store.open(str(tmp_path)), made.plan.digest) == made.plan

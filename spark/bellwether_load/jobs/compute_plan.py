@@ -1,4 +1,4 @@
-"""Compute a plan: partitions and rates in, the plan and its moves out. ``jobs.plan`` does the file IO."""
+"""Compute a plan in this process: a problem and loads of a store in, the plan and its moves out."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from functools import partial
 
 import numpy as np
 
-from bellwether_load.engines.frames import Engine, Frame
-from bellwether_load.jobs.problems import Posed, read_hours, read_loads, read_posed
+from bellwether_load.jobs.problem_reader import read_hours, read_partitions
 from bellwether_load.plan import certificate, rebalance_plan
 from bellwether_load.plan.certificate import HourlyProof, StatisticPlan
 from bellwether_load.plan.documents import problem_digest_of_chunks
+from bellwether_load.plan.line_digest import chunk_digests
 from bellwether_load.plan.problem import ProblemHeader
 from bellwether_load.planning.blocks import Int64s
 from bellwether_load.planning.brokers import Brokers
@@ -21,83 +21,62 @@ from bellwether_load.planning.choices import Costs, Slots
 from bellwether_load.planning.forecasts import forecast
 from bellwether_load.planning.hourly_rounds import HourlyResult, by_hours
 from bellwether_load.planning.levels import Level, Levels, levelled
-from bellwether_load.planning.pools import LocalPool, Pool
+from bellwether_load.planning.pools import LocalPool
 from bellwether_load.planning.prices import Prices
 from bellwether_load.planning.surveys import Survey, share_out
 from bellwether_load.store.filesystems import Store
+from bellwether_load.store.plans import plan_files
 from bellwether_load.store.plans.problem_files import read_terms
-from bellwether_load.transforms.hourly_passes import HourlyLoads, HourlyPasses
+from bellwether_load.transforms.hourly_passes import HourlyPasses
 from bellwether_load.transforms.moves import Moves, moves
-from bellwether_load.transforms.packing import chunk_digests, packed, surveyed
-from bellwether_load.transforms.pieces import changes_here, together
-from bellwether_load.transforms.pools import TaskPool
 
 
 @dataclass(frozen=True)
-class Made:
-    """A plan, its moves, where they were found, and how many rounds it took. ``jobs.plan_writing`` stores them, while
-    the engine is open."""
+class ComputedPlan:
+    """A plan, its moves, and how many rounds it took."""
 
     plan: rebalance_plan.RebalancePlan
     moves: Moves
     rounds: int
 
 
-def plan_of(engine: Engine, uri: str, problem: str, loads: str, tell: Callable[[str], None] = lambda _: None) -> Made:
-    """Compute the plan for a problem and loads of a store, by name. Raises StoreError and Refused."""
-    terms = read_terms(Store.open(uri), problem)
-    posed = read_posed(engine, uri, problem)
-    statistic = str(terms.objective.statistic).lower()
-    measured = read_loads(engine, uri, loads, statistic, posed.borders)
-    return make(engine, terms, posed, measured, tell, read_hours(engine, uri, loads, posed.borders))
+def compute_plan(uri: str, problem: str, loads: str, tell: Callable[[str], None] = lambda _: None) -> ComputedPlan:
+    """Compute the plan for a problem and loads of a store, by name. Raises StoreError, and Refused for invalid inputs.
 
-
-def make(
-    engine: Engine,
-    terms: ProblemHeader,
-    posed: Posed,
-    loads: Frame,
-    tell: Callable[[str], None] = lambda _: None,
-    hours: HourlyLoads | None = None,
-) -> Made:
-    """Compute the plan for a problem and the loads of its pieces. Raises Refused for invalid inputs.
-
-    ``hours``: the same loads by hour of the week, by which the plan is made in the end.
-
-    Up to ``engine.most_here`` partitions are balanced here, without tasks: faster, with the same result.
+    Where the loads are known by hour of the week, the plan is made by these in the end.
     """
+    store = Store.open(uri)
+    terms = read_terms(store, problem)
     slots, costs = slots_of(terms), costs_of(terms)
-    pieces = together(posed.pieces, loads, posed.borders).kept()
-    pool = None
-    try:
-        survey = surveyed(pieces, slots, costs)
-        chunks = chunk_digests(pieces, dict(enumerate(posed.starts.tolist())))
-        digest = problem_digest_of_chunks(terms, chunks)
-        tell(f"{survey.partitions:,} partitions, {survey.without_load:,} without measured load")
-        brokers = _brokers(terms, slots, survey)
-        blocks = packed(pieces, slots, costs, posed.starts, share_out(survey.leaders))
-        pool = TaskPool(engine, blocks, len(slots.ids))
-        work: Pool = LocalPool(pool.all()) if survey.leaders.sum() <= engine.most_here else pool
-        passes = None
-        if hours is not None and brokers.open.any():
-            passes = HourlyPasses.over(engine, pieces, hours, slots, brokers, costs, posed.starts)
-        by_hour = None if passes is None or not survey.leaders.any() else partial(by_hours, passes)
-        found = levelled(work, brokers, terms.objective.max_moves, by_hour, tell=tell)
-        seen = None
-        if passes is not None:
-            known = found.hourly
-            loads_then = passes.by_broker(*work.changes()) if known is None else (known.before, known.after)
-            seen = forecast(brokers, passes.hours, *loads_then)
-            tell(f"busiest hour of {len(passes.hours)}: {seen.after.moment}, on broker {seen.after.broker}")
-        starts = posed.starts
-        changes = pool.changes_by_piece(starts) if work is pool else changes_here(engine, starts, *work.changes())
-        moving = moves(pieces, changes, slots, costs, starts)
-        tell(f"{moving.leaders:,} leaders change")
-    finally:
-        if pool is not None:
-            pool.close()
-        pieces.drop()
-    return Made(replace(_plan(terms, survey, brokers, found, digest, moving), forecast=seen), moving, found.rounds)
+    partitions = read_partitions(store, problem, loads, str(terms.objective.statistic).lower(), slots, costs)
+    survey = partitions.survey()
+    digest = problem_digest_of_chunks(terms, chunk_digests(partitions.lines()))
+    tell(f"{survey.partitions:,} partitions, {survey.without_load:,} without measured load")
+    brokers = _brokers(terms, slots, survey)
+    pool = LocalPool(partitions.blocks(share_out(survey.leaders)))
+    hours = read_hours(store, loads)
+    passes = HourlyPasses(partitions, hours, brokers) if hours is not None and brokers.open.any() else None
+    by_hour = None if passes is None or not survey.leaders.any() else partial(by_hours, passes)
+    found = levelled(pool, brokers, terms.objective.max_moves, by_hour, tell=tell)
+    seen = None
+    if passes is not None:
+        known = found.hourly
+        loads_then = passes.by_broker(*pool.changes()) if known is None else (known.before, known.after)
+        seen = forecast(brokers, passes.hours, *loads_then)
+        tell(f"busiest hour of {len(passes.hours)}: {seen.after.moment}, on broker {seen.after.broker}")
+    moving = moves(partitions, *pool.changes())
+    tell(f"{moving.leaders:,} leaders change")
+    return ComputedPlan(
+        replace(_plan(terms, survey, brokers, found, digest, moving), forecast=seen), moving, found.rounds
+    )
+
+
+def write_plan(uri: str, computed: ComputedPlan) -> str:
+    """Write a plan under its digest; its path in the store. Raises StoreError."""
+    store, digest = Store.open(uri), computed.plan.digest
+    tables = enumerate(computed.moves.tables)
+    paths = [plan_files.write_moves(store, digest, piece, table) for piece, table in tables if len(table)]
+    return plan_files.finish(store, computed.plan, paths)
 
 
 def slots_of(terms: ProblemHeader) -> Slots:
@@ -135,7 +114,7 @@ def _plan(
         policy=terms.policy,
         made_at=terms.made_at,
         problem_digest=digest,
-        digest=rebalance_plan.plan_digest_of_chunks(digest, moving.chunk_digests()),
+        digest=rebalance_plan.plan_digest_of_chunks(digest, chunk_digests(moving.lines())),
         objective=terms.objective,
         before=_balance(brokers, before),
         after=_balance(brokers, after),
