@@ -86,9 +86,7 @@ SIGNAL_SOURCES = Resource("/apis/bellwether.dev/v1alpha1", "signalsources", "bel
 KINDS = (POLICIES, BROKER_HEALTHS, SIGNAL_SOURCES)
 """The kinds that Bellwether defines."""
 
-
 _DISCOVERY = Resource("", "/apis", "v1", "APIGroupList")
-
 
 Observe = Callable[[str, str, str, float], None]
 """Called after each request with verb (get, create, update, patch, delete), plural, outcome and seconds."""
@@ -355,13 +353,15 @@ def connect(kubeconfig: Path | None = None) -> KubernetesClient:
 def from_configuration(configuration: Any, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> KubernetesClient:
     """A client from a configuration of the official client, with its retries disabled."""
     from kubernetes import client
+    from urllib3.util.ssl_ import create_urllib3_context
 
-    from bellwether.adapters.kubernetes.kubeconfig import verify_as_kubectl
+    from bellwether.adapters.kubernetes.kubeconfig import as_kubectl
 
     configuration.retries = False
     made = client.ApiClient(configuration)
     made.user_agent = f"bellwether/{__version__}"  # its first part is the field manager of a merge
-    verify_as_kubectl(made.rest_client.pool_manager.connection_pool_kw)
+    # The pool manager loads CAs and certificates into it.
+    made.rest_client.pool_manager.connection_pool_kw["ssl_context"] = as_kubectl(create_urllib3_context())
     return KubernetesClient(made, timeout_seconds)
 
 
@@ -387,7 +387,6 @@ def _retry_after(header: str | None) -> float:
 
 
 _VERBS = {"GET": "get or list", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-
 
 _UNDECLARED = re.compile(r"(\.[\w.\[\]\"=,-]+): field not declared in schema")
 

@@ -92,7 +92,7 @@ class Override(Model):
     )
 
     def to_core(self, broker: int, by: str = "") -> signals.Override:
-        """Convert to a value of the core, with whoever set it, if that is known."""
+        """Convert to a value of the core, with the name of who set it, if that is known."""
         return signals.Override(
             broker,
             self.state,

@@ -45,10 +45,10 @@ def explain(broker: int, target: Target, output: str) -> None:
     from bellwether.api.v1alpha1.broker_health import BrokerHealth
     from bellwether.cli.diagnosis.policy_view import prober_leases
 
-    api, namespace, name = connect_policy(target)
-    health = BrokerHealth.read(broker_lookup.find_health(api, namespace, name, broker))
-    found = broker_lookup.find_policy(api, namespace, name)
-    leases = prober_leases(api, namespace, name)
+    at = connect_policy(target)
+    health = BrokerHealth.read(broker_lookup.find_health(*at, broker))
+    found = broker_lookup.find_policy(*at)
+    leases = prober_leases(*at)
     if output != "table":
         print_document(facts(health), output)
         return

@@ -78,8 +78,8 @@ def _set_suspended(suspended: bool, *, target: Target, everything: bool, wait_se
         api, _ = connect(target, ANSWER_SECONDS)
         chosen = _all(api, target.namespace)
     else:
-        api, namespace, name = connect_policy(target)
-        chosen = [broker_lookup.find_policy(api, namespace, name)]
+        at = connect_policy(target)
+        api, chosen = at.api, [broker_lookup.find_policy(*at)]
     for one in chosen:
         try:
             changes.append(_change(api, one, suspended))

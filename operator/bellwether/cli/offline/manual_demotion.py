@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 class EarlyReader:
     """Reads the cluster in a thread while the rest of the command is imported: both take about as long.
 
-    ``ports.kafka.ClusterReader`` whose first read begins at once. ``nodes`` are for requests to the same brokers."""
+    ``ports.kafka.ClusterReader`` whose first read begins at once. ``nodes`` are for requests to the same brokers.
+    """
 
     def __init__(self, connection: Connection, avoided: Collection[int]) -> None:
         self.nodes = BrokerPool(connection, MANUAL_LIMITS)

@@ -39,7 +39,6 @@ HttpsUrl = Annotated[
     ),
 ]
 
-
 Namespace = Annotated[
     str,
     Matching(

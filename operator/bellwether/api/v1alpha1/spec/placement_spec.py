@@ -18,7 +18,6 @@ PATTERN_LIMIT = 100
 
 Racks = Annotated[tuple[RackName, ...], Field(max_length=RACK_LIMIT, json_schema_extra=ATOMIC), DISTINCT]
 
-
 Patterns = Annotated[tuple[TopicPattern, ...], Field(max_length=PATTERN_LIMIT, json_schema_extra=AS_SET), DISTINCT]
 
 

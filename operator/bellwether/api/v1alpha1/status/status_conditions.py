@@ -60,7 +60,6 @@ UNSEEN = {
     "lastTransitionTime": "1970-01-01T00:00:00Z",
 }
 
-
 UNUSED = {
     **UNSEEN,
     "reason": "NoProber",
