@@ -80,7 +80,9 @@ def move_leaders(record: Path, options: dict[str, Any], *, demoting: bool) -> No
     def decide_for(brokers: Collection[int]) -> DecisionFunction:
         return manual_decision(demote=brokers, message=reason) if demoting else manual_decision(promote=brokers)
 
-    run = run_offline(reader, record, decide_for, options["brokers"], options["racks"], dry_run=dry_run, say=click.echo)
+    chosen = options["brokers"], options["racks"]
+    found = reader, reader.nodes, reader.first
+    run = run_offline(*found, record, decide_for, *chosen, dry_run=dry_run, say=click.echo)
     for broker in run.brokers:
         if not demoting and broker not in run.before:
             click.echo(f"broker {broker} is not demoted in {record}; there is nothing to restore")

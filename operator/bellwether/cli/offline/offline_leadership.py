@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.files.undo_record_file import FileLeadership, FileRecords
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.core.demotion.decisions import DecisionFunction
 from bellwether.core.model.cluster import Cluster
@@ -23,11 +23,9 @@ from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.signals import Override, Signal
 from bellwether.gather import Memory
 from bellwether.ports.errors import Terminal
+from bellwether.ports.kafka import ClusterReader
 from bellwether.ports.world import World
 from bellwether.reconcile import reconcile
-
-if TYPE_CHECKING:
-    from bellwether.cli.offline.manual_demotion import EarlyReader
 
 MAX_RECONCILES = 20
 MAX_ABORTS = 3
@@ -68,7 +66,9 @@ class Run:
 
 
 def run_offline(
-    reader: EarlyReader,
+    reader: ClusterReader,
+    nodes: BrokerPool,
+    first: Callable[[], Cluster],
     record: Path,
     decide_for: Callable[[Collection[int]], DecisionFunction],
     brokers: Sequence[int],
@@ -77,16 +77,17 @@ def run_offline(
     dry_run: bool,
     say: Callable[[str], None],
 ) -> Run:
-    """Reconcile until nothing is left to do, or all that is left is blocked. ``racks`` means all of their brokers.
+    """Reconcile until nothing is left to do, or all that is left is blocked. ``racks`` means all of their brokers,
+    ``first`` is what ``reader`` reads first.
 
     Raises Terminal, Transient or Fenced; the record is kept then, and the same command continues.
     """
-    mover, leadership, clock = KafkaMover(reader.nodes), FileLeadership(record), SystemClock()
+    mover, leadership, clock = KafkaMover(nodes), FileLeadership(record), SystemClock()
     if not dry_run:  # a dry run writes nothing, not even a lock
         leadership.acquire()
     try:
         records = (DryRunRecords if dry_run else FileRecords)(record, leadership)
-        cluster = reader.first()
+        cluster = first()
         say(f"Kafka cluster {cluster.cluster_id}: {len(cluster.brokers)} brokers, {len(cluster.partitions)} partitions")
         found = (records.look if dry_run else records.take_over)(cluster.cluster_id)
         brokers = list(dict.fromkeys((*brokers, *_in_racks(cluster, racks))))
