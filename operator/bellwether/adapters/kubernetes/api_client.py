@@ -353,15 +353,13 @@ def connect(kubeconfig: Path | None = None) -> KubernetesClient:
 def from_configuration(configuration: Any, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> KubernetesClient:
     """A client from a configuration of the official client, with its retries disabled."""
     from kubernetes import client
-    from urllib3.util.ssl_ import create_urllib3_context
 
-    from bellwether.adapters.kubernetes.kubeconfig import as_kubectl
+    from bellwether.adapters.kubernetes.kubeconfig import verify_as_kubectl
 
     configuration.retries = False
     made = client.ApiClient(configuration)
     made.user_agent = f"bellwether/{__version__}"  # its first part is the field manager of a merge
-    # The pool manager loads CAs and certificates into it.
-    made.rest_client.pool_manager.connection_pool_kw["ssl_context"] = as_kubectl(create_urllib3_context())
+    verify_as_kubectl(made.rest_client.pool_manager.connection_pool_kw)
     return KubernetesClient(made, timeout_seconds)
 
 

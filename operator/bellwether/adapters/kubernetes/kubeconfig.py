@@ -17,6 +17,7 @@ import yaml
 from kubernetes import client, config
 from kubernetes.config.incluster_config import SERVICE_HOST_ENV_NAME
 from kubernetes.config.kube_config import KubeConfigLoader, KubeConfigMerger
+from urllib3.util.ssl_ import create_urllib3_context
 
 from bellwether.core.listing import few
 from bellwether.ports.errors import Terminal
@@ -108,3 +109,8 @@ def as_kubectl(context: ssl.SSLContext) -> ssl.SSLContext:
     """
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     return context
+
+
+def verify_as_kubectl(pool_settings: dict[str, Any]) -> None:
+    """Use such a context in a urllib3 pool manager, which loads CAs and certificates into it."""
+    pool_settings["ssl_context"] = as_kubectl(create_urllib3_context())
