@@ -12,7 +12,7 @@ from bellwether_load.planning.blocks import Block
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.hourly_rounds import by_hours
 from bellwether_load.planning.levels import levelled
-from bellwether_load.planning.pools import LocalPool
+from bellwether_load.planning.pools import Pool
 from testkit.loads.hourly_problems import HourlyCase
 from testkit.loads.whole_leaders import lowest_found
 
@@ -51,7 +51,7 @@ def test_the_busiest_hour_is_near_the_best_of_a_search_and_the_next_week_is_as_f
     loads = np.rint(np.mean(known, axis=0)).astype(np.int64)
     block, brokers = posed(np.quantile(np.concatenate(known, axis=1), 0.95, axis=1).astype(np.int64), seed)
     fixed = np.zeros((BROKERS, HOURS), np.int64)
-    pool = LocalPool([block])
+    pool = Pool([block])
     by_hour = HourlyCase(block, brokers, loads, fixed)
     found = levelled(pool, brokers, None, partial(by_hours, by_hour))
     (after,) = pool.blocks
@@ -73,7 +73,7 @@ def test_with_a_cap_the_plan_by_hours_changes_no_more_leaders(kind: str):
     moved = before.leader.copy()
     moved[:8] = before.eligible[:8, 1]
     before = before.led_by(moved)
-    pool = LocalPool([before])
+    pool = Pool([before])
     fixed = np.zeros((BROKERS, HOURS), np.int64)
     problem = HourlyCase(before, brokers, loads, fixed, 12)
     found = by_hours(problem, pool, brokers, 12)

@@ -21,7 +21,7 @@ from bellwether_load.planning.choices import Costs, Slots
 from bellwether_load.planning.forecasts import forecast
 from bellwether_load.planning.hourly_rounds import HourlyResult, by_hours
 from bellwether_load.planning.levels import Level, Levels, levelled
-from bellwether_load.planning.pools import LocalPool
+from bellwether_load.planning.pools import Pool
 from bellwether_load.planning.prices import Prices
 from bellwether_load.planning.surveys import Survey, share_out
 from bellwether_load.store.filesystems import Store
@@ -53,7 +53,7 @@ def compute_plan(uri: str, problem: str, loads: str, tell: Callable[[str], None]
     digest = problem_digest_of_chunks(terms, chunk_digests(partitions.lines()))
     tell(f"{survey.partitions:,} partitions, {survey.without_load:,} without measured load")
     brokers = _brokers(terms, slots, survey)
-    pool = LocalPool(partitions.blocks(share_out(survey.leaders)))
+    pool = Pool(partitions.blocks(share_out(survey.leaders)))
     hours = read_hours(store, loads)
     passes = HourlyPasses(partitions, hours, brokers) if hours is not None and brokers.open.any() else None
     by_hour = None if passes is None or not survey.leaders.any() else partial(by_hours, passes)

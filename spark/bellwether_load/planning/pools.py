@@ -1,10 +1,9 @@
-"""Pool of all blocks: in this process, or on Spark executors. The rounds use only this protocol."""
+"""Pool of all blocks, with the leaders that the rounds have chosen so far."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,64 +35,8 @@ class Offer:
     inside: Int64s
 
 
-class Pool(Protocol):
+class Pool:
     """All blocks. Results are in the order of the blocks' numbers."""
-
-    def open(self, brokers: Brokers, place: Int64s) -> list[Opening]:
-        """What each block's brokers lead, what its partitions keep inside each prefix, its heaviest partition."""
-        ...
-
-    def offers(self, terms: Terms, place: Int64s) -> list[Offer]:
-        """What each block offers under these terms; changes nothing."""
-        ...
-
-    def priced(self, prices: Prices, known: Int64s, most: int, *, near: bool = False) -> list[Priced]:
-        """What each block comes to at these prices, with its best candidates; changes nothing."""
-        ...
-
-    def settle(self, terms: Terms, asked: Mapping[int, Pairs]) -> list[Int64s]:
-        """Make the requested moves in each block; returns what its brokers lead afterwards."""
-        ...
-
-    def fitting(self, excess: Int64s, room: Int64s) -> list[Fit]:
-        """Single partitions that fit."""
-        ...
-
-    def place(self, wanted: Mapping[int, int]) -> None:
-        """Change the leaders of some partitions, by id."""
-        ...
-
-    def size(self) -> int:
-        """How many partitions there are."""
-        ...
-
-    def gathered(self, leaders: NDArray[np.bool_] | None = None) -> Block:
-        """The partitions that these brokers lead now in one block, here: for few of them. None: all partitions."""
-        ...
-
-    def changed(self) -> int:
-        """Number of partitions with a changed leader."""
-        ...
-
-    def changes(self) -> tuple[Int64s, Int32s]:
-        """Ids of these partitions, ascending, and their new leaders."""
-        ...
-
-    def reset(self) -> None:
-        """Undo all changes."""
-        ...
-
-    def state(self) -> object:
-        """The present leaders, for :meth:`restore`."""
-        ...
-
-    def restore(self, state: object) -> None:
-        """Return to the leaders of :meth:`state`."""
-        ...
-
-
-class LocalPool:
-    """All blocks in this process: for tests, and for clusters too small to be worth a task."""
 
     def __init__(self, blocks: Iterable[Block]) -> None:
         self._start = tuple(sorted(blocks, key=lambda b: b.number))
@@ -101,57 +44,57 @@ class LocalPool:
         self._last: tuple[Terms, tuple[Block, ...], list[Drawn]] | None = None
 
     def open(self, brokers: Brokers, place: Int64s) -> list[Opening]:
-        """See :class:`Pool`."""
+        """What each block's brokers lead, what its partitions keep inside each prefix, its heaviest partition."""
         return [opening(b, brokers, place) for b in self.blocks]
 
     def offers(self, terms: Terms, place: Int64s) -> list[Offer]:
-        """See :class:`Pool`."""
+        """What each block offers under these terms; changes nothing."""
         return [offer(b, drawn, terms, place) for b, drawn in zip(self.blocks, self._draw(terms), strict=True)]
 
     def priced(self, prices: Prices, known: Int64s, most: int, *, near: bool = False) -> list[Priced]:
-        """See :class:`Pool`."""
+        """What each block comes to at these prices, with its best candidates; changes nothing."""
         return [priced(b, prices, known, most, near=near) for b in self.blocks]
 
     def settle(self, terms: Terms, asked: Mapping[int, Pairs]) -> list[Int64s]:
-        """See :class:`Pool`."""
+        """Make the requested moves in each block; returns what its brokers lead afterwards."""
         drawn = zip(self.blocks, self._draw(terms), strict=True)
         self.blocks = tuple(settle(b, d, asked[b.number]) if b.number in asked else b for b, d in drawn)
         return [b.led for b in self.blocks]
 
     def fitting(self, excess: Int64s, room: Int64s) -> list[Fit]:
-        """See :class:`Pool`."""
+        """Single partitions that fit."""
         return [fit for b in self.blocks for fit in fitting(b, excess, room)]
 
     def place(self, wanted: Mapping[int, int]) -> None:
-        """See :class:`Pool`."""
+        """Change the leaders of some partitions, by id."""
         self.blocks = tuple(place(b, dict(wanted)) for b in self.blocks)
 
     def size(self) -> int:
-        """See :class:`Pool`."""
+        """How many partitions there are."""
         return sum(len(b) for b in self.blocks)
 
     def gathered(self, leaders: NDArray[np.bool_] | None = None) -> Block:
-        """See :class:`Pool`."""
+        """The partitions that these brokers lead now in one block, here: for few of them. None: all partitions."""
         return joined(0, [of_leaders(b, leaders) for b in self.blocks])
 
     def changed(self) -> int:
-        """See :class:`Pool`."""
+        """Number of partitions with a changed leader."""
         return sum(b.changed for b in self.blocks)
 
     def changes(self) -> tuple[Int64s, Int32s]:
-        """See :class:`Pool`."""
+        """Ids of these partitions, ascending, and their new leaders."""
         return together([b.changes for b in self.blocks])
 
     def reset(self) -> None:
-        """See :class:`Pool`."""
+        """Undo all changes."""
         self.blocks = self._start
 
     def state(self) -> tuple[Block, ...]:
-        """See :class:`Pool`."""
+        """The present leaders, for :meth:`restore`."""
         return self.blocks
 
-    def restore(self, state: Any) -> None:
-        """See :class:`Pool`."""
+    def restore(self, state: tuple[Block, ...]) -> None:
+        """Return to the leaders of :meth:`state`."""
         self.blocks = state
 
     def _draw(self, terms: Terms) -> list[Drawn]:

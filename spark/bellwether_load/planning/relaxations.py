@@ -15,7 +15,7 @@ import numpy as np
 from bellwether_load.planning.blocks import Block, Int64s, joined
 from bellwether_load.planning.bounds import Bound, better
 from bellwether_load.planning.brokers import Brokers
-from bellwether_load.planning.pools import LocalPool, Pool
+from bellwether_load.planning.pools import Pool
 from bellwether_load.planning.prices import Prices, best_of, bound_of, total_of
 from bellwether_load.planning.programs import Program
 from bellwether_load.planning.pruning import Pruning
@@ -106,7 +106,7 @@ def _bound_of_pruned(pruned: Block, brokers: Brokers, most: int | None, prices: 
     if most is not None and forced > most:
         # One leader too many must change: the cost of that one exceeds every load.
         prices = replace(prices, weights=brokers.free.astype(np.int64), move=_LARGEST_PRICE)
-    pool, start = LocalPool([pruned]), brokers.fixed + pruned.led
+    pool, start = Pool([pruned]), brokers.fixed + pruned.led
     led, changed = total_of(pool.priced(prices, np.empty(0, np.int64), 0), brokers)
     bound = Bound(bound_of(prices, brokers, led, changed, most), prices)
     if prices.move == _LARGEST_PRICE:

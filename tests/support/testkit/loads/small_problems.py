@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bellwether_load.planning.blocks import Block, Int64s, first_choice
 from bellwether_load.planning.brokers import Brokers
-from bellwether_load.planning.pools import LocalPool
+from bellwether_load.planning.pools import Pool
 from sparkplans.instances import Case, instance, leading_costs
 
 
@@ -75,7 +75,7 @@ def of_the_bench(case: Case) -> tuple[Brokers, Block]:
     return Brokers.of(np.arange(count), np.ones(count, np.bool_), made.capacity, base, base), whole
 
 
-def pool(whole: Block, blocks: int = 1) -> LocalPool:
+def pool(whole: Block, blocks: int = 1) -> Pool:
     """The partitions of a block in so many blocks, by their leader's index."""
     group = whole.home % blocks
     parts = []
@@ -92,10 +92,10 @@ def pool(whole: Block, blocks: int = 1) -> LocalPool:
                 whole.leader[mine],
             )
         )
-    return LocalPool(parts)
+    return Pool(parts)
 
 
-def leaders(of: LocalPool) -> dict[int, int]:
+def leaders(of: Pool) -> dict[int, int]:
     """Who leads each partition by now, by id."""
     return {int(i): int(b) for part in of.blocks for i, b in zip(part.ids, part.leader, strict=True)}
 

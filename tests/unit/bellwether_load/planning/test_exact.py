@@ -9,7 +9,7 @@ import pytest
 
 from bellwether_load.planning.caps import capped
 from bellwether_load.planning.levels import levelled
-from bellwether_load.planning.pools import LocalPool
+from bellwether_load.planning.pools import Pool
 from bellwether_load.planning.rounds import balance
 from testkit.loads.exact_programs import fewest, hard_problem, lowest
 from testkit.loads.small_problems import brokers, carried, leaders, pool
@@ -125,7 +125,7 @@ def test_pruned_choices_prove_a_plan_that_divisible_partitions_do_not():
 
 def test_without_partitions_every_broker_is_a_level_of_what_it_carries_in_any_case():
     of = brokers(3, base=[300, 200, 100])
-    found = levelled(LocalPool([]), of, 1)
+    found = levelled(Pool([]), of, 1)
     assert [level.load for level in found.levels] == [level.floor for level in found.levels] == [3, 2, 1]
 
 

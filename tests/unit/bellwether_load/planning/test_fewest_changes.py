@@ -14,7 +14,7 @@ from bellwether_load.planning.blocks import Block
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.fewest_changes import reduce_changes
 from bellwether_load.planning.levels import levelled
-from bellwether_load.planning.pools import LocalPool
+from bellwether_load.planning.pools import Pool
 from testkit.loads.exact_programs import fewest
 from testkit.loads.small_problems import block, brokers, carried, leaders, pool, problems
 
@@ -57,7 +57,7 @@ def test_two_partitions_that_changed_places_return():
 def test_many_partitions_change_hardly_more_leaders_than_divisible_ones(monkeypatch: pytest.MonkeyPatch):
     for seed in range(700, 703):
         of, whole = many_partitions(seed)
-        first, second = LocalPool([whole]), LocalPool([whole])
+        first, second = Pool([whole]), Pool([whole])
         with monkeypatch.context() as patched:
             patched.setattr(planner, "MOST_PARTITIONS", 0)
             before = levelled(first, of, None)

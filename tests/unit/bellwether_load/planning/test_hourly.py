@@ -14,7 +14,7 @@ from bellwether_load.planning.blocks import Block, Int32s
 from bellwether_load.planning.hourly import HourlyPrices, balanced, divided
 from bellwether_load.planning.hourly_rounds import WORTHWHILE, HourlyBound, HourlyResult, bound_of, by_hours
 from bellwether_load.planning.levels import levelled
-from bellwether_load.planning.pools import LocalPool
+from bellwether_load.planning.pools import Pool
 from testkit.loads.hourly_problems import BROKERS, HourlyCase, problem
 
 
@@ -29,9 +29,9 @@ def planned(asked: HourlyCase) -> tuple[HourlyBound, Int32s]:
     return proved(asked, found.prices), balanced(asked.problem, found)
 
 
-def replanned(asked: HourlyCase) -> tuple[HourlyResult, LocalPool, Block]:
+def replanned(asked: HourlyCase) -> tuple[HourlyResult, Pool, Block]:
     """What comes of it after a plan for the statistic, and the leaders of that plan."""
-    pool = LocalPool([asked.block])
+    pool = Pool([asked.block])
     levelled(pool, asked.brokers, asked.most)
     before = pool.gathered()
     found = by_hours(asked, pool, asked.brokers, asked.most)
@@ -112,7 +112,7 @@ def test_leaders_change_only_where_the_busiest_hour_becomes_lower(kind: str, mos
         load, changed = found.replaced
         assert (load, changed) == (pytest.approx(float(asked.highest(before.leader))), before.changed)
         assert after < load * WORTHWHILE
-    again = by_hours(asked, LocalPool([block]), asked.brokers, most)
+    again = by_hours(asked, Pool([block]), asked.brokers, most)
     assert again is not None
     assert again.replaced is None or again.replaced[0] == pytest.approx(float(after))
 
@@ -126,7 +126,7 @@ def test_leaders_that_are_as_good_by_hour_stay():
 def test_leaders_that_are_the_best_ones_are_left_as_they_are():
     asked = problem("in phase", 1, 6, 2)
     asked.loads[:] = 0
-    pool = LocalPool([asked.block])
+    pool = Pool([asked.block])
     found = by_hours(asked, pool, asked.brokers, None)
     assert found is not None
     assert found.replaced is None
@@ -136,7 +136,7 @@ def test_leaders_that_are_the_best_ones_are_left_as_they_are():
 def test_loads_below_zero_are_not_planned_by_hour():
     asked = problem("jobs", 5, 6, 2)
     asked.loads[2, 3] = -1
-    assert by_hours(asked, LocalPool([asked.block]), asked.brokers, None) is None
+    assert by_hours(asked, Pool([asked.block]), asked.brokers, None) is None
 
 
 @pytest.mark.parametrize("seed", range(2))
