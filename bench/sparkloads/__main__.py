@@ -18,8 +18,8 @@ from rich.table import Table
 from bellwether_load.engines.frames import Engine
 from bellwether_load.engines.spark import SparkEngine
 from bellwether_load.histories.rules import Rules
-from bellwether_load.jobs.choosing import Period, choose
 from bellwether_load.jobs.loads import SETTINGS, run
+from bellwether_load.jobs.sample_selection import Period, choose
 from bellwether_load.jobs.sessions import session
 from bellwether_load.store.filesystems import Store
 from sparkloads.filling import fill_day, fill_hours

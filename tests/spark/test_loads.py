@@ -15,8 +15,8 @@ from click.testing import CliRunner, Result
 
 from bellwether_load.__main__ import main
 from bellwether_load.histories.rules import Rules
+from bellwether_load.jobs import load_writer, sample_reader
 from bellwether_load.jobs import loads as job
-from bellwether_load.jobs import reading, writing
 from bellwether_load.store.filesystems import Store
 from bellwether_load.transforms import loads as transform
 from testkit.loads.load_histories import History, deleted, led, measured, steady
@@ -114,7 +114,7 @@ def test_layouts_portions_and_tasks_do_not_change_a_single_bit(
     once = (tmp_path / "loads/now/part-00000.parquet").read_bytes()
     assert written(store) == expected(HISTORIES)
     monkeypatch.setattr(transform, "TASK_SAMPLES", 400)
-    monkeypatch.setattr(reading.portions, "__defaults__", (300,))
+    monkeypatch.setattr(sample_reader.portions, "__defaults__", (300,))
     assert run().exit_code == 0
     assert (tmp_path / "loads/now/part-00000.parquet").read_bytes() == once
 
@@ -124,7 +124,7 @@ def test_many_loads_are_written_in_parts_that_are_in_order_together(
 ):
     write_rounds(store, HISTORIES)
     assert run().exit_code == 0
-    monkeypatch.setattr(writing, "PART_ROWS", 5)
+    monkeypatch.setattr(load_writer, "PART_ROWS", 5)
     assert run().exit_code == 0
     assert len(store.list("loads/now")) > 1
     assert written(store) == expected(HISTORIES)
@@ -133,7 +133,7 @@ def test_many_loads_are_written_in_parts_that_are_in_order_together(
 def test_fewer_parts_leave_none_of_the_older_ones(run: Any, store: Store):
     write_rounds(store, HISTORIES)
     for number in range(4):
-        store.write_table(f"loads/now/part-{number:05}.parquet", writing.SCHEMA.empty_table())
+        store.write_table(f"loads/now/part-{number:05}.parquet", load_writer.SCHEMA.empty_table())
     assert run().exit_code == 0
     assert [file.path for file in store.list("loads/now")] == ["loads/now/part-00000.parquet"]
     assert written(store) == expected(HISTORIES)
@@ -178,14 +178,14 @@ def test_what_spark_reads_of_the_loads_is_the_loads(run: Any, spark: SparkSessio
     assert run().exit_code == 0
     rows = spark.read.parquet((tmp_path / "loads/now").as_uri()).orderBy("topic", "partition").collect()
     assert [row.asDict() for row in rows] == expected(HISTORIES)
-    assert pq.read_schema(tmp_path / "loads/now/part-00000.parquet").equals(writing.SCHEMA)
+    assert pq.read_schema(tmp_path / "loads/now/part-00000.parquet").equals(load_writer.SCHEMA)
 
 
 def test_the_transform_takes_stretches_from_any_frame(engine: Engine, store: Store):
     write_rounds(store, HISTORIES)
     paths = tuple(file.path for file in store.list("samples"))
-    work = [reading.Portion(paths[:20], False), reading.Portion(paths[20:], False)]
-    packed, _ = reading.stretches(engine, str(store), work, reading.Window())
+    work = [sample_reader.Portion(paths[:20], False), sample_reader.Portion(paths[20:], False)]
+    packed, _ = sample_reader.stretches(engine, str(store), work, sample_reader.Window())
     found = transform.measured(packed.ordered(1, "at"), 10, Rules())
     assert sum(batch.num_rows for batch in found.batches()) == len(HISTORIES)
     loads = list(transform.loads(found).batches())
@@ -194,5 +194,5 @@ def test_the_transform_takes_stretches_from_any_frame(engine: Engine, store: Sto
 
 
 def test_nothing_was_measured_of_no_samples(engine: Engine, store: Store):
-    nothing, _ = reading.stretches(engine, str(store), [], reading.Window())
+    nothing, _ = sample_reader.stretches(engine, str(store), [], sample_reader.Window())
     assert transform.summary(transform.measured(nothing, 10, Rules())) == transform.Summary()

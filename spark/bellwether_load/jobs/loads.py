@@ -21,10 +21,10 @@ from bellwether.ports.errors import BellwetherError, Terminal
 from bellwether_load.engines.frames import Engine
 from bellwether_load.histories.hours import LEAST_SECONDS, WEEK, of_masks
 from bellwether_load.histories.rules import Rules
-from bellwether_load.jobs.choosing import USUAL_DAYS, Choice, Period, choose, moment
 from bellwether_load.jobs.engine_options import engine_options, opened
-from bellwether_load.jobs.reading import portions, stretches
-from bellwether_load.jobs.writing import write_loads
+from bellwether_load.jobs.load_writer import write_loads
+from bellwether_load.jobs.sample_reader import portions, stretches
+from bellwether_load.jobs.sample_selection import USUAL_DAYS, Choice, Period, choose, moment
 from bellwether_load.store.filesystems import Store
 from bellwether_load.transforms.loads import loads as with_load
 from bellwether_load.transforms.loads import measured, summary

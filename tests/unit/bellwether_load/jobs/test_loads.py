@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bellwether_load.__main__ import main
-from bellwether_load.jobs.writing import SCHEMA
+from bellwether_load.jobs.load_writer import SCHEMA
 from bellwether_load.store.filesystems import Store
 from testkit.loads.load_histories import steady
 from testkit.loads.sample_files import write_rounds

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bellwether.ports.errors import Terminal
-from bellwether_load.jobs.choosing import Choice, Period, choose, moment
+from bellwether_load.jobs.sample_selection import Choice, Period, choose, moment
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.samples.rows import Rows
 from bellwether_load.store.samples.sample_files import write_round

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from bellwether_load.jobs.reading import Portion, Source, Window, portions, read_portion, within
+from bellwether_load.jobs.sample_reader import Portion, Source, Window, portions, read_portion, within
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.samples.sample_files import SCHEMA
 from bellwether_load.store.store_errors import StoreUnavailable

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
 from bellwether.ports.errors import Terminal
-from bellwether_load.jobs.reading import Source, Window
+from bellwether_load.jobs.sample_reader import Source, Window
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.samples import compaction_plan as fileplans
 from bellwether_load.store.samples import compaction_rules as coverage

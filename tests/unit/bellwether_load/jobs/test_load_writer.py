@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from bellwether_load.histories.hours import of_masks
 from bellwether_load.histories.rules import Rules
-from bellwether_load.jobs.writing import SCHEMA, with_hours
+from bellwether_load.jobs.load_writer import SCHEMA, with_hours
 from bellwether_load.transforms.loads import COLUMNS, measure_batches
 from bellwether_load.transforms.stretches import pack
 from testkit.loads.load_histories import Sample, steady
