@@ -177,7 +177,7 @@ def test_a_record_that_cannot_be_used_stops_everything_before_kafka_is_touched(
     code, said = bellwether("promote")
     assert (code, "does not exist" in said) == (MISUSED, True), said
 
-    record.write_text('{"format":1,"clusterId":')
+    record.write_text('{"format":2,"clusterId":')
     for verb in ("demote", "promote"):
         code, said = bellwether(verb)
         assert (code, "the undo record is damaged" in said) == (FAILED, True), said
@@ -189,7 +189,7 @@ def test_a_record_that_cannot_be_used_stops_everything_before_kafka_is_touched(
         "message": "",
         "since": "2026-01-01T00:00:00Z",
     }
-    foreign: dict[str, Any] = {"format": 1, "clusterId": "another", "epoch": 3, "demoted": [demoted], "topics": []}
+    foreign: dict[str, Any] = {"format": 2, "clusterId": "another", "epoch": 3, "demoted": [demoted], "topics": []}
     record.write_text(json.dumps(foreign))
     for options in ((), ("--dry-run",)):
         code, said = bellwether("promote", 2, *options)
