@@ -121,12 +121,14 @@ COMMANDS = {verb: target for verb, target in main.verbs.items() if verb != "prob
 
 @pytest.mark.parametrize("kind", list(SignalType))
 def test_a_signal_type_has_all_of_its_places(kind: SignalType) -> None:
-    assert list(lacking_for_signal(kind, kind.name, tree(ROOT))) == []
+    lacking = list(lacking_for_signal(kind, kind.name, tree(ROOT)))
+    assert not lacking, "\n".join(["it lacks:", *lacking])
 
 
 @pytest.mark.parametrize("verb", COMMANDS)
 def test_a_command_has_all_of_its_places(verb: str) -> None:
-    assert list(lacking_for_verb(verb, COMMANDS[verb], tree(ROOT))) == []
+    lacking = list(lacking_for_verb(verb, COMMANDS[verb], tree(ROOT)))
+    assert not lacking, "\n".join(["it lacks:", *lacking])
 
 
 @pytest.mark.parametrize(("heading", "most"), [("How to add a signal", 8), ("How to add a command", 2)])
@@ -138,7 +140,7 @@ def test_recipes_of_signals_and_commands_stay_short(heading: str, most: int) -> 
 
 
 def test_a_new_signal_type_gets_each_place_that_it_lacks() -> None:
-    lacking = [place.partition(":")[0] for place in lacking_for_signal("ClockSkew", "CLOCK_SKEW", tree(ROOT))]
+    lacking = [place.partition(":")[0] for place in lacking_for_signal("Teleported", "TELEPORTED", tree(ROOT))]
     assert lacking == [
         SETTINGS,
         "operator/bellwether/probes/",

@@ -13,6 +13,8 @@ from sourcetree import ROOT, texts
 
 LINK = re.compile(r"\]\((?!https?://|#|mailto:)([^)#\s]+)")
 NAMED = re.compile(r"`((?:operator|spark|tests|examples|docs|crds|requirements|\.ci)/[\w./-]*)`")
+TEST = re.compile(r"`((?:unit|integration|properties|scenarios|architecture)/[\w./-]*)`")
+"""A path below ``tests/``, as tables of tests have it."""
 
 
 def dead_ends(root: Path) -> list[str]:
@@ -28,6 +30,7 @@ def dead_ends(root: Path) -> list[str]:
         found |= {f"{name}: {link}" for link in LINK.findall(text) if not (path.parent / link).exists()}
         if not name.startswith("docs/decisions/"):
             found |= {f"{name}: {named}" for named in NAMED.findall(text) if not (root / named).exists()}
+            found |= {f"{name}: {test}" for test in TEST.findall(text) if not (root / "tests" / test).exists()}
     return sorted(found)
 
 
@@ -38,10 +41,10 @@ def test_every_link_and_every_named_file_exists() -> None:
 def test_a_dead_link_and_a_missing_file_are_found(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "README.md").write_text(
-        "[on](docs/on.md) [off](docs/off.md#x) [web](https://example.com) `operator/gone.py` `docs/`"
+        "[on](docs/on.md) [off](docs/off.md#x) [web](https://example.com) `operator/gone.py` `docs/` `unit/gone.py`"
     )
     (tmp_path / "docs" / "on.md").write_text("[back](../README.md)")
-    assert dead_ends(tmp_path) == ["README.md: docs/off.md", "README.md: operator/gone.py"]
+    assert dead_ends(tmp_path) == ["README.md: docs/off.md", "README.md: operator/gone.py", "README.md: unit/gone.py"]
 
 
 def unexplained(runbook: str) -> list[str]:

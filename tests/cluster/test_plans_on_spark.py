@@ -141,12 +141,13 @@ def alone(history: Path, run: str, folder: Path) -> str:
     for made in ("plans", "loads"):
         shutil.rmtree(store / made)
     base = [sys.executable, "-m", "bellwether_load"]
-    where = ["--store", str(store), "--master", "local[2]", "--memory", "1g"]
     done = ""
-    for arguments in (["loads", "--name", name], ["plan", "--problem", name, "--loads", name]):
-        ended = subprocess.run(
-            [*base, *arguments, *where], capture_output=True, text=True, timeout=limit(300), check=False
-        )
+    for arguments in (
+        ["loads", "--name", name, "--master", "local[2]", "--memory", "1g"],
+        ["plan", "--problem", name, "--loads", name],
+    ):
+        command = [*base, *arguments, "--store", str(store)]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=limit(300), check=False)
         assert ended.returncode == 0, ended.stderr[-3000:]
         done = ended.stdout
     return done.strip().splitlines()[-1]

@@ -1,6 +1,7 @@
 """Status condition as a value: type, status, reason and message, without times.
 
-Built by ``reporting``, ``rebalance.lifecycle`` and the controllers; the status writer keeps the transition times.
+Built by ``reporting``, ``bellwether_load.controller.lifecycle`` and the controllers; the status writer keeps the
+transition times.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Run plan jobs as Kubernetes Jobs: created once under the run's name, then polled (``ports.jobs.PlanJobs``).
+"""Run plan jobs as Kubernetes Jobs: created once under the run's name, then polled (``plan_jobs.PlanJobs``).
 
 A Job is found by its name alone, so a restarted operator finds the Job of its predecessor. The cause of a failure is
 taken from its condition and from the termination message of its pod.

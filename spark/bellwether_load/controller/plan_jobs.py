@@ -1,6 +1,6 @@
 """Port to the jobs that measure loads and compute a rebalance plan.
 
-Implemented by ``adapters.kubernetes.jobs.kubernetes_jobs`` and ``adapters.process_jobs``.
+Implemented by ``kubernetes_jobs`` and ``process_jobs``.
 """
 
 from __future__ import annotations

@@ -34,10 +34,14 @@ SERVED = {
     **EMPTY,
     "resources": [
         {"name": name, "singularName": "", "namespaced": True, "kind": kind, "verbs": ["get", "list", "watch", "patch"]}
-        for name, kind in (("leadershippolicies", "LeadershipPolicy"), ("brokerhealths", "BrokerHealth"))
+        for name, kind in (
+            ("leadershippolicies", "LeadershipPolicy"),
+            ("brokerhealths", "BrokerHealth"),
+            ("signalsources", "SignalSource"),
+        )
     ],
 }
-"""Discovery of our group: kopf is started once both kinds are served."""
+"""Discovery of our group: kopf is started once all kinds are served."""
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ def test_a_plan_is_made_and_the_other_image_rechecks_it(
         path.chmod(0o777 if path.is_dir() else 0o644)
     room = Room(environment=LOCAL, given={"/run/store": folder})
     began = time.monotonic()
-    arguments = ["--store", "/run/store", "--problem", "main", "--loads", "main", "--memory", "512m"]
+    arguments = ["--store", "/run/store", "--problem", "main", "--loads", "main"]
     job = start(spark, "plan", *arguments, room=room)
     assert job.wait(300) == 0, job.said()
     measuring.note("spark", small_plan_seconds=round(time.monotonic() - began, 1))

@@ -2,7 +2,7 @@
 
 In: the racks that a policy prefers, in order or by weight, for all topics and by pattern; a cluster's brokers. Out: for
 each topic the rank of every broker whose rack is known. Pure. Used by ``planning`` for each partition, by
-``rebalance.problem_builder`` for the rebalance job, and by ``reporting`` for placement warnings.
+``bellwether_load.plan.problem_builder`` for the job, and by ``reporting`` for placement warnings.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Settings of load-based leader rebalancing: schedule, objective, approval and waves. Off unless a policy sets them.
 
 The Kubernetes models take their defaults from here and are converted to these values. Where the history is stored and
-what runs the job is not the core's concern. Read by ``rebalance.lifecycle`` and ``rebalance.waves``.
+what runs the job is not the core's concern. Read by ``bellwether_load.controller.lifecycle`` and ``core.waves``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A desk for rebalances in tests: a real store, and a small planner in the place of the Spark jobs.
 
-``Planner`` is a ``ports.jobs.PlanJobs`` that makes an honest plan of the problem in the store when it is let;
+``Planner`` is a ``PlanJobs`` that makes an honest plan of the problem in the store when it is let;
 ``desk_of`` makes desks that are not started, so that a test takes each step itself.
 """
 

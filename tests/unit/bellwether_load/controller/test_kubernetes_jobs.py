@@ -121,7 +121,7 @@ class TestSparkOnKubernetes:
         pod = job["spec"]["template"]["spec"]
         assert pod["serviceAccountName"] == "spark"
         assert pod["automountServiceAccountToken"] is True
-        assert pod["containers"][0]["args"][-2:] == ["--master", "k8s://https://kubernetes.default.svc"]
+        assert pod["initContainers"][0]["args"][-2:] == ["--master", "k8s://https://kubernetes.default.svc"]
         found = settings(job)
         assert found["spark.driver.host"] == "$(POD_IP)"
         assert found["spark.kubernetes.driver.pod.name"] == "$(POD_NAME)"
