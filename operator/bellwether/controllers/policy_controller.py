@@ -174,7 +174,11 @@ class PolicyController(threading.Thread):
             self._reporter.trouble(body, Reason.INVALID_POLICY, str(error))
             return self._requeue.idle_seconds
         try:
-            policy = self._reporter.with_sources(policy)
+            try:
+                policy = self._reporter.with_sources(policy)
+            except BellwetherError:
+                if deletion is None:  # the end of a policy waits for no source
+                    raise
             self._detection = policy.policy().detection
             if deletion is not None:
                 self._rebalance.close()

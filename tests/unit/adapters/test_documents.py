@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tracemalloc
 import zlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -81,7 +82,8 @@ def test_unknown_field_is_ignored_where_codec_says_so() -> None:
         (TEXT.replace(b"2.5", b"NaN"), "parts[0].loadPercent is nan: expected a finite number"),
         (TEXT.replace(b"+00:00", b""), "parts[0].at is '2026-01-01T00:00:00': expected timezone info"),
         (TEXT.replace(b"2026-", b"26-"), "parts[0].at is '26-01-01T00:00:00+00:00': expected a valid datetime"),
-        (b'{"name":"a","parts":[1,2,3,4,5]}', "; and 2 more"),
+        (b'{"name":1,"parts":1,"rest":-1,"x":1,"y":1}', "; and 2 more"),
+        (b'{"name":"a","parts":[1,2]}', "parts[0] is 1: expected "),
         (b"[]", "the document is a list: expected an object"),
         (b"", "the document is damaged: Invalid JSON: EOF"),
         (TEXT + b"x", "the document is damaged: Invalid JSON: trailing characters"),
@@ -93,6 +95,24 @@ def test_unknown_field_is_ignored_where_codec_says_so() -> None:
 def test_invalid_document_is_refused_by_field(text: bytes, problem: str) -> None:
     with pytest.raises(InvalidDocument, match=re.escape(problem)):
         WHOLE.decode(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"name":"a","parts":[' + b"1," * 50_000 + b"1]}",
+        b'{"name":"a",' + b",".join(b'"x%d":1' % n for n in range(50_000)) + b"}",
+    ],
+    ids=["items", "fields"],
+)
+def test_document_of_many_errors_takes_little_memory(text: bytes) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidDocument):
+            WHOLE.decode(text)
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_time_without_zone_is_not_written() -> None:
