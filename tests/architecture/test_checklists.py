@@ -140,7 +140,7 @@ def test_recipes_of_signals_and_commands_stay_short(heading: str, most: int) -> 
 
 
 def test_a_new_signal_type_gets_each_place_that_it_lacks() -> None:
-    lacking = [place.partition(":")[0] for place in lacking_for_signal("Teleported", "TELEPORTED", tree(ROOT))]
+    lacking = [place.partition(":")[0] for place in lacking_for_signal("PaintColour", "PAINT_COLOUR", tree(ROOT))]
     assert lacking == [
         SETTINGS,
         "operator/bellwether/probes/",

@@ -64,13 +64,21 @@ def read_options(path: Path) -> dict[str, Any]:
     if len(data) > LIMIT:
         raise ValueError(f"has more than {LIMIT} bytes, the limit: keep only what Kafka's clients need")
     found: dict[str, str] = {}
-    for key, value in _entries(data.decode("latin-1")):  # as Java reads it
+    unread: dict[str, None] = {}
+    for line, key, value in _entries(data.decode("latin-1")):  # as Java reads it
+        if not re.fullmatch(r"[\w.-]{1,80}", key, re.ASCII):  # a file that is none may have anything there
+            raise ValueError(f"line {line} is not KEY=VALUE of a Kafka client: correct or remove it")
+        if key in _REMEDIES:
+            raise ValueError(f"{key} {_REMEDIES[key]}")
         if key not in _READ:
-            known = f"is not read: remove it; what is read: {', '.join(_READ)}"
-            raise ValueError(f"{_plain(key)} {_REMEDIES.get(key, known)}")
+            unread[key] = None
+            continue
         if key in found:
             raise ValueError(f"{key} is set twice: remove one")
         found[key] = value
+    if unread:
+        what = "are not read: remove them" if len(unread) > 1 else "is not read: remove it"
+        raise ValueError(f"{', '.join(unread)} {what}; what is read: {', '.join(_READ)}")
     return _options(found)
 
 
@@ -79,6 +87,12 @@ def _options(found: Mapping[str, str]) -> dict[str, Any]:
     if protocol not in list(Protocol):
         raise ValueError(f"security.protocol must be one of {', '.join(Protocol)}")
     secured = Protocol(protocol)
+    unused = [] if secured.sasl else sorted(key for key in found if key.startswith("sasl."))
+    if unused:
+        effect = "are without effect" if len(unused) > 1 else "is without effect"
+        raise ValueError(
+            f"{', '.join(unused)} {effect} with security.protocol={protocol}: set SASL_SSL or SASL_PLAINTEXT, or remove"
+        )
     if found.get(_HOST_NAMES, "https").lower() != "https":
         raise ValueError(f"{_HOST_NAMES} must be https: host names are always verified")
     options: dict[str, Any] = {"bootstrap": found.get("bootstrap.servers"), "tls": secured.tls}
@@ -109,10 +123,10 @@ def _sasl(found: Mapping[str, str]) -> dict[str, Any]:
     return {"sasl_mechanism": name, "sasl_username": given["username"], "sasl_password": Hidden(given["password"])}
 
 
-def _entries(text: str) -> Iterator[tuple[str, str]]:
-    """Keys and values, as ``java.util.Properties`` reads them."""
+def _entries(text: str) -> Iterator[tuple[int, str, str]]:
+    """Numbers of lines, keys and values, as ``java.util.Properties`` reads them."""
     line = ""
-    for part in re.split(r"\r\n|\r|\n", text):
+    for number, part in enumerate(re.split(r"\r\n|\r|\n", text), 1):
         line += part.lstrip(" \t\f")
         if not line or line[0] in "#!":
             line = ""
@@ -122,7 +136,7 @@ def _entries(text: str) -> Iterator[tuple[str, str]]:
             continue
         entry = _ENTRY.fullmatch(line)
         assert entry is not None  # noqa: S101 - the expression matches every text
-        yield _unescaped(entry[1]), _unescaped(entry[2]).strip()
+        yield number, _unescaped(entry[1]), _unescaped(entry[2]).strip()
         line = ""
 
 
@@ -133,8 +147,3 @@ def _unescaped(text: str) -> str:
 def _character(escape: re.Match[str]) -> str:
     code = escape[1]
     return chr(int(code[1:], 16)) if len(code) == 5 else _ESCAPED.get(code, code)
-
-
-def _plain(key: str) -> str:
-    """A key for a message: a file that is none may have anything there."""
-    return key if re.fullmatch(r"[\w.-]{1,80}", key) else "a line of it is no key=value of Kafka's clients, which"

@@ -94,7 +94,7 @@ def _events(at: Any, several: Any) -> tuple[Event, ...]:
     found = tuple(Event(str(verb), about) for one in several for verb, about in one.items())
     for event in found:
         if event.verb not in VERBS:
-            near = difflib.get_close_matches(event.verb, VERBS, n=1)
+            near = difflib.get_close_matches(event.verb, VERBS, n=1, cutoff=0.7)
             meant = f"did you mean {near[0]}?" if near else f"there are {', '.join(VERBS)}"
             raise ValueError(f"events.{at}: no such event {event.verb} ({meant})")
     return found

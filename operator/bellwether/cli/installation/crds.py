@@ -9,7 +9,10 @@ import click
 def crds() -> None:
     """Print the custom resource definitions (CRDs) as YAML.
 
-    Install or upgrade them with: bellwether crds | kubectl apply --server-side -f -
+    Install or upgrade them with:
+
+    \b
+    bellwether crds | kubectl apply --server-side -f -
     """
     from bellwether.api.v1alpha1.schema.crd_manifests import manifests
 

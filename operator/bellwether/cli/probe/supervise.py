@@ -22,7 +22,7 @@ LONGEST_SECONDS = 60.0
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def supervise(command: Sequence[str]) -> None:
-    """Run the command COMMAND, and restart it when it ends.
+    """Run COMMAND, and restart it when it ends.
 
     For sidecars: their container keeps running when the sidecar crashes, so the broker's pod stays ready. The time
     before a new start grows from 1 to 60 seconds. SIGTERM and SIGINT end both.
