@@ -44,7 +44,7 @@ class Watched:
             self.risk_summary.seconds(1)
             assert self.risk_summary.operator is not None
             for report in self.risk_summary.operator.reports[self._told :]:
-                self.metrics.turn_ended("default", "main", 0.1, report, 0)
+                self.metrics.record_reconcile("default", "main", 0.1, report, 0)
             self._told = len(self.risk_summary.operator.reports)
 
     def until_held(self) -> None:

@@ -30,7 +30,7 @@ class Watched(Operator):
 
     def metric(self, name: str, **labels: str) -> float | None:
         """A series after the last turn."""
-        self.metrics.turn_ended("default", "main", 0.1, self.reports[-1], 0)
+        self.metrics.record_reconcile("default", "main", 0.1, self.reports[-1], 0)
         all_labels = {"namespace": "default", "policy": "main", **labels}
         return self.metrics.registry.get_sample_value(f"bellwether_{name}", all_labels)
 

@@ -141,7 +141,7 @@ class PolicyController(threading.Thread):
             except Exception:
                 # A defect met by one policy must neither end its controller silently nor touch other policies.
                 log.exception("reconcile_failed_unexpectedly")
-                self._reporter.metrics.turn_failed(self.namespace, self.policy_name, "Defect")
+                self._reporter.metrics.count_failure(self.namespace, self.policy_name, "Defect")
                 self.release()
                 pause = self._requeue.jitter(self._requeue.retry_seconds)
         self._rebalance.close()
@@ -203,7 +203,7 @@ class PolicyController(threading.Thread):
                 return self._refused(policy, error.reason, error)
             case Fenced():
                 log.warning("leadership_lost", error=str(error))
-                self._reporter.metrics.turn_failed(self.namespace, self.policy_name, "Fenced")
+                self._reporter.metrics.count_failure(self.namespace, self.policy_name, "Fenced")
                 self.release()
                 return 0.0
             case WrongCluster():
@@ -223,7 +223,7 @@ class PolicyController(threading.Thread):
         log.warning("reconcile_failed", reason=str(reason), error=str(error))
         self._failed = self._failed + 1 if self._failure is reason else 1
         self._failure = reason
-        self._reporter.metrics.turn_failed(self.namespace, self.policy_name, type(error).__name__)
+        self._reporter.metrics.count_failure(self.namespace, self.policy_name, type(error).__name__)
         if self._session.led_elsewhere(policy):
             return self._requeue.retry_seconds  # an error of a stand-by process is not the policy's
         self._reporter.trouble(self.body, reason, str(error))
@@ -237,14 +237,14 @@ class PolicyController(threading.Thread):
         inputs = self._inputs()  # before the signals are read: a change during the cycle wakes the controller again
         generations = self.signals.generations()  # before, too: the status must not claim a newer one than was judged
         began = self._clock.monotonic()
-        self._reporter.metrics.turn_begins(self.namespace, self.policy_name, self._clock.now().timestamp())
+        self._reporter.metrics.begin_reconcile(self.namespace, self.policy_name, self._clock.now().timestamp())
         try:
             world = replace(with_heartbeat(link.world, self._heartbeat.beat), pods=pods.source)
             result = reconcile(world, policy.policy(), memory, decide, rebalance_input)
             self._session.memory = memory = result.memory
             self._must_lead()
         finally:
-            self._reporter.metrics.turn_ends(self.namespace, self.policy_name)
+            self._reporter.metrics.end_reconcile(self.namespace, self.policy_name)
         self._took_seconds = seconds = self._clock.monotonic() - began
         self._rebalance.on_result(policy, result)
         report = self._session.qualified(result.report, policy)

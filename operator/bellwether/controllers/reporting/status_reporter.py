@@ -144,7 +144,7 @@ class StatusReporter:
         namespace, name = policy.metadata.namespace, policy.metadata.name
         said = self._of(namespace, name)
         acts = policy.policy().acts
-        self.metrics.turn_ended(namespace, name, seconds, report, len(memory.record.entries), acts)
+        self.metrics.record_reconcile(namespace, name, seconds, report, len(memory.record.entries), acts)
         self.metrics.rebalance(namespace, name, rebalance)
         if report.result.changed or report.result.stopped is not None:
             log.info(

@@ -102,15 +102,15 @@ class OperatorMetrics:
             self._signals,
         )
 
-    def turn_begins(self, namespace: str, policy: str, timestamp: float) -> None:
+    def begin_reconcile(self, namespace: str, policy: str, timestamp: float) -> None:
         """A reconcile starts; ``timestamp`` is Unix time in seconds."""
         self._started.labels(namespace, policy).set(timestamp)
 
-    def turn_ends(self, namespace: str, policy: str) -> None:
+    def end_reconcile(self, namespace: str, policy: str) -> None:
         """No reconcile is running any more."""
         self._started.labels(namespace, policy).set(0)
 
-    def turn_ended(
+    def record_reconcile(
         self, namespace: str, policy: str, seconds: float, report: Report, entries: int, acts: bool = True
     ) -> None:
         """A reconcile succeeded. ``acts``: the policy may change Kafka."""
@@ -137,7 +137,7 @@ class OperatorMetrics:
             if order.ended_at == report.now:
                 self._quarantines_ended.labels(*labels, str(reason_named(order.reason))).inc()
 
-    def turn_failed(self, namespace: str, policy: str, kind: str) -> None:
+    def count_failure(self, namespace: str, policy: str, kind: str) -> None:
         """A reconcile ended with an error of that kind."""
         self._errors.labels(namespace, policy, kind).inc()
 

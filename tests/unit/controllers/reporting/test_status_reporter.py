@@ -228,7 +228,7 @@ def test_trouble_while_the_api_is_away_is_no_trouble(desk: Desk):
 def test_a_forgotten_policy_leaves_no_metric(desk: Desk):
     desk.publish()
     desk.reporter.leading("default", "main", True)
-    desk.reporter.metrics.turn_failed("default", "main", "Fenced")
+    desk.reporter.metrics.count_failure("default", "main", "Fenced")
     desk.reporter.forget("default", "main")
     assert {s.name for m in desk.metrics.registry.collect() for s in m.samples} == {"bellwether_build_info"}
 

@@ -52,13 +52,13 @@ def value(metrics: OperatorMetrics, name: str, **labels: str) -> float | None:
 
 
 def ended(metrics: OperatorMetrics, report: Report | None = None, seconds: float = 0.2) -> None:
-    metrics.turn_ended("default", "main", seconds, report or said(policy=ENFORCE), 7)
+    metrics.record_reconcile("default", "main", seconds, report or said(policy=ENFORCE), 7)
 
 
 def test_a_reconcile_is_timed_and_a_stuck_one_shows(metrics: OperatorMetrics):
-    metrics.turn_begins("default", "main", 1000.0)
+    metrics.begin_reconcile("default", "main", 1000.0)
     assert value(metrics, "reconcile_start_timestamp_seconds") == 1000.0
-    metrics.turn_ends("default", "main")
+    metrics.end_reconcile("default", "main")
     ended(metrics)
     assert value(metrics, "reconcile_start_timestamp_seconds") == 0
     assert value(metrics, "reconcile_duration_seconds_sum") == 0.2
@@ -66,7 +66,7 @@ def test_a_reconcile_is_timed_and_a_stuck_one_shows(metrics: OperatorMetrics):
 
 
 def test_a_failed_reconcile_is_counted_by_kind(metrics: OperatorMetrics):
-    metrics.turn_failed("default", "main", "Transient")
+    metrics.count_failure("default", "main", "Transient")
     assert value(metrics, "reconcile_errors_total", kind="Transient") == 1
 
 
@@ -101,7 +101,7 @@ def test_series_of_gone_brokers_and_ended_reasons_are_dropped(metrics: OperatorM
 
 def test_another_policy_keeps_its_own(metrics: OperatorMetrics):
     ended(metrics)
-    metrics.turn_ended("default", "other", 0.1, said(), 0)
+    metrics.record_reconcile("default", "other", 0.1, said(), 0)
     ended(metrics)
     labels = {"namespace": "default", "policy": "other", "broker": "1"}
     assert metrics.registry.get_sample_value("bellwether_broker_leaders", labels) == 1
@@ -167,7 +167,7 @@ def test_a_process_without_the_lease_exports_its_own_state_and_counts_only(metri
 def test_a_policy_that_is_gone_leaves_nothing(metrics: OperatorMetrics):
     ended(metrics)
     metrics.leading("default", "main", True)
-    metrics.turn_failed("default", "main", "Fenced")
+    metrics.count_failure("default", "main", "Fenced")
     metrics.exchanges.kafka("default", "main", "Metadata", "ok", 0.1)
     metrics.troubled("default", "main", Reason.NO_ANSWER)
     metrics.forget("default", "main")
@@ -325,7 +325,7 @@ def turned(
     now = NOW + timedelta(seconds=seconds)
     facts = scene(None, *signals, orders=[order] if order is not None else [], now=now)
     facts = replace(facts, known_good={1: KnownGood(300.0)})
-    metrics.turn_ended("default", "main", 0.1, said(facts, opted_in(), quarantines=weighed(facts)), 0)
+    metrics.record_reconcile("default", "main", 0.1, said(facts, opted_in(), quarantines=weighed(facts)), 0)
 
 
 def of_broker(metrics: OperatorMetrics, broker: str = "1") -> tuple[float | None, ...]:
