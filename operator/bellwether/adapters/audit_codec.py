@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, PlainSerializer
 
 from bellwether.adapters.documents import JsonCodec
 from bellwether.core.reporting.audit import AuditEntry
-from bellwether.core.strict_json import InvalidDocument
+from bellwether.core.stored_documents import InvalidDocument
 from bellwether.ports.errors import Terminal
 
 UNPACKED_LIMIT = 16 << 20

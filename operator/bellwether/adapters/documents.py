@@ -21,7 +21,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic_core import SchemaSerializer, SchemaValidator, core_schema
 
-from bellwether.core.strict_json import MAX_INT64, InvalidDocument
+from bellwether.core.stored_documents import MAX_INT64, InvalidDocument
 
 T = TypeVar("T")
 

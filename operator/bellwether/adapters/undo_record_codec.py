@@ -31,7 +31,7 @@ from bellwether.core.model.undo_record import (
     UndoEntry,
     UndoRecord,
 )
-from bellwether.core.strict_json import InvalidDocument
+from bellwether.core.stored_documents import InvalidDocument
 from bellwether.ports.errors import Terminal
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.settings.objective import WHOLE, Objective
-from bellwether.core.strict_json import MAX_INT64, InvalidDocument
+from bellwether.core.stored_documents import MAX_INT64, InvalidDocument
 
 NO_BROKER = -1
 """Leader of a partition without a leader."""

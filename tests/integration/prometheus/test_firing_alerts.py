@@ -11,7 +11,7 @@ import pytest
 from bellwether.adapters.prometheus.query_client import PrometheusClient
 from bellwether.ports.errors import Terminal
 from bellwether.probes.prometheus.prometheus_probe import answer_of
-from bellwether.probes.prometheus.prometheus_rules import figures, judge
+from bellwether.probes.prometheus.query_rules import figures, judge
 from realparts.prometheus import PrometheusServer
 from testkit.kubernetes.api_objects import prometheus, rules_of
 from testkit.processes.exporters import BROKERS, Site, past, pod_monitor

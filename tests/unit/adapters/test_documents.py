@@ -14,7 +14,7 @@ import pytest
 from pydantic import Field
 
 from bellwether.adapters.documents import SIZE_LIMIT, JsonCodec, parse, unpack
-from bellwether.core.strict_json import InvalidDocument
+from bellwether.core.stored_documents import InvalidDocument
 
 
 class Point(NamedTuple):

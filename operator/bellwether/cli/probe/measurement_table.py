@@ -33,7 +33,7 @@ from bellwether.probes.plugins.plugin_api import Kind
 from bellwether.probes.plugins.plugin_discovery import Found
 from bellwether.probes.plugins.plugin_probe import attempted
 from bellwether.probes.prometheus.prometheus_probe import QueryClient, answer_of
-from bellwether.probes.prometheus.prometheus_rules import figures, judge
+from bellwether.probes.prometheus.query_rules import figures, judge
 from bellwether.probes.reachability.asked_round import NoAnswer
 from bellwether.probes.reachability.broker_watch import BrokerAddress, ListenerClient
 from bellwether.probes.reachability.reachability_probe import Roster

@@ -23,7 +23,7 @@ from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.measuring_thread import MeasuringThread, SignalObserver
-from bellwether.probes.prometheus.prometheus_rules import FIGURE_NEWS_SECONDS, RuleState, figures, judge
+from bellwether.probes.prometheus.query_rules import FIGURE_NEWS_SECONDS, RuleState, figures, judge
 
 _LOOK_SECONDS = 0.1
 # Extra time for a query to report its own timeout.

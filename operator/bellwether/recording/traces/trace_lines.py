@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bellwether.adapters.documents import JsonCodec
-from bellwether.core.strict_json import InvalidDocument
+from bellwether.core.stored_documents import InvalidDocument
 from bellwether.recording.traces.merge_patch import Document, Json, patched
 
 FORMAT = "bellwether.dev/trace"

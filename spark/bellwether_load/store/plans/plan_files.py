@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from bellwether.core.strict_json import InvalidDocument
+from bellwether.core.stored_documents import InvalidDocument
 from bellwether.core.waves.approved_plan import RebalanceMove
 from bellwether_load.plan.documents import PLAN
 from bellwether_load.plan.rebalance_plan import RebalancePlan

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from bellwether.core.strict_json import InvalidDocument
+from bellwether.core.stored_documents import InvalidDocument
 from bellwether.ports.errors import Terminal
 from bellwether_load.plan.documents import PROBLEM
 from bellwether_load.plan.problem import PartitionInput, Problem, ProblemHeader, validate_partition

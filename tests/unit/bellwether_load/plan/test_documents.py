@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from bellwether.core.settings.objective import Objective, Statistic
-from bellwether.core.strict_json import InvalidDocument
+from bellwether.core.stored_documents import InvalidDocument
 from bellwether_load.plan.certificate import HourlyProof, StatisticPlan
 from bellwether_load.plan.documents import PLAN, PROBLEM
 from bellwether_load.plan.forecast import WEEK, BrokerHour, Forecast

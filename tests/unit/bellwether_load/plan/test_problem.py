@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.strict_json import InvalidDocument
+from bellwether.core.stored_documents import InvalidDocument
 from bellwether_load.plan.problem import PartitionInput, validate_partition
 from testkit.loads.small_planner import problem, slot
 
