@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, SIGNAL_SOURCES
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import Transient
@@ -14,13 +10,6 @@ from testkit.messages import assert_wording
 from testkit.simulation.operator_fixture import MemoryOperator
 
 NAMED = {"signalSources": [{"name": "prom"}]}
-
-
-@pytest.fixture
-def operator() -> Iterator[MemoryOperator]:
-    made = MemoryOperator.well()
-    yield made
-    made.close()
 
 
 def test_missing_source_is_named_in_a_condition_until_it_exists(operator: MemoryOperator) -> None:

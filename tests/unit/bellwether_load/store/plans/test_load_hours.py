@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -22,11 +21,6 @@ def write(
         LISTS[1].name: pa.array([outs for _, _, outs in rows], LISTS[1].type),
     }
     store.write_table(name, pa.table(columns).replace_schema_metadata(of_hours(hours)))
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store.open(str(tmp_path))
 
 
 def test_rows_come_file_by_file_with_the_numbers_of_every_hour(store: Store):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -19,16 +18,6 @@ from testkit.loads.small_planner import NOON, loads, planned, problem, slot, wri
 NAME = "kafka.main.at-1"
 POSED = problem(*(slot(i, (1, 2, 3)) for i in range(4)), slot(0, (2, 3), topic="audit"))
 KNOWN = loads(POSED, 10.0, 20.0, 30.0, 40.0, consume=5.0)  # the last one was never measured
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store.open(str(tmp_path / "store"))
-
-
-@pytest.fixture
-def shelf(store: Store) -> FilePlanStore:
-    return FilePlanStore(store, "memory-cluster", "kafka/main")
 
 
 def run(store: Store, name: str = NAME, posed: Problem = POSED, *, plan: bool = True) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -26,16 +25,6 @@ KNOWN = loads(POSED, *([100.0] * 6))
 
 def made(posed: Problem = POSED) -> tuple[RebalancePlan, tuple[RebalanceMove, ...]]:
     return planned(posed, KNOWN)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store.open(str(tmp_path / "store"))
-
-
-@pytest.fixture
-def shelf(store: Store) -> FilePlanStore:
-    return FilePlanStore(store, "memory-cluster", "kafka/main")
 
 
 def work(
