@@ -13,9 +13,8 @@ from datetime import UTC, date, datetime, time, timedelta
 from bellwether.ports.errors import Terminal
 from bellwether_load.jobs.sample_reader import Source, Window
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.samples import compaction_plan as fileplans
+from bellwether_load.store.samples import compaction_plan, filenames
 from bellwether_load.store.samples import compaction_rules as coverage
-from bellwether_load.store.samples import filenames
 from bellwether_load.store.samples.sample_files import days as days_with_samples
 from bellwether_load.store.samples.sample_files import readable
 
@@ -71,7 +70,7 @@ def choose(store: Store, period: Period, today: date, cluster_id: str | None = N
     Days after tomorrow count for nothing: a clock was wrong.
     """
     found_days = days_with_samples(store)
-    future = fileplans.astray(found_days, today)
+    future = compaction_plan.astray(found_days, today)
     there = tuple(day for day in found_days if day not in future)
     window = Window(*_bounds(period, there))
     wanted = _days(window, there, clip=period.start is None and period.count is None)

@@ -15,9 +15,8 @@ from datetime import date, datetime, timedelta
 import pyarrow.parquet as pq
 
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.samples import compaction_plan as fileplans
+from bellwether_load.store.samples import compaction_plan, filenames
 from bellwether_load.store.samples import compaction_rules as coverage
-from bellwether_load.store.samples import filenames
 from bellwether_load.store.samples.manifest import manifest_files, write_manifest
 from bellwether_load.store.samples.merging import AS_STORED, merged
 from bellwether_load.store.samples.sample_files import (
@@ -86,7 +85,7 @@ class Compactor:
             files = self._readable(day)
             counting = coverage.current({path: file.rounds for path, file in files.items()})
             write_manifest(self._store, day, self._cluster, (files[path] for path in counting))
-            groups = fileplans.merges(day, {path: files[path].rounds for path in counting}, now)
+            groups = compaction_plan.merges(day, {path: files[path].rounds for path in counting}, now)
             made = [self._merge(day, {path: files[path] for path in group}) for group in groups]
             if not any(one.written for one in made):
                 return done

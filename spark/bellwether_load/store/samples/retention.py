@@ -11,8 +11,7 @@ from collections.abc import Callable
 from datetime import date
 
 from bellwether_load.store.filesystems import TEMPORARY, Store
-from bellwether_load.store.samples import compaction_plan as fileplans
-from bellwether_load.store.samples import filenames
+from bellwether_load.store.samples import compaction_plan, filenames
 from bellwether_load.store.samples.manifest import manifest_path
 
 
@@ -33,12 +32,12 @@ def expire(store: Store, keep_days: int, today: date, said: Callable[[date, str]
             samples.setdefault(day, []).append(file.path)
         else:
             foreign.add(day)
-    for day in fileplans.astray(samples, today):
+    for day in compaction_plan.astray(samples, today):
         said(
             day,
             f"{store.where(filenames.folder(day))}: is in the future, so a clock was wrong: move it out of the store",
         )
-    going = fileplans.expired(samples, keep_days, today)
+    going = compaction_plan.expired(samples, keep_days, today)
     for day in going:
         store.delete(manifest_path(day))  # first: it must not name files that are gone
         for path in samples[day]:
