@@ -47,13 +47,16 @@ CLOSING_SECONDS = 4.0
 tenths of a second; one whose process waits for its disk never ends, and clients wait for the connections' end.
 """
 
-_QUIET_SECONDS = 0.02
-"""Listeners close one after the other, within 6 ms: when none has closed while the process ran for so long, the last
-one has. A broker without much to write ends 80 ms after that (Kafka 4.3), which a hold must be ahead of.
+_NETWORK_THREAD = "data-plane-kafk"
+"""What Linux keeps of the names of Kafka's acceptors, network threads and request handlers (KIP-291). They end with its
+listeners, 55 ms or more before the process (Kafka 4.3, little to write); a controller's in the same process end later.
 """
 
-_OPEN_STEP_SECONDS, _CLOSING_STEP_SECONDS = 0.03, 0.005
-"""How long it runs between two looks, before and after its first listener has closed: then it soon ends."""
+_STEP_SECONDS = 0.005
+"""How long it runs between two looks."""
+
+_EQUAL_LOOKS = 10
+"""A controller's threads stay: after so many looks that found the same, and no client, the broker's have ended."""
 
 _PIDFD_GETFD = 438
 """The number of pidfd_getfd(2) on every architecture."""
@@ -178,9 +181,8 @@ class BrokerProcess:
             self._dismiss()
             raise Transient(f"cannot hold process {found[0]}: {error.strerror}") from error
         until = time.monotonic() + _SETTLE_SECONDS
-        while (
-            hold_watchdog.state_of(self._proc, found[0]) not in (hold_watchdog.STOPPED, "") and time.monotonic() < until
-        ):
+        ends = hold_watchdog.STOPPED, ""
+        while hold_watchdog.state_of(self._proc, found[0]) not in ends and time.monotonic() < until:
             time.sleep(0.01)
 
     def release(self) -> None:
@@ -261,34 +263,42 @@ class BrokerProcess:
 
 
 def _shut_down(found: tuple[int, str], proc: Path) -> frozenset[int]:
-    """SIGTERM, and wait until the listeners that it closes have no connection left: what clients sent is answered.
+    """SIGTERM, and wait until its network threads have ended: what clients sent is answered, no connection is left.
 
-    A listener of another kind, such as that of a metrics exporter, stays open until the process ends, and is not waited
-    for. Without a listener that can be seen, when to stop it could not be known: it is only stopped. Returns the ports
-    that it still serves: those of others, and all where it did not react in time.
+    Other listeners in the process, such as a metrics exporter's, may close earlier or later. Without a network thread,
+    when to stop it could not be known: it is only stopped. Returns the ports that it serves where it did not react.
     """
-    own = _listeners(proc, found[0])
-    if not own:
-        structlog.get_logger(__name__).warning("broker_not_shut_down", pid=found[0], reason="it has no listener")
+    own, threads = _listeners(proc, found[0]), _network_threads(proc, found[0])
+    if not threads:
+        structlog.get_logger(__name__).warning("broker_not_shut_down", pid=found[0], reason="it has no network thread")
         return own
     _signal(found, proc, signal.SIGTERM)
-    began = resumed = time.monotonic()
-    quiet, last = 0.0, own
+    began, last, equal = time.monotonic(), (threads, own), 0
     while time.monotonic() < began + CLOSING_SECONDS:
+        time.sleep(_STEP_SECONDS)
+        if _network_threads(proc, found[0]) == threads:  # in its controlled shutdown
+            continue
         # It must not end while it is looked at, which takes long on a busy host.
         _signal(found, proc, signal.SIGSTOP)
-        quiet += time.monotonic() - resumed
         _insist(found, proc)
-        sockets = _sockets(proc, found[0])
+        left, sockets = _network_threads(proc, found[0]), _sockets(proc, found[0])
         open_ports = own.intersection(one.port for one in sockets if one.listens)
-        if open_ports != last or any(one.port in own - open_ports for one in sockets):
-            quiet, last = 0.0, open_ports
-        if open_ports != own and quiet >= _QUIET_SECONDS:
-            return open_ports
-        resumed = time.monotonic()
+        equal = equal + 1 if (left, open_ports) == last else 0
+        last = left, open_ports
+        if not left or (equal >= _EQUAL_LOOKS and not any(one.port in own - open_ports for one in sockets)):
+            return frozenset()
         _signal(found, proc, signal.SIGCONT)
-        time.sleep(_OPEN_STEP_SECONDS if open_ports == own else _CLOSING_STEP_SECONDS)
     return own
+
+
+def _network_threads(proc: Path, pid: int) -> int:
+    """How many of Kafka's network threads it has; none once it has ended."""
+    found = 0
+    with contextlib.suppress(OSError):
+        for thread in (proc / str(pid) / "task").iterdir():
+            with contextlib.suppress(OSError):
+                found += (thread / "comm").read_text().strip() == _NETWORK_THREAD
+    return found
 
 
 def _end_connections(found: tuple[int, str], proc: Path, ports: frozenset[int]) -> None:
@@ -317,11 +327,8 @@ def _listeners(proc: Path, pid: int) -> frozenset[int]:
 
 def _owner(proc: Path, pid: int) -> tuple[int, int]:
     """User and group of a process. Raises OSError. The owner of its folder is root where it may not be traced."""
-    lines = (proc / str(pid) / "status").read_text().splitlines()
-    real = {
-        key: fields.split()[0] for key, _, fields in (line.partition(":") for line in lines) if key in ("Uid", "Gid")
-    }
-    return int(real["Uid"]), int(real["Gid"])
+    fields = dict(line.split(":", 1) for line in (proc / str(pid) / "status").read_text().splitlines())
+    return int(fields["Uid"].split()[0]), int(fields["Gid"].split()[0])
 
 
 def _links(proc: Path, pid: int) -> Iterator[tuple[int, Path]]:
@@ -357,11 +364,7 @@ def _inodes(proc: Path, pid: int) -> dict[int, str]:
 
 
 def _sockets(proc: Path, pid: int) -> list[_Socket]:
-    """Listeners and connections in the process's network namespace (proc_pid_net(5)).
-
-    Read once for each look: a host may have thousands of sockets in other states, and a broker ends some hundred
-    milliseconds after its last connection.
-    """
+    """Listeners and connections in the process's network namespace (proc_pid_net(5))."""
     found = list[_Socket]()
     for family in ("tcp", "tcp6"):
         with contextlib.suppress(OSError):

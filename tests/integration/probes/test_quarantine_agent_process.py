@@ -31,7 +31,7 @@ class Post:
     """Broker 1, its quarantine agent, and a writer of orders in place of the operator."""
 
     def __init__(self, bench: Any, kafka: KafkaCluster) -> None:
-        self.bench, self.kafka, self.number = bench, kafka, 0
+        self.bench, self.kafka, self.number, self.lost = bench, kafka, 0, 0
         self.orders = LeaseOrders(bench.api, bench.namespace, f"{bench.namespace}/main", "a test")
         patch = {"spec": {"quarantine": {"mode": "Enabled"}}}
         bench.api.merge(POLICIES, bench.namespace, "main", patch)
@@ -103,7 +103,7 @@ class Post:
 
         def obeyed() -> bool:
             if self.kafka.broker(1).start_if_ended():
-                self.number += 1
+                self.number, self.lost = self.number + 1, self.lost + 1
             self.order()
             return self.held and self.word() == "Failing"
 
@@ -148,3 +148,4 @@ def test_a_broker_is_held_by_an_order_and_runs_again_whatever_ends_it(post: Post
     post.agent.send_signal(signal.SIGTERM)
     assert post.agent.wait(limit(60)) == 0, post.bench.logs()
     post.bench.until(lambda: not post.kafka.broker(1).process.alive, 60)
+    assert post.lost <= 1, "a broker that ends before it can be held is an exception"

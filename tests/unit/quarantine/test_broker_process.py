@@ -68,7 +68,7 @@ def test_it_is_held_and_released(broker: subprocess.Popen[bytes], process: Broke
     assert not process.guarded(), "what is not held has no guard"
     with capture_logs() as logs:
         process.hold()
-    assert [one["event"] for one in logs] == ["broker_not_shut_down"], "it listens nowhere"
+    assert [one["event"] for one in logs] == ["broker_not_shut_down"], "it has no network thread"
     assert stopped(broker)
     assert process.state() is ProcessState.STOPPED
     assert process.guarded()
@@ -293,25 +293,31 @@ def test_a_keeper_that_is_gone_is_missed(broker: subprocess.Popen[bytes], proces
     assert not stopped(broker)
 
 
-# Listens on two ports; asked to end, it closes the first and its connections after a moment, and ends or not.
+# Has a network thread of Kafka's kind with a client, and another listener; the thread of a controller stays.
 SERVER = """
-import signal, socket, sys, time
-clients, exporter = socket.create_server(("127.0.0.1", 0)), socket.create_server(("127.0.0.1", 0))
+import ctypes, signal, socket, sys, threading, time
+manner, clients, exporter = sys.argv[1], *(socket.create_server(("127.0.0.1", 0)) for _ in range(2))
 print(clients.getsockname()[1], flush=True)
 connection, _ = clients.accept()
-def end(*_):
-    if sys.argv[1] == "deaf":
-        return
-    time.sleep(0.3)
-    if sys.argv[1] == "hasty":
-        sys.exit()
+asked, begun = threading.Event(), threading.Barrier(3 if manner == "combined" else 2)
+def serve(stays):
+    ctypes.CDLL(None).prctl(15, b"data-plane-kafk")
+    begun.wait()
+    asked.wait()
+    time.sleep(120 if stays else 0.5)
     clients.close()
     time.sleep(0.2)
     connection.sendall(b"answered")
     connection.close()
-    time.sleep(60)
-    sys.exit()
+def end(*_):
+    if manner == "exporter first":
+        exporter.close()
+    if manner != "deaf":
+        asked.set() if manner != "hasty" else sys.exit()
 signal.signal(signal.SIGTERM, end)
+for number in range(begun.parties - 1):
+    threading.Thread(target=serve, args=(number > 0,), daemon=True).start()
+begun.wait()
 print("ready", flush=True)
 while True:
     time.sleep(0.1)
@@ -341,8 +347,11 @@ def server() -> Iterator[Callable[[str], Server]]:
         one.close()
 
 
-def test_it_is_shut_down_first_and_stopped_when_its_clients_have_their_answers(server: Callable[[str], Server]) -> None:
-    broker = server("orderly")
+@pytest.mark.parametrize("manner", ["orderly", "exporter first", "combined"])
+def test_it_is_shut_down_first_and_stopped_when_its_clients_have_their_answers(
+    server: Callable[[str], Server], manner: str
+) -> None:
+    broker = server(manner)
     process = BrokerProcess(broker.process.pid)
     process.hold()
     assert stopped(broker.process)
@@ -355,13 +364,10 @@ def test_it_is_shut_down_first_and_stopped_when_its_clients_have_their_answers(s
 def may_copy_descriptors(of: int) -> bool:
     """Whether a sandbox lets this process do so (pidfd_getfd(2))."""
     handle = os.pidfd_open(of)
-    try:
-        copy = ctypes.CDLL(None).syscall(438, handle, 1, 0)
-        if copy >= 0:
-            os.close(copy)
-        return copy >= 0
-    finally:
-        os.close(handle)
+    copy = ctypes.CDLL(None).syscall(438, handle, 1, 0)
+    for descriptor in (handle, copy) if copy >= 0 else (handle,):
+        os.close(descriptor)
+    return bool(copy >= 0)
 
 
 def test_a_broker_that_ignores_closing_is_stopped_with_its_clients(
