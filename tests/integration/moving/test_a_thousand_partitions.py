@@ -84,7 +84,9 @@ def test_all_leaders_leave_spread_over_the_others_and_come_back(
     demoted = site.eventually(lambda c: c.leaders()[2] == 0)
     said = operator.settle(seconds=0.1)
     assert said.held == ()
-    assert sum(r.result.elected for r in operator.reports) >= len(led)
+    # What a broker whose metadata trails for longer than is waited does not show is reported as that, and not counted.
+    unseen = {h.key for r in operator.reports for h in r.result.holds if h.reason is Reason.NO_ANSWER}
+    assert sum(r.result.elected for r in operator.reports) + len(unseen) >= len(led)
     assert {k: sorted(p.replicas) for k, p in demoted.by_key.items()} == {
         k: sorted(p.replicas) for k, p in baseline.items()
     }

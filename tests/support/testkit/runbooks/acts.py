@@ -182,10 +182,10 @@ def stop_operator(it: Installation, text: str) -> None:
 
 
 def apply_definitions(it: Installation, text: str) -> None:
-    """Both definitions are applied over those that are there."""
+    """All definitions are applied over those that are there."""
     ended = it.run(text)
     _ended_well(ended)
-    assert ended.printed.count("customresourcedefinition") == 2, ended
+    assert ended.printed.count("customresourcedefinition") == 3, ended
 
 
 ACTS: Mapping[str, Act] = {
