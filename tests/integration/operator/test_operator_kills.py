@@ -19,6 +19,7 @@ BATCH = 5
 POINTS = ("before reorder 1", "after reorder 1", "after elect 1")
 # A successor waits this Lease's duration and 4 s more, the longest that a request takes.
 QUICK = ("--lease-duration", "6", "--lease-renew", "0.5")
+LEADS = '"leadership_acquired"'
 
 
 @pytest.mark.slow
@@ -56,10 +57,12 @@ def test_a_promotion_is_finished_though_three_operators_are_killed_in_the_middle
 
 
 def die_one_after_another(site: Site, begin: Callable[[], None]) -> None:
-    """``begin``, and let each operator die at its point; the next one stands by by then."""
+    """``begin``, and let each operator die at its point; the next one alone stands by by then."""
     dying, before = site.processes[-1], site.orders()
     begin()
     for number, following in enumerate((*POINTS[1:], None)):
+        # Of two that stand by, either takes over: the next one starts once this one leads.
+        site.until(lambda one=dying: LEADS in one.log.read_text(), 60, "an operator leads")  # type: ignore[misc]
         if following is None:
             successor = site.operator(*QUICK)
         else:
