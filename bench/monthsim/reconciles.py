@@ -29,9 +29,8 @@ from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.quarantine.hold_decision import decide_quarantines
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.requeue import requeue_after
-from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import Policy, QuarantineMode
-from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.core.signals import QUARANTINE_AGENT, Reading, Signal, SignalType
 from monthsim.assumptions import LEADERS, RACKS, REPLICAS, VANTAGES
 from monthsim.disks import MonthOfDisks
 from monthsim.episodes import Absence, Month

@@ -17,8 +17,7 @@ import yaml
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli import probe
 from bellwether.cli.main import main
-from bellwether.core.settings.detection import SIGNALS
-from bellwether.core.signals import SignalType
+from bellwether.core.signals import SIGNALS, SignalType
 from bellwether.probes.prober_kinds import PROBERS
 from sourcetree import ROOT, texts
 
@@ -52,7 +51,7 @@ def lacking_for_signal(type_: str, member: str, found: dict[str, str]) -> Iterat
     use, field = f"SignalType.{member}", type_[:1].lower() + type_[1:]
     kind = SIGNALS.get(type_)
     if kind is None and type_ != SignalType.PROMETHEUS:
-        yield f"{SETTINGS}: its settings, and a row in SIGNALS"
+        yield f"{OPERATOR}/core/signals.py: a row in SIGNALS; {SETTINGS}: its settings"
     elif not ((kind and kind.by_reading) or named_in(found, f"{OPERATOR}/core/detection/", use, ".py")):
         yield f"{OPERATOR}/core/detection/: a finding that judges it ({use}), as its reading alone is not judged"
     for reason in kind.reasons if kind is not None else ():
@@ -142,7 +141,7 @@ def test_recipes_of_signals_and_commands_stay_short(heading: str, most: int) -> 
 def test_a_new_signal_type_gets_each_place_that_it_lacks() -> None:
     lacking = [place.partition(":")[0] for place in lacking_for_signal("PaintColour", "PAINT_COLOUR", tree(ROOT))]
     assert lacking == [
-        SETTINGS,
+        "operator/bellwether/core/signals.py",
         "operator/bellwether/probes/",
         TABLE,
         EXAMPLE,

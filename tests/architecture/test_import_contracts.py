@@ -28,7 +28,7 @@ HISTORIES = "Histories import numpy alone"
 PLANTED = (
     ("bellwether.core.model.cluster", "bellwether.core.planning.plan", CORE),
     ("bellwether.core.detection.verdicts", "bellwether.core.doctor.risks", CORE),
-    ("bellwether.core.signals", "bellwether.core.reasons", CORE),
+    ("bellwether.core.reasons", "bellwether.core.signals", CORE),
     ("bellwether.core.signals", "bellwether.ports", LAYERS),
     ("bellwether.recording.traces.trace_lines", "bellwether.recording.recorder", RECORDING),
     ("bellwether.controllers.session", "bellwether_load.plan.problem", LOAD),

@@ -14,15 +14,9 @@ from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import DemotedBroker
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.detection import (
-    Detection,
-    OnFailing,
-    PrometheusRule,
-    Reachability,
-    ReplicationLag,
-    SelfReachability,
-)
+from bellwether.core.settings.detection import Detection, Reachability, ReplicationLag, SelfReachability
 from bellwether.core.settings.policy import Policy
+from bellwether.core.settings.source_settings import OnFailing, PrometheusRule
 from bellwether.core.signals import ListenerReading, Reading, Signal, SignalType
 from testkit.values.builders import after, cluster, demoted, partition, record
 

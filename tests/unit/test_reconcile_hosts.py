@@ -6,8 +6,9 @@ import pytest
 
 from bellwether.core.model.broker_identity import RETRY_SECONDS, KnownHosts
 from bellwether.core.model.cluster import Cluster
-from bellwether.core.settings.detection import Detection, PrometheusRule
+from bellwether.core.settings.detection import Detection
 from bellwether.core.settings.policy import Policy
+from bellwether.core.settings.source_settings import PrometheusRule
 from bellwether.gather import Memory, gather
 from bellwether.ports.errors import Unauthorized
 from bellwether.simulation.memory_cluster import MemoryCluster

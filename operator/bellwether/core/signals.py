@@ -11,6 +11,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
+from bellwether.core.reasons import Reason
+
 
 class SignalType(StrEnum):
     """Built-in signal types. Plug-ins add others by entry point, under their own names."""
@@ -23,6 +25,50 @@ class SignalType(StrEnum):
     REPLICATION_LAG = "ReplicationLag"
     CERTIFICATE_EXPIRY = "CertificateExpiry"
     PROMETHEUS = "Prometheus"
+
+
+class SignalKind(NamedTuple):
+    """What a built-in type of signals means.
+
+    Its settings are the field of ``Detection`` with its name in snake case. ``reasons`` are those for which its signals
+    demote, each with how unsuitable a leader with it is, from 0 to 5. ``symptom`` is the reason as which all of them
+    count where brokers are compared; None: each for itself. ``by_reading``: the reading alone is judged, because the
+    source has applied the thresholds (``detection.thresholds``); the others measure harm, or have a file of their own
+    in ``detection``. ``on_host``: its source runs on the broker's host, as a sidecar in its pod.
+    """
+
+    reasons: Mapping[Reason, int] = {}
+    symptom: Reason | None = None
+    by_reading: bool = False
+    on_host: bool = False
+
+
+SIGNALS: Mapping[str, SignalKind] = {
+    SignalType.EXTERNAL_REACHABILITY: SignalKind(
+        {Reason.EXTERNALLY_UNREACHABLE: 4, Reason.FREEZING: 4, Reason.NOT_FENCED_IN_TIME: 5},
+        Reason.EXTERNALLY_UNREACHABLE,
+    ),
+    SignalType.CANARY: SignalKind({Reason.CANARY_FAILING: 4}, Reason.CANARY_FAILING),
+    SignalType.STORAGE_LATENCY: SignalKind(
+        {Reason.STORAGE_SLOW: 3, Reason.LOG_DIR_SLOW: 3}, Reason.STORAGE_SLOW, on_host=True
+    ),
+    SignalType.READ_LATENCY: SignalKind({Reason.READS_SLOW: 3}, Reason.STORAGE_SLOW, on_host=True),
+    SignalType.SELF_REACHABILITY: SignalKind(on_host=True),
+    SignalType.REPLICATION_LAG: SignalKind({Reason.REPLICATION_LAGGING: 2}, Reason.STORAGE_SLOW, by_reading=True),
+    SignalType.CERTIFICATE_EXPIRY: SignalKind({Reason.CERTIFICATE_EXPIRING: 2}, by_reading=True),
+}
+"""All built-in types but Prometheus, whose rules are judged each for itself."""
+
+QUARANTINE_AGENT = "Quarantine"
+"""Type of a quarantine agent's entries in ``status.signals``: its own state, not evidence about the broker.
+
+``Passing``: the agent is ready and the broker runs; ``value`` is the number of the last order that it released.
+``Failing``: the agent holds the broker by the order of that number. ``Unknown``: it cannot hold the broker, and
+the message says why.
+"""
+
+ON_BROKER_HOST = (*(type_ for type_, kind in SIGNALS.items() if kind.on_host), QUARANTINE_AGENT)
+"""Types of signals whose source runs on the broker's host, as a sidecar in its pod."""
 
 
 class Reading(StrEnum):

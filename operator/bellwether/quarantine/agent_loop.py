@@ -24,9 +24,8 @@ from bellwether.core.quarantine.agent import (
     release_if_held,
     step,
 )
-from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import Quarantine, QuarantineMode
-from bellwether.core.signals import Reading, Signal
+from bellwether.core.signals import QUARANTINE_AGENT, Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
 

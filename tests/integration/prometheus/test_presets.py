@@ -22,7 +22,7 @@ from bellwether.api.v1alpha1.spec.query_presets import (
     Scope,
 )
 from bellwether.core.model.broker_identity import Hosts, Named, match
-from bellwether.core.settings.detection import PrometheusRule
+from bellwether.core.settings.source_settings import PrometheusRule
 from bellwether.probes.prometheus.query_rules import figures, judge
 from realparts.prometheus import PrometheusServer
 from testkit.kubernetes.api_objects import prometheus, rules_of

@@ -11,10 +11,9 @@ import pytest
 
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import LEASES, KubernetesClient, NotFound, connect
-from bellwether.adapters.kubernetes.objects.quarantine_orders import LeaseOrders
+from bellwether.adapters.kubernetes.objects.quarantine_orders import BrokerOrders, LeaseOrders
 from bellwether.core.quarantine.agent import HoldOrder, OrderRead
 from bellwether.ports.errors import Terminal
-from bellwether.quarantine.order_reader import BrokerOrders
 from testkit.kubernetes.chart_accounts import FULL, OPERATOR, Accounts
 from testkit.values.builders import after
 from testkit.values.quarantine_inputs import ordered

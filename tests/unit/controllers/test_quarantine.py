@@ -21,9 +21,9 @@ from bellwether.core.quarantine.hold_decision import QuarantineDecisions
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
 from bellwether.core.reporting.requeue import Requeue
-from bellwether.core.settings.detection import QUARANTINE_AGENT, Detection
+from bellwether.core.settings.detection import Detection
 from bellwether.core.settings.policy import Mode, Policy, QuarantineMode
-from bellwether.core.signals import Reading, SignalType
+from bellwether.core.signals import QUARANTINE_AGENT, Reading, SignalType
 from bellwether.ports.errors import Terminal
 from bellwether.simulation.memory_kafka import MemoryFaultTolerance
 from testkit.kubernetes import api_objects

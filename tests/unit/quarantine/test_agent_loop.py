@@ -11,9 +11,8 @@ import pytest
 
 from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS
 from bellwether.core.quarantine.agent import HoldOrder, OrderRead, ProcessState
-from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import Quarantine, QuarantineMode
-from bellwether.core.signals import Reading, Signal
+from bellwether.core.signals import QUARANTINE_AGENT, Reading, Signal
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.quarantine.agent_loop import TICK_SECONDS, QuarantineAgent
 from bellwether.simulation.memory_cluster import MemoryCluster

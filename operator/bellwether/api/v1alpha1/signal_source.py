@@ -36,13 +36,13 @@ from bellwether.api.v1alpha1.spec.kafka_spec import authorities_of
 from bellwether.api.v1alpha1.spec.query_presets import ALERTS_NAMED, BY_NAME, PRESETS, Scope, alerts_of
 from bellwether.api.v1alpha1.status.status_conditions import Conditions
 from bellwether.api.v1alpha1.validation_errors import nearest
-from bellwether.core.settings import detection
+from bellwether.core.settings import source_settings
 from bellwether.core.signals import SignalType
 
 RULE_LIMIT = 32
 """Rules of one policy, of all its sources together: each is an entry of every BrokerHealth."""
 
-_RULE = detection.PrometheusRule(name="", query="", threshold=0)
+_RULE = source_settings.PrometheusRule(name="", query="", threshold=0)
 
 _ON_FAILING = "Effect of a failing signal: Demote makes the broker Sick, Suspect only reports it."
 _BROKER_LABEL = (
@@ -109,7 +109,7 @@ def _preset_rules() -> tuple[Rule, ...]:
             field="selector",
         ),
     ]
-    for comparison in detection.Comparison:
+    for comparison in source_settings.Comparison:
         these = [preset.name for preset in PRESETS if preset.comparison is comparison]
         rules.append(
             Rule(
@@ -122,7 +122,7 @@ def _preset_rules() -> tuple[Rule, ...]:
     return tuple(rules)
 
 
-def _compared(presets: frozenset[str], comparison: detection.Comparison) -> Callable[[Any], bool]:
+def _compared(presets: frozenset[str], comparison: source_settings.Comparison) -> Callable[[Any], bool]:
     return lambda rule: rule.preset not in presets or rule.comparison is comparison
 
 
@@ -155,7 +155,7 @@ class PrometheusRule(Model):
             " floating point numbers."
         ),
     ]
-    comparison: detection.Comparison = Field(
+    comparison: source_settings.Comparison = Field(
         default=_RULE.comparison, description="Above: values above the threshold are bad. Below: values below it are."
     )
     peer_ratio: int = integer(
@@ -172,7 +172,7 @@ class PrometheusRule(Model):
         description="The value is meaningful only while the broker leads, such as produce latency: a demoted broker"
         " is not judged by it.",
     )
-    on_failing: detection.OnFailing = Field(default=_RULE.on_failing, description=_ON_FAILING)
+    on_failing: source_settings.OnFailing = Field(default=_RULE.on_failing, description=_ON_FAILING)
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -184,7 +184,7 @@ class PrometheusRule(Model):
         *_preset_rules(),
     )
 
-    def to_core(self, period_seconds: int, further: str = "") -> detection.PrometheusRule:
+    def to_core(self, period_seconds: int, further: str = "") -> source_settings.PrometheusRule:
         """Convert to the settings of the core, with the query of the preset, which has ``further`` matchers."""
         values = dict(self)
         preset, own = values.pop("preset"), values.pop("selector") or ""
@@ -193,7 +193,7 @@ class PrometheusRule(Model):
             values["shows_acks"] = BY_NAME[preset].shows_acks
             values["alerts"] = alerts_of(own) if BY_NAME[preset].selects_alerts else ()
         values |= {"threshold": float(self.threshold), "period_seconds": period_seconds}
-        return detection.PrometheusRule(**values)
+        return source_settings.PrometheusRule(**values)
 
 
 class Prometheus(Model):
@@ -269,7 +269,7 @@ class Setting(Model):
     value: str = Field(max_length=1024, description="Value of the setting.")
 
 
-class Plugin(SettingsModel[detection.Plugin]):
+class Plugin(SettingsModel[source_settings.Plugin]):
     """A signal type that a plug-in measures."""
 
     type: Annotated[KindName, Field(description="Signal type, as named by the plug-in's entry point.")]
@@ -289,9 +289,11 @@ class Plugin(SettingsModel[detection.Plugin]):
         ),
     )
 
-    def to_core(self) -> detection.Plugin:
+    def to_core(self) -> source_settings.Plugin:
         """Convert to the settings of the core."""
-        return detection.Plugin(**{**dict(self), "settings": tuple(sorted((s.name, s.value) for s in self.settings))})
+        return source_settings.Plugin(
+            **{**dict(self), "settings": tuple(sorted((s.name, s.value) for s in self.settings))}
+        )
 
 
 class SignalSourceSpec(Model):
@@ -332,8 +334,8 @@ class UsedSource:
     """A source as one policy uses it: the rules of its Prometheus, or its plug-in."""
 
     source: SignalSource
-    rules: tuple[detection.PrometheusRule, ...] = ()
-    plugins: tuple[detection.Plugin, ...] = ()
+    rules: tuple[source_settings.PrometheusRule, ...] = ()
+    plugins: tuple[source_settings.Plugin, ...] = ()
 
     @classmethod
     def of(cls, ref: SignalSourceRef, body: Mapping[str, Any]) -> UsedSource:

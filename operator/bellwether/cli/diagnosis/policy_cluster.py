@@ -38,9 +38,8 @@ from bellwether.core.doctor.unhealthy_leaders import (
 from bellwether.core.listing import NAMED, few
 from bellwether.core.model.quarantine_order import RETURN_SECONDS
 from bellwether.core.reasons import DESCRIPTIONS, Reason, reason_named
-from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import QuarantineMode
-from bellwether.core.signals import OverrideState, Reading, SignalType
+from bellwether.core.signals import QUARANTINE_AGENT, OverrideState, Reading, SignalType
 from bellwether.ports.errors import BellwetherError
 
 _SHOWN_BROKERS = 8

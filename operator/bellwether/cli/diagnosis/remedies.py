@@ -19,8 +19,7 @@ from bellwether.core.detection.findings import NOT_REPORTED
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.listing import few
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.detection import ON_BROKER_HOST
-from bellwether.core.signals import SignalType
+from bellwether.core.signals import ON_BROKER_HOST, SignalType
 
 if TYPE_CHECKING:
     from bellwether.api.v1alpha1.broker_health import BrokerHealth

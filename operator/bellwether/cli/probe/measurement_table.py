@@ -11,17 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from bellwether.cli import exit_status
 from bellwether.cli.output import print_rows
 from bellwether.core.model.broker_identity import Hosts, Named
-from bellwether.core.settings.detection import (
-    Comparison,
-    Detection,
-    Plugin,
-    PrometheusRule,
-    Reachability,
-    ReplicationLag,
-    SelfReachability,
-    StorageLatency,
-)
+from bellwether.core.settings.detection import Detection, Reachability, ReplicationLag, SelfReachability, StorageLatency
 from bellwether.core.settings.harm import Objectives
+from bellwether.core.settings.source_settings import Comparison, Plugin, PrometheusRule
 from bellwether.core.signals import Reading
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient

@@ -11,7 +11,7 @@ import click
 from bellwether.adapters.clocks import SystemClock
 from bellwether.cli.kubernetes_target import Target, connect
 from bellwether.cli.probe.prober_options import POLICY_NEEDED, bootstrap_option, need, policy_once, prober_command
-from bellwether.core.settings.detection import Plugin
+from bellwether.core.settings.source_settings import Plugin
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal
 from bellwether.probes.plugins import plugin_discovery

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bellwether.adapters.prometheus.query_client import Access, PrometheusClient
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
     from bellwether.api.v1alpha1.signal_source import SignalSource, UsedSource
-    from bellwether.core.settings.detection import PrometheusRule
+    from bellwether.core.settings.source_settings import PrometheusRule
     from bellwether.probes.prometheus.prometheus_probe import QueryClient
     from bellwether.probes.runtime.prober_process import PolicyProber, Ports
     from bellwether.probes.runtime.watched_policies import Selection

@@ -25,8 +25,8 @@ from bellwether.cli.probe.prober_options import (
 )
 from bellwether.core.model.quarantine_order import MAX_HOLD_SECONDS
 from bellwether.core.quarantine.agent import ProcessState
-from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import QuarantineMode
+from bellwether.core.signals import QUARANTINE_AGENT
 from bellwether.ports.errors import Transient
 
 if TYPE_CHECKING:
@@ -82,10 +82,10 @@ def quarantine_agent(
     the broker of its orders. A broker that is held when the agent starts is released.
     With --once it prints the state of the process.
     """
+    from bellwether.adapters.kubernetes.objects.quarantine_orders import BrokerOrders
     from bellwether.probes.runtime.prober_process import SidecarProcess
     from bellwether.quarantine.agent_loop import QuarantineAgent
     from bellwether.quarantine.broker_process import KAFKA, BrokerProcess
-    from bellwether.quarantine.order_reader import BrokerOrders
 
     broker_process = BrokerProcess(pid, pattern or KAFKA)
     if once:

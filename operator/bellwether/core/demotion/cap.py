@@ -27,8 +27,7 @@ from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.detection import SIGNALS
-from bellwether.core.signals import Reading, Signal
+from bellwether.core.signals import SIGNALS, Reading, Signal
 
 FAR_HEAVIER = 4.0
 """Clients of one broker lose this multiple of another's: not the same cause, and not a place of the cap worth keeping.

@@ -28,9 +28,8 @@ from bellwether.core.model.restoration_waves import ReturningBroker
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import RESTORE_TIMEOUT, Cause, DemotedBroker
 from bellwether.core.reasons import DESCRIPTIONS, Reason
-from bellwether.core.settings.detection import SIGNALS
 from bellwether.core.settings.policy import Policy, PromotionMode
-from bellwether.core.signals import OverrideState
+from bellwether.core.signals import SIGNALS, OverrideState
 
 HARD_FAULTS = frozenset({*UNANSWERED, Reason.STORAGE_SLOW, Reason.READS_SLOW})
 """Faults of the broker itself. Other reasons for Sick may be caused by operations on the cluster."""

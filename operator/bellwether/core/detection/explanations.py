@@ -15,8 +15,7 @@ from bellwether.core.detection.findings import Finding, SignalIndex, recent
 from bellwether.core.detection.harm import PROBES_LOST
 from bellwether.core.detection.storage import stalled_without_metadata_log
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.detection import ON_BROKER_HOST
-from bellwether.core.signals import Reading, Signal, SignalType, UnreachableCause
+from bellwether.core.signals import ON_BROKER_HOST, Reading, Signal, SignalType, UnreachableCause
 
 
 class CauseWords(NamedTuple):

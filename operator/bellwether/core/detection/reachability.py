@@ -33,9 +33,8 @@ from bellwether.core.detection.health_states import Evidence
 from bellwether.core.detection.storage import stalled_without_metadata_log
 from bellwether.core.model.harm_history import HarmCause
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.harm import ALLOWANCE, EPISODE_OVER_SECONDS
-from bellwether.core.signals import Reading, Signal, SignalType, UnreachableCause
+from bellwether.core.signals import QUARANTINE_AGENT, Reading, Signal, SignalType, UnreachableCause
 
 FORGOTTEN_AFTER = timedelta(seconds=EPISODE_OVER_SECONDS / ALLOWANCE)
 """A source has forgotten the harm of a gap after so long without a lost request."""

@@ -12,7 +12,8 @@ from bellwether.core.detection.findings import Finding, SignalIndex, evidence_it
 from bellwether.core.detection.health_states import Evidence
 from bellwether.core.model.undo_record import DemotedBroker
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.detection import OnFailing, ThresholdSignals
+from bellwether.core.settings.detection import ThresholdSignals
+from bellwether.core.settings.source_settings import OnFailing
 from bellwether.core.signals import Reading
 
 THRESHOLD_SEVERITY = 2

@@ -20,10 +20,10 @@ from bellwether.core.model.quarantine_order import RELEASE_AFTER, RENEW_SECONDS,
 from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.undo_record import DemotedBroker
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.detection import AGENT_STALE_AFTER_SECONDS, QUARANTINE_AGENT
+from bellwether.core.settings.detection import AGENT_STALE_AFTER_SECONDS
 from bellwether.core.settings.harm import STALLED_SECONDS
 from bellwether.core.settings.policy import QuarantineMode
-from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.core.signals import QUARANTINE_AGENT, Reading, Signal, SignalType
 
 HOLD_TIMEOUT_SECONDS = 30.0
 """Seconds after the order in which the agent must hold the broker; otherwise the order ends."""

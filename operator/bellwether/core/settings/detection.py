@@ -6,81 +6,22 @@ package judges by them. The field names follow Kubernetes probes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar
 
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.field_doc import INTERNAL, FieldDoc
 from bellwether.core.settings.harm import Objectives
-from bellwether.core.signals import SignalType
-
-QUARANTINE_AGENT = "Quarantine"
-"""Type of a quarantine agent's entries in ``status.signals``: its own state, not evidence about the broker.
-
-``Passing``: the agent is ready and the broker runs; ``value`` is the number of the last order that it released.
-``Failing``: the agent holds the broker by the order of that number. ``Unknown``: it cannot hold the broker, and
-the message says why.
-"""
+from bellwether.core.settings.source_settings import OnFailing, OnFailingField, Plugin, PrometheusRule
+from bellwether.core.signals import QUARANTINE_AGENT, SIGNALS, SignalType
 
 AGENT_STALE_AFTER_SECONDS = 15
 """Seconds for which a quarantine agent's signal is valid after its last renewal."""
 
 
-class SignalKind(NamedTuple):
-    """What a built-in type of signals means.
-
-    Its settings are the field of ``Detection`` with its name in snake case. ``reasons`` are those for which its signals
-    demote, each with how unsuitable a leader with it is, from 0 to 5. ``symptom`` is the reason as which all of them
-    count where brokers are compared; None: each for itself. ``by_reading``: the reading alone is judged, because the
-    source has applied the thresholds (``detection.thresholds``); the others measure harm, or have a file of their own
-    in ``detection``. ``on_host``: its source runs on the broker's host, as a sidecar in its pod.
-    """
-
-    reasons: Mapping[Reason, int] = {}
-    symptom: Reason | None = None
-    by_reading: bool = False
-    on_host: bool = False
-
-
-SIGNALS: Mapping[str, SignalKind] = {
-    SignalType.EXTERNAL_REACHABILITY: SignalKind(
-        {Reason.EXTERNALLY_UNREACHABLE: 4, Reason.FREEZING: 4, Reason.NOT_FENCED_IN_TIME: 5},
-        Reason.EXTERNALLY_UNREACHABLE,
-    ),
-    SignalType.CANARY: SignalKind({Reason.CANARY_FAILING: 4}, Reason.CANARY_FAILING),
-    SignalType.STORAGE_LATENCY: SignalKind(
-        {Reason.STORAGE_SLOW: 3, Reason.LOG_DIR_SLOW: 3}, Reason.STORAGE_SLOW, on_host=True
-    ),
-    SignalType.READ_LATENCY: SignalKind({Reason.READS_SLOW: 3}, Reason.STORAGE_SLOW, on_host=True),
-    SignalType.SELF_REACHABILITY: SignalKind(on_host=True),
-    SignalType.REPLICATION_LAG: SignalKind({Reason.REPLICATION_LAGGING: 2}, Reason.STORAGE_SLOW, by_reading=True),
-    SignalType.CERTIFICATE_EXPIRY: SignalKind({Reason.CERTIFICATE_EXPIRING: 2}, by_reading=True),
-}
-"""All built-in types but Prometheus, whose rules are judged each for itself."""
-
 _FIELDS = {t: "".join(f"_{c.lower()}" if c.isupper() else c for c in t).removeprefix("_") for t in SIGNALS}
-ON_BROKER_HOST = (*(type_ for type_, kind in SIGNALS.items() if kind.on_host), QUARANTINE_AGENT)
-"""Types of signals whose source runs on the broker's host, as a sidecar in its pod."""
-
-
-class OnFailing(StrEnum):
-    """Effect of a failing signal on its broker: ``Demote`` makes it Sick, ``Suspect`` only reports it."""
-
-    DEMOTE = "Demote"
-    SUSPECT = "Suspect"
-
-
 _Enabled = Annotated[bool, FieldDoc("Whether signals of this type are used.")]
-_OnFailing = Annotated[
-    OnFailing, FieldDoc("Effect of a failing signal: Demote makes the broker Sick, Suspect only reports it.")
-]
-_IN_A_ROW = 3
-"""Equal results in a row after which a signal of an outside source changes."""
-_LEAST_STALE_AFTER_SECONDS = 10
-"""A shorter time would let a pause of the prober's Lease make signals stale."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +133,7 @@ class ReplicationLag:
             "A follower lags if its log ends where the leader's log ended longer ago than this, in seconds.", 1, 3600
         ),
     ] = 10
-    on_failing: _OnFailing = OnFailing.SUSPECT
+    on_failing: OnFailingField = OnFailing.SUSPECT
 
     # A round asks every leader for the offsets of all partitions.
     period_seconds: ClassVar[int] = 5
@@ -220,90 +161,11 @@ class CertificateExpiry:
             365,
         ),
     ] = 7
-    on_failing: _OnFailing = OnFailing.SUSPECT
+    on_failing: OnFailingField = OnFailing.SUSPECT
 
     # One TLS handshake for each listener: a certificate that is exchanged passes within three minutes.
     period_seconds: ClassVar[int] = 60
     stale_after_seconds: ClassVar[int] = 360
-
-
-class Comparison(StrEnum):
-    """Side of the threshold on which a Prometheus rule fails."""
-
-    ABOVE = "Above"
-    BELOW = "Below"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrometheusRule:
-    """One query that yields a value per broker, and its threshold.
-
-    ``peer_ratio`` additionally requires the value to be that multiple of the other brokers' median; 0 disables it.
-    ``leaders_only`` marks a value that is meaningful only while the broker leads, so it is not used to judge a demoted
-    broker. ``shows_acks`` marks one that judges no broker: beyond the threshold, it shows producers with ``acks=all``.
-    ``alerts`` are the alerts that a query on ``ALERTS`` selects: a broker without a series has the value 0.
-    """
-
-    name: str
-    query: str
-    threshold: float
-    period_seconds: int = 15
-    comparison: Comparison = Comparison.ABOVE
-    peer_ratio: int = 0
-    broker_label: str = "broker"
-    leaders_only: bool = False
-    failure_threshold: int = _IN_A_ROW
-    success_threshold: int = _IN_A_ROW
-    on_failing: OnFailing = OnFailing.DEMOTE
-    shows_acks: bool = False
-    alerts: tuple[str, ...] = ()
-
-    @property
-    def timeout_seconds(self) -> int:
-        """Timeout of one query: two thirds of the period."""
-        return max(1, self.period_seconds * 2 // 3)
-
-    @property
-    def stale_after_seconds(self) -> int:
-        """Seconds after which a signal is ignored: four periods."""
-        return max(_LEAST_STALE_AFTER_SECONDS, 4 * self.period_seconds)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plugin:
-    """A signal type measured by a third-party prober (entry point group ``bellwether.signals``)."""
-
-    type: str
-    sources: Annotated[
-        int, FieldDoc("Number of sources that must report Failing before the broker is judged failing.", 1, 16)
-    ] = 1
-    period_seconds: Annotated[
-        int,
-        FieldDoc(
-            "Seconds between two measurements. A measurement may take half as long, and signals older than six periods"
-            " are ignored.",
-            1,
-            3600,
-        ),
-    ] = 10
-    failure_threshold: Annotated[int, INTERNAL] = _IN_A_ROW
-    success_threshold: Annotated[int, INTERNAL] = _IN_A_ROW
-    leaders_only: Annotated[
-        bool,
-        FieldDoc("The signal is meaningful only while the broker leads: a demoted broker is not judged by it."),
-    ] = False
-    on_failing: _OnFailing = OnFailing.DEMOTE
-    settings: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def timeout_seconds(self) -> int:
-        """Timeout of one measurement: half of the period."""
-        return max(1, self.period_seconds // 2)
-
-    @property
-    def stale_after_seconds(self) -> int:
-        """Seconds after which a signal is ignored: six periods."""
-        return max(_LEAST_STALE_AFTER_SECONDS, 6 * self.period_seconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
-from bellwether.core.settings.detection import CertificateExpiry, Plugin
+from bellwether.core.settings.detection import CertificateExpiry
+from bellwether.core.settings.source_settings import Plugin
 from bellwether.core.signals import SignalType
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient

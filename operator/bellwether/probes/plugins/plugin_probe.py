@@ -16,7 +16,7 @@ from typing import Protocol
 
 import structlog
 
-from bellwether.core.settings.detection import Plugin
+from bellwether.core.settings.source_settings import Plugin
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.probes.measuring_thread import MeasuringThread, SignalObserver

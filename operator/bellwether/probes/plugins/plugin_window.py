@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from bellwether.core.settings.detection import Plugin
+from bellwether.core.settings.source_settings import Plugin
 from bellwether.core.signals import Reading, Signal
 from bellwether.probes.plugins.plugin_api import Measurement
 from bellwether.probes.result_window import Streak, signal_of

@@ -18,7 +18,7 @@ from typing import Protocol
 import structlog
 
 from bellwether.core.model.broker_identity import Hosts
-from bellwether.core.settings.detection import PrometheusRule
+from bellwether.core.settings.source_settings import PrometheusRule
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient

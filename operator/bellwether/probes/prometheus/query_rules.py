@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from bellwether.core.model.broker_identity import Hosts, Named, match
-from bellwether.core.settings.detection import Comparison, PrometheusRule
+from bellwether.core.settings.source_settings import Comparison, PrometheusRule
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.probes.result_window import Streak, apart, signal_of
 

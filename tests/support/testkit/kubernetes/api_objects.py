@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.core.settings.detection import PrometheusRule
+from bellwether.core.settings.source_settings import PrometheusRule
 
 Body = dict[str, Any]
 LATER = "2126-01-01T00:00:00Z"

@@ -11,9 +11,8 @@ from dataclasses import replace
 
 from bellwether.core.doctor.risks import MIN_ISR
 from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS
-from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, Quarantine, QuarantineMode
-from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.core.signals import QUARANTINE_AGENT, Reading, Signal, SignalType
 from bellwether.quarantine.agent_loop import TICK_SECONDS, QuarantineAgent
 from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.memory_kafka import MemoryFaultTolerance

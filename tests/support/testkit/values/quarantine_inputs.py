@@ -14,9 +14,8 @@ from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.quarantine.hold_decision import QuarantineDecisions, decide_quarantines
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import Mode, Policy, Quarantine, QuarantineMode
-from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.core.signals import QUARANTINE_AGENT, Reading, Signal, SignalType
 from bellwether.simulation.memory_world import START
 from testkit.values.builders import after, cluster, decisions, partition, record, verdicts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.core.settings import detection
+from bellwether.core.settings import source_settings
 from testkit.kubernetes.api_objects import Body, naming, plugin, prometheus, source
 from testkit.messages import assert_wording
 
@@ -16,7 +16,7 @@ def used(policy: Body, *sources: Body) -> LeadershipPolicy:
 
 def test_two_policies_get_the_rules_of_one_source() -> None:
     rules = [used(naming("prom"), prometheus(query="up")).policy().detection.prometheus_rules for _ in range(2)]
-    assert rules == [(detection.PrometheusRule(name="flush", query="up", threshold=200),)] * 2
+    assert rules == [(source_settings.PrometheusRule(name="flush", query="up", threshold=200),)] * 2
 
 
 def test_rules_of_two_sources_keep_their_own_periods() -> None:

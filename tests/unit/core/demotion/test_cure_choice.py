@@ -13,9 +13,10 @@ from bellwether.core.detection.context import Context
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.fault_tolerance import FaultTolerance
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.detection import Detection, PrometheusRule
+from bellwether.core.settings.detection import Detection
 from bellwether.core.settings.harm import FENCED_WITHIN_SECONDS, LEADING_LOST_SECONDS, STALLED_SECONDS
 from bellwether.core.settings.policy import Demotion, Mode, Policy, ProducerAcks
+from bellwether.core.settings.source_settings import PrometheusRule
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.simulation.memory_world import START
 from testkit.messages import assert_wording

@@ -12,8 +12,9 @@ from bellwether.core.detection.context import Context
 from bellwether.core.detection.producer_acks import producer_acks, producer_acks_condition
 from bellwether.core.detection.verdicts import judge
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.detection import Detection, PrometheusRule
+from bellwether.core.settings.detection import Detection
 from bellwether.core.settings.policy import Demotion, Policy, ProducerAcks
+from bellwether.core.settings.source_settings import PrometheusRule
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.simulation.memory_world import START
 from testkit.messages import assert_wording

@@ -10,14 +10,9 @@ from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict, judge
 from bellwether.core.model.undo_record import DemotedBroker
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.detection import (
-    Detection,
-    OnFailing,
-    Plugin,
-    PrometheusRule,
-    ReplicationLag,
-)
+from bellwether.core.settings.detection import Detection, ReplicationLag
 from bellwether.core.settings.policy import Policy
+from bellwether.core.settings.source_settings import OnFailing, Plugin, PrometheusRule
 from bellwether.core.signals import Reading, Signal, SignalType
 from testkit.messages import assert_wording
 from testkit.values.builders import demoted, record, signal, snapshot

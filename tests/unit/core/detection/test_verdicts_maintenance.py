@@ -13,8 +13,9 @@ from bellwether.core.detection.verdicts import Verdict, judge
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.undo_record import Cause
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.detection import Detection, Plugin
+from bellwether.core.settings.detection import Detection
 from bellwether.core.settings.policy import Policy
+from bellwether.core.settings.source_settings import Plugin
 from bellwether.core.signals import Override, Reading, Signal, SignalType
 from testkit.messages import assert_wording
 from testkit.values.builders import START, after, cluster, demoted, drain, partition, record, signal, snapshot

@@ -7,12 +7,8 @@ from functools import partial
 
 import pytest
 
-from bellwether.core.settings.detection import (
-    Detection,
-    Plugin,
-    PrometheusRule,
-    StorageLatency,
-)
+from bellwether.core.settings.detection import Detection, StorageLatency
+from bellwether.core.settings.source_settings import Plugin, PrometheusRule
 
 DETECTION = Detection(
     storage_latency=StorageLatency(enabled=False),

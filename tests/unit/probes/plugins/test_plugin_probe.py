@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.core.settings.detection import Plugin
+from bellwether.core.settings.source_settings import Plugin
 from bellwether.core.signals import Reading, Signal
 from bellwether.probes.plugins import plugin_probe
 from bellwether.probes.plugins.plugin_api import Measurement

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.api.v1alpha1.status.signal_entries import entry_of, read_entries
-from bellwether.core.settings.detection import Plugin
+from bellwether.core.settings.source_settings import Plugin
 from bellwether.core.signals import Reading, Signal
 from bellwether.probes.plugins.plugin_api import Measurement
 from bellwether.probes.plugins.plugin_window import (

@@ -11,7 +11,7 @@ from datetime import timedelta
 import pytest
 from structlog.testing import capture_logs
 
-from bellwether.core.settings.detection import PrometheusRule
+from bellwether.core.settings.source_settings import PrometheusRule
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.prometheus.prometheus_probe import PrometheusProbe, answer_of

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.core.model.broker_identity import Named, match
-from bellwether.core.settings.detection import Comparison, PrometheusRule
+from bellwether.core.settings.source_settings import Comparison, PrometheusRule
 from bellwether.core.signals import Reading, SignalType
 from bellwether.probes.prometheus.query_rules import (
     FIGURE_NEWS_SECONDS,

@@ -2,7 +2,8 @@
 
 In: the orders of one policy. Out: Leases in the namespace of the operator's other Leases, where a prober has no
 permission; an order that is over keeps its Lease, without a holder, until it no longer matters. Called by ``reconcile``
-through ``ports.kubernetes.QuarantineOrders``, by the finalizer, and (``hold_order``) by the quarantine agent.
+through ``ports.kubernetes.QuarantineOrders``, by the finalizer, and each second (``BrokerOrders``) by the quarantine
+agent.
 """
 
 from __future__ import annotations
@@ -14,10 +15,18 @@ from datetime import datetime
 import structlog
 
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import LEASES, Conflict, KubernetesClient, NotFound, Object
+from bellwether.adapters.kubernetes.api_client import (
+    BROKER_HEALTHS,
+    LEASES,
+    Conflict,
+    KubernetesClient,
+    NotFound,
+    Object,
+)
 from bellwether.adapters.kubernetes.leases import POLICY_ANNOTATION, micro_time
 from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS, QuarantineOrder
-from bellwether.core.quarantine.agent import HoldOrder
+from bellwether.core.quarantine.agent import HoldOrder, OrderRead
+from bellwether.core.signals import QUARANTINE_AGENT, Reading
 from bellwether.ports.errors import Terminal, Transient
 
 COMPONENT = "quarantine-order"
@@ -214,6 +223,41 @@ def hold_order(lease: Object, broker: int) -> HoldOrder | None:
         return None
     limit = max(0.0, (order.until - order.since).total_seconds())
     return HoldOrder(order.epoch, order.number, order.renewed_at, limit, float(spec.get("leaseDurationSeconds") or 0))
+
+
+class BrokerOrders:
+    """The orders of one broker, for its quarantine agent; ``namespace`` is the policy's.
+
+    The time limit is short: the broker may be held meanwhile.
+    """
+
+    def __init__(self, api: KubernetesClient, lease_namespace: str, namespace: str, policy: str, broker: int) -> None:
+        self._api = api.with_timeout(TIMEOUT_SECONDS)
+        self._lease_namespace = lease_namespace
+        self._namespace = namespace
+        self._policy = policy
+        self._broker = broker
+
+    def read(self) -> OrderRead:
+        """The current order; a broker without a Lease has none. Raises Transient or Terminal."""
+        name = object_names.quarantine_order(self._namespace, self._policy, self._broker)
+        lease = self._api.find(LEASES, self._lease_namespace, name)
+        command = hold_order(lease, self._broker) if lease is not None else None
+        # Looked for only where there is something to obey: it is one list request.
+        return OrderRead(command, self._held_elsewhere() if command is not None else None)
+
+    def _held_elsewhere(self) -> int | None:
+        labels = {object_names.POLICY_LABEL: object_names.legal(self._policy)}
+        for one in self._api.list(BROKER_HEALTHS, self._namespace, labels):
+            broker = (one.get("spec") or {}).get("brokerId")
+            if isinstance(broker, int) and broker != self._broker and self._holds(one):
+                return broker
+        return None
+
+    @staticmethod
+    def _holds(found: Object) -> bool:
+        entries = (found.get("status") or {}).get("signals") or []
+        return any(e.get("type") == QUARANTINE_AGENT and e.get("reading") == Reading.FAILING for e in entries)
 
 
 def _moment(text: str) -> datetime:

@@ -11,7 +11,7 @@ from bellwether.api.v1alpha1.base_model import AS_SET, DISTINCT, Matching, Model
 from bellwether.api.v1alpha1.core_models import SettingsModel
 from bellwether.api.v1alpha1.spec.credentials_spec import ResourceName
 from bellwether.api.v1alpha1.spec.kafka_spec import HostPort
-from bellwether.core.settings import detection
+from bellwether.core.settings import detection, source_settings
 
 _REACHABILITY = detection.Reachability()
 LISTENER_LIMIT = 8
@@ -127,7 +127,9 @@ class Detection(SettingsModel[detection.Detection]):
     }
 
     def to_core(
-        self, rules: tuple[detection.PrometheusRule, ...] = (), plugins: tuple[detection.Plugin, ...] = ()
+        self,
+        rules: tuple[source_settings.PrometheusRule, ...] = (),
+        plugins: tuple[source_settings.Plugin, ...] = (),
     ) -> detection.Detection:
         """Convert to the settings of the core, with the rules and plug-ins of the policy's sources."""
         own = {n: v.to_core() if isinstance(v, SettingsModel) else v for n, v in self if n != "signal_sources"}

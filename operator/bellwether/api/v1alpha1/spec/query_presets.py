@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bellwether.core.model.broker_identity import DEFAULT_LABEL, PLACE_LABELS, POD_LABELS, stated_labels
-from bellwether.core.settings.detection import Comparison
+from bellwether.core.settings.source_settings import Comparison
 
 
 @dataclass(frozen=True, slots=True)

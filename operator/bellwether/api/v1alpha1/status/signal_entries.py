@@ -16,9 +16,16 @@ from pydantic import AwareDatetime, BeforeValidator, Field, ValidationError
 from bellwether.api.v1alpha1.base_model import as_map, explain
 from bellwether.api.v1alpha1.core_models import Of, StatusModel
 from bellwether.api.v1alpha1.spec.detection_spec import LISTENER_LIMIT
-from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.harm import LARGEST_LOST_SECONDS
-from bellwether.core.signals import Harm, ListenerReading, Reading, Signal, SignalType, UnreachableCause
+from bellwether.core.signals import (
+    QUARANTINE_AGENT,
+    Harm,
+    ListenerReading,
+    Reading,
+    Signal,
+    SignalType,
+    UnreachableCause,
+)
 
 SIGNAL_LIMIT = 64
 SIGNAL_MESSAGE_LIMIT = 512

@@ -8,16 +8,22 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import LEASES, Conflict
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, Conflict
 from bellwether.adapters.kubernetes.objects.quarantine_orders import (
     EPOCH,
     NUMBER,
     UNTIL,
+    BrokerOrders,
     LeaseOrders,
     hold_order,
     order_of,
 )
+from bellwether.core.model.quarantine_order import QuarantineOrder
+from bellwether.core.quarantine.agent import HoldOrder, OrderRead
+from bellwether.core.signals import QUARANTINE_AGENT
 from bellwether.ports.errors import Terminal, Transient
+from bellwether.simulation.memory_world import START
+from testkit.kubernetes.api_objects import entry, health
 from testkit.kubernetes.memory_api import MemoryApi
 from testkit.values.builders import after
 from testkit.values.quarantine_inputs import ordered
@@ -214,3 +220,66 @@ def test_removal_of_all_meets_no_version_but_its_own(api: MemoryApi) -> None:
     api.refuse("delete", LEASES, None)
     orders(api).remove()
     assert api.all(LEASES) == []
+
+
+FIRST = ordered(since=START, until=after(600), renewed_at=after(9))
+
+
+def keep(api: MemoryApi, *orders: QuarantineOrder, policy: str = "default/main") -> None:
+    LeaseOrders(api, "ops", policy, "operator-a").keep({order.broker: order for order in orders})
+
+
+def put(api: MemoryApi, broker: int, **status: Any) -> None:
+    body = health(broker)
+    body["metadata"]["labels"] = {object_names.POLICY_LABEL: "main"}
+    body["status"] = {**(body.get("status") or {}), **status}
+    api.put(BROKER_HEALTHS, body)
+
+
+def read_by(api: MemoryApi) -> BrokerOrders:
+    return BrokerOrders(api, "ops", "default", "main", 1)
+
+
+def test_an_order_is_read_as_it_was_written(api: MemoryApi) -> None:
+    keep(api, FIRST)
+    assert read_by(api).read() == OrderRead(HoldOrder(1, 1, after(9), 600.0, 12.0))
+
+
+def test_there_is_none_without_a_lease_and_by_one_that_was_released(api: MemoryApi) -> None:
+    assert read_by(api).read() == OrderRead()
+    keep(api, replace(FIRST, ended_at=after(10)))
+    assert read_by(api).read() == OrderRead()
+
+
+def test_the_orders_of_other_brokers_and_other_policies_are_not_its_own(api: MemoryApi) -> None:
+    keep(api, ordered(2), ordered(11))
+    keep(api, FIRST, policy="other/main")
+    keep(api, FIRST, policy="default/other")
+    assert read_by(api).read() == OrderRead()
+
+
+def test_a_status_orders_nothing(api: MemoryApi) -> None:
+    former = {"epoch": 1, "number": 1, "since": "2026-01-01T00:00:00Z", "until": "2026-01-01T01:00:00Z"}
+    put(api, 1, quarantine={**former, "renewedAt": "2026-01-01T00:00:03Z", "reason": "QuarantinePending"})
+    assert read_by(api).read() == OrderRead()
+
+
+def test_another_broker_that_is_held_is_named(api: MemoryApi) -> None:
+    keep(api, FIRST)
+    put(api, 2, signals=[entry(type=QUARANTINE_AGENT, source="broker-2", reading="Failing")])
+    assert read_by(api).read().others == 2
+    put(api, 2, signals=[entry(type=QUARANTINE_AGENT, source="broker-2", reading="Passing")])
+    assert read_by(api).read().others is None
+
+
+def test_its_own_signal_is_not_taken_for_anothers(api: MemoryApi) -> None:
+    keep(api, FIRST)
+    put(api, 1, signals=[entry(type=QUARANTINE_AGENT, source="broker-1", reading="Failing")])
+    assert read_by(api).read().others is None
+
+
+def test_an_api_that_is_away_is_not_an_order_that_has_ended(api: MemoryApi) -> None:
+    keep(api, FIRST)
+    api.away = True
+    with pytest.raises(Transient):
+        read_by(api).read()

@@ -9,7 +9,7 @@ import pytest
 from bellwether.api.v1alpha1.base_model import InvalidObject
 from bellwether.api.v1alpha1.signal_source import SignalSource
 from bellwether.api.v1alpha1.spec.query_presets import BY_NAME, PRESETS, Preset, Scope
-from bellwether.core.settings import detection
+from bellwether.core.settings import source_settings
 from sourcetree import ROOT
 from testkit.kubernetes.api_objects import prometheus, rules_of
 
@@ -20,7 +20,7 @@ ALERTS = 'alertname=~"DiskFailing|NodeDown",namespace="kafka"'
 """A selector of the preset that selects alerts."""
 
 
-def rule_of(preset: Preset, **fields: object) -> detection.PrometheusRule:
+def rule_of(preset: Preset, **fields: object) -> source_settings.PrometheusRule:
     said = {
         "preset": preset.name,
         "threshold": preset.threshold,
