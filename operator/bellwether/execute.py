@@ -1,7 +1,7 @@
 """Execute a plan: record it, then for each batch check, reorder and elect leaders; one read is check and read-back.
 
 Called by ``reconcile`` (and so by the operator, the CLI and simulations) with a plan and the recovered record. The
-decisions between two requests are pure and live in ``core/execution/batches``; here they are only put in order. No
+decisions between two requests are pure and live in ``core/execution/reorder_checks``; here they are only ordered. No
 request is repeated: what was not answered, or not done, is found by the next reconcile.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from bellwether.core.execution.batches import (
+from bellwether.core.execution.reorder_checks import (
     ExecutionResult,
     ReadbackResult,
     batches,

@@ -12,8 +12,8 @@ from bellwether.core.demotion.decisions import DecisionFunction, decide
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import judge
 from bellwether.core.execution.arrivals import after_sending
-from bellwether.core.execution.batches import ExecutionResult
 from bellwether.core.execution.recovery import RecoveredRecord, set_aside
+from bellwether.core.execution.reorder_checks import ExecutionResult
 from bellwether.core.model.flap_damping import count_flaps, kept_from_leading
 from bellwether.core.model.move_cost import MOVES_KEPT
 from bellwether.core.model.quarantine_order import quarantine_changes

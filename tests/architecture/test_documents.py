@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from bellwether.core.detection.explanations import WORDS
+from bellwether.core.detection.finding_messages import WORDS
 from bellwether.core.doctor.unhealthy_leaders import ACKS_ALL_FIGURES
 from bellwether.core.reasons import Reason
 from sourcetree import ROOT, texts

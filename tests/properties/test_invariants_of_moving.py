@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bellwether.core.execution.batches import batches
+from bellwether.core.execution.reorder_checks import batches
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.planning.plan import MoveKind, build_plan
 from bellwether.core.reasons import Reason

@@ -80,7 +80,7 @@ class Reading(StrEnum):
 
 
 class UnreachableCause(StrEnum):
-    """What a request to a broker's listener broke at; ``core.detection.explanations`` has the words."""
+    """What a request to a broker's listener broke at; ``core.detection.finding_messages`` has the words."""
 
     REFUSED = "Refused"
     NO_ROUTE = "NoRoute"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from bellwether.core.detection.explanations import cause_words, main_cause
+from bellwether.core.detection.finding_messages import cause_words, main_cause
 from bellwether.core.detection.findings import (
     EvidenceItem,
     Finding,

@@ -14,7 +14,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from bellwether.core.detection.canary import canary
-from bellwether.core.detection.explanations import SILENT, explained
+from bellwether.core.detection.finding_messages import SILENT, explained
 from bellwether.core.detection.findings import NOT_REPORTED, EvidenceItem, Finding, SignalIndex, passing, worst
 from bellwether.core.detection.harm_weighing import own_harm
 from bellwether.core.detection.health_states import Evidence, HealthState, next_state

@@ -14,7 +14,7 @@ from bellwether.core.detection.context import Context
 from bellwether.core.detection.findings import recent
 from bellwether.core.detection.producer_acks import producer_acks_condition
 from bellwether.core.doctor.risks import RiskSummary
-from bellwether.core.execution.batches import ExecutionResult
+from bellwether.core.execution.reorder_checks import ExecutionResult
 from bellwether.core.listing import few, named
 from bellwether.core.model.loads import loads_missing_message
 from bellwether.core.model.rack_ranking import LeadersOutsidePreferredRacks

@@ -15,8 +15,8 @@ from bellwether.core.condition import Condition, of_type
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.doctor.risks import RiskSummary, partitions_at_risk
-from bellwether.core.execution.batches import ExecutionResult
 from bellwether.core.execution.recovery import RecoveryNote
+from bellwether.core.execution.reorder_checks import ExecutionResult
 from bellwether.core.model.cluster import Partition, PartitionKey
 from bellwether.core.model.harm_history import HarmHistory
 from bellwether.core.model.refusals import Hold

@@ -24,7 +24,7 @@ _JUDGING = (
 _MOVING = (
     "core/demotion/decisions*",
     "core/planning/target_orders*",
-    "core/execution/batches*",
+    "core/execution/reorder_checks*",
     "core/execution/recovery*",
     "adapters/kafka/leader_mover*",
 )

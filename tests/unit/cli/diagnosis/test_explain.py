@@ -15,7 +15,7 @@ from bellwether.cli.main import main
 from bellwether.controllers.reporting.status import broker_status
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import judge
-from bellwether.core.execution.batches import ExecutionResult
+from bellwether.core.execution.reorder_checks import ExecutionResult
 from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reporting.report import report

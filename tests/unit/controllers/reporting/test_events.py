@@ -9,8 +9,8 @@ import pytest
 from bellwether.api.v1alpha1.status.rebalance_status import RebalanceStatus
 from bellwether.controllers.reporting.events import NOTES_SHOWN, News, news, of_rebalance
 from bellwether.core.detection.health_states import HealthState
-from bellwether.core.execution.batches import ExecutionResult
 from bellwether.core.execution.recovery import RecoveryNote
+from bellwether.core.execution.reorder_checks import ExecutionResult
 from bellwether.core.model.refusals import BrokerHold, Refusal
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason

@@ -20,7 +20,7 @@ from bellwether.controllers.reporting import status
 from bellwether.controllers.reporting.status_reporter import StatusReporter
 from bellwether.controllers.restored_memory import restored_memory
 from bellwether.core.detection.health_states import HealthState
-from bellwether.core.execution.batches import ExecutionResult
+from bellwether.core.execution.reorder_checks import ExecutionResult
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.broker_report import BrokerReport

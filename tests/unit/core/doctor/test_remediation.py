@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bellwether.cli.diagnosis.remedies import remedy
-from bellwether.core.detection.explanations import SILENT
+from bellwether.core.detection.finding_messages import SILENT
 from bellwether.core.doctor.remediation import PROCESS_CHECK, CommandOptions, RemediationPlan, remediation_plan
 from bellwether.core.doctor.risks import Diagnosis, LogEndSample, Risk, RiskInputs, diagnose
 from bellwether.core.model.cluster import Partition

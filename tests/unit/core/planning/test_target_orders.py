@@ -10,7 +10,7 @@ import pytest
 
 from bellwether.core.demotion.decisions import Decisions
 from bellwether.core.detection.context import Context
-from bellwether.core.execution.batches import record_intents
+from bellwether.core.execution.reorder_checks import record_intents
 from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.loads import LOADS_PENDING, Loads
 from bellwether.core.model.undo_record import EntryState, UndoRecord

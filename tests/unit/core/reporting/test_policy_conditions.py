@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.execution.batches import ExecutionResult
+from bellwether.core.execution.reorder_checks import ExecutionResult
 from bellwether.core.model.cluster import Partition, PartitionKey
 from bellwether.core.model.loads import LOADS_PENDING, Loads
 from bellwether.core.model.refusals import BrokerHold, Hold, Refusal

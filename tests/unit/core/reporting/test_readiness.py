@@ -9,7 +9,7 @@ import pytest
 from bellwether.core.demotion.decisions import Decisions
 from bellwether.core.detection.findings import EvidenceItem
 from bellwether.core.detection.health_states import HealthState
-from bellwether.core.execution.batches import ExecutionResult
+from bellwether.core.execution.reorder_checks import ExecutionResult
 from bellwether.core.model.cluster import Partition
 from bellwether.core.model.refusals import BrokerHold, Hold, Refusal
 from bellwether.core.model.undo_record import Cause

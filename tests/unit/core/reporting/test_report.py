@@ -9,7 +9,7 @@ import pytest
 from bellwether.core.demotion.decisions import Decisions
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
-from bellwether.core.execution.batches import ExecutionResult
+from bellwether.core.execution.reorder_checks import ExecutionResult
 from bellwether.core.model.cluster import Partition
 from bellwether.core.model.refusals import Hold
 from bellwether.core.model.restoration_waves import wave_position

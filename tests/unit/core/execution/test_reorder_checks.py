@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.execution.batches import (
+from bellwether.core.execution.reorder_checks import (
     ReadbackResult,
     batches,
     can_elect,
