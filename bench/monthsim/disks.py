@@ -20,8 +20,8 @@ from bellwether.core.model.undo_record import DemotedBroker
 from bellwether.core.settings.detection import StorageLatency
 from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.probes.storage.storage_probe import pause
 from bellwether.probes.storage.write_latency import SPANS_KEPT, Latencies, LatencyBaseline, Sample
+from bellwether.probes.storage.write_probe import pause
 from monthsim.episodes import FENCED_SECONDS, Absence, Disk, DiskEffect, Month
 from monthsim.paths import News, at
 from monthsim.regret import keeps_up
@@ -180,7 +180,7 @@ def watch(volume: Volume, begun: Sequence[tuple[float, float]], objectives: Obje
 
 
 def _samples(begun: Sequence[tuple[float, float]], objectives: Objectives) -> Iterator[tuple[float, Sample]]:
-    """Writes as ``probes.storage.storage_probe`` counts them: one that hangs is counted while it hangs."""
+    """Writes as ``probes.storage.write_probe`` counts them: one that hangs is counted while it hangs."""
     for time, seconds in begun:
         counted, waited = 0, objectives.produce_milliseconds / 1000 + _LOOK_SECONDS
         while waited <= seconds and counted <= _MOST_COUNTED:

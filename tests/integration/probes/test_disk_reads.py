@@ -20,7 +20,7 @@ from bellwether.probes.storage.disk_read import DiskReader
 from bellwether.probes.storage.disk_write import DiskWriter
 from bellwether.probes.storage.read_probe import ReadLatencies
 from bellwether.probes.storage.read_probe import read_once
-from bellwether.probes.storage.storage_probe import measure_once
+from bellwether.probes.storage.write_probe import measure_once
 from bellwether.probes.storage.write_latency import Latencies
 
 directory, clock, objectives = Path(sys.argv[1]), SystemClock(), Objectives(produce_milliseconds=200)

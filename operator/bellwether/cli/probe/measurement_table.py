@@ -35,8 +35,8 @@ from bellwether.probes.replication.lag_state import sentence
 from bellwether.probes.replication.replication_probe import measure_once as watch_once
 from bellwether.probes.replication.replication_probe import reading as lag_reading
 from bellwether.probes.storage.read_probe import Reader, read_once
-from bellwether.probes.storage.storage_probe import Writer, measure_once, reading
 from bellwether.probes.storage.write_latency import Sample
+from bellwether.probes.storage.write_probe import Writer, measure_once, reading
 
 CANARY_SECONDS = 10.0
 """How long a single measurement waits for the canary's records."""

@@ -131,7 +131,7 @@ class _DiskProbes:
 
     def __init__(self, process: PolicyProber, broker: int, source: str, directory: Path, log_dir: str) -> None:
         from bellwether.probes.storage.read_probe import ReadProbe
-        from bellwether.probes.storage.storage_probe import StorageProbe
+        from bellwether.probes.storage.write_probe import WriteProbe
 
         self._process = process
         clock, metrics, verify = process.clock, process.metrics, process.prober.verify
@@ -139,7 +139,7 @@ class _DiskProbes:
         def post(signal: Signal) -> None:
             process.prober.post(replace(signal, directory=log_dir))
 
-        self._writes = StorageProbe(broker, source, DiskWriter(directory), Objectives(), post, clock, metrics, verify)
+        self._writes = WriteProbe(broker, source, DiskWriter(directory), Objectives(), post, clock, metrics, verify)
         self._reads = ReadProbe(broker, source, DiskReader(directory), post, clock, metrics, verify)
 
     def run(self) -> None:

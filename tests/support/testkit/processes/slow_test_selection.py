@@ -197,7 +197,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "integration/probes/test_self_process.py": ("probes/connections/*", *_PROBING),
     "integration/probes/test_several_policies.py": ("probes/runtime/watched_policies*", *_PROBING),
     "integration/probes/test_storage_process.py": (
-        "probes/storage/storage_probe*",
+        "probes/storage/write_probe*",
         "probes/storage/disk_write*",
         "probes/storage/read_probe*",
         "probes/storage/disk_read*",

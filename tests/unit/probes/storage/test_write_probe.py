@@ -15,7 +15,7 @@ from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.probes.storage import disk_write
 from bellwether.probes.storage.disk_write import APPEND_BYTES, FILE_NAME, SYNC_BYTES, DiskWriter, words
-from bellwether.probes.storage.storage_probe import StorageProbe, measure_once
+from bellwether.probes.storage.write_probe import WriteProbe, measure_once
 from bellwether.simulation.memory_world import ManualClock
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from testkit.messages import assert_wording
@@ -68,7 +68,7 @@ class Bench:
         self.disk = Disk()
         self.posts: list[Signal] = []
         clock = clock or SystemClock()
-        self.probe = StorageProbe(1, "b", self.disk, QUICK, self.posts.append, clock, ProbeMetrics())
+        self.probe = WriteProbe(1, "b", self.disk, QUICK, self.posts.append, clock, ProbeMetrics())
         self.probe.start()
 
     def reads(self, reading: Reading) -> Callable[[], bool]:

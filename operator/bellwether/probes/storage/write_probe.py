@@ -1,4 +1,4 @@
-"""Storage probe: write latency of one broker's log directory, measured on the broker's own volume.
+"""Write probe: write latency of one broker's log directory, measured on the broker's own volume.
 
 In: something that writes, and objectives that may change. Out: signals, posted on news. Called by ``bellwether probe
 storage``. One thread appends and one syncs, and each may hang with the disk; another judges, and never touches the
@@ -65,7 +65,7 @@ class WriteObserver(SignalObserver, Protocol):
         ...
 
 
-class StorageProbe(MeasuringThread):
+class WriteProbe(MeasuringThread):
     """The writes of one log directory. ``post`` is called with news, on the judging thread."""
 
     def __init__(
