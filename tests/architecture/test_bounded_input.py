@@ -18,7 +18,7 @@ ALLOWED = {
     "spark/bellwether_load/store/samples/merging.py: stream.read": "one row group at a time",
     "operator/bellwether/cli/diagnosis/remedies.py: json.loads": "a file of the package itself",
     "operator/bellwether/cli/output.py: json.loads": "what the command itself has written",
-    "operator/bellwether/adapters/webhook_server.py: request.read": "aiohttp reads up to client_max_size",
+    "operator/bellwether/adapters/kubernetes/admission_server.py: request.read": "aiohttp reads up to client_max_size",
     "operator/bellwether/quarantine/broker_process.py: DOTALL": "the administrator's own pattern",
 }
 _RECEIVERS = re.compile(

@@ -41,8 +41,8 @@ def sidecar_webhook(
     import structlog
     from prometheus_client import CollectorRegistry
 
+    from bellwether.adapters.kubernetes.admission_server import ServerFiles, Webhook
     from bellwether.adapters.kubernetes.sidecar_injection import answer, read_sidecars
-    from bellwether.adapters.webhook_server import ServerFiles, Webhook
     from bellwether.probes.runtime.prober_process import Ports, serve, stop_on_signals
     from bellwether.telemetry.health_server import Health
     from bellwether.telemetry.logs import configure

@@ -17,9 +17,15 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters import webhook_server
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.webhook_server import BODY_LIMIT, HEADER_SECONDS, MOST_STRANGERS, ServerFiles, Webhook
+from bellwether.adapters.kubernetes import admission_server
+from bellwether.adapters.kubernetes.admission_server import (
+    BODY_LIMIT,
+    HEADER_SECONDS,
+    MOST_STRANGERS,
+    ServerFiles,
+    Webhook,
+)
 from bellwether.ports.errors import Terminal
 from realparts.tls import Authority
 from waiting import limit, until
@@ -80,7 +86,7 @@ class Hook:
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients of a slow machine are no strangers."""
     for name in ("HEADER_SECONDS", "ANSWER_SECONDS", "CONNECTION_SECONDS"):
-        monkeypatch.setattr(webhook_server, name, limit(10))
+        monkeypatch.setattr(admission_server, name, limit(10))
 
 
 @pytest.fixture
@@ -202,13 +208,13 @@ def test_a_compressed_body_is_not_blown_up(hook: Hook) -> None:
 )
 def test_a_connection_that_dawdles_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: bytes) -> None:
     for name in ("CONNECTION_SECONDS", "HEADER_SECONDS"):
-        monkeypatch.setattr(webhook_server, name, 0.5)
+        monkeypatch.setattr(admission_server, name, 0.5)
     hook = Hook()
     with hook.open() as slow:
         slow.sendall(said)
         until_closed(slow)
     for name in ("CONNECTION_SECONDS", "HEADER_SECONDS"):
-        monkeypatch.setattr(webhook_server, name, 60)
+        monkeypatch.setattr(admission_server, name, 60)
     assert hook.ask()[0] == 200
     hook.server.stop()
 
@@ -221,7 +227,7 @@ def test_headers_are_complete_within_a_second_of_the_connection() -> None:
 def test_a_connection_that_drips_its_headers_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tls: bool
 ) -> None:
-    monkeypatch.setattr(webhook_server, "HEADER_SECONDS", 0.5)
+    monkeypatch.setattr(admission_server, "HEADER_SECONDS", 0.5)
     hook = Hook(authority=Authority(tmp_path / "tls") if tls else None)
     with hook.open() as slow, contextlib.suppress(ConnectionError):
         slow.sendall(HALF_HELLO if tls else HALF_HEADERS)
@@ -229,14 +235,14 @@ def test_a_connection_that_drips_its_headers_is_ended(
             slow.sendall(b"x")
             if select.select([slow], [], [], 0.05)[0] and not slow.recv(4096):
                 break
-    monkeypatch.setattr(webhook_server, "HEADER_SECONDS", 60)
+    monkeypatch.setattr(admission_server, "HEADER_SECONDS", 60)
     assert hook.ask()[0] == 200
     hook.server.stop()
 
 
 def test_a_process_without_cpu_cuts_off_no_sender(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     patience, stopped, goes_on = limit(0.5), threading.Event(), threading.Event()
-    monkeypatch.setattr(webhook_server, "HEADER_SECONDS", patience)
+    monkeypatch.setattr(admission_server, "HEADER_SECONDS", patience)
     hook = Hook()
 
     def without_cpu(_body: bytes) -> None:
@@ -261,7 +267,7 @@ def test_a_process_without_cpu_cuts_off_no_sender(tmp_path: Path, monkeypatch: p
 def test_a_request_is_answered_while_strangers_hold_their_connections(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tls: bool
 ) -> None:
-    monkeypatch.setattr(webhook_server, "HEADER_SECONDS", 600)
+    monkeypatch.setattr(admission_server, "HEADER_SECONDS", 600)
     hook = Hook(authority=Authority(tmp_path / "tls") if tls else None)
     with Strangers(hook, 3 * MOST_STRANGERS) as strangers:
         strangers.wait_until_all_are_connected()
@@ -272,8 +278,8 @@ def test_a_request_is_answered_while_strangers_hold_their_connections(
 
 
 def test_a_sender_is_not_sent_away_while_strangers_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(webhook_server, "CONNECTION_SECONDS", 600)
-    monkeypatch.setattr(webhook_server, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(admission_server, "CONNECTION_SECONDS", 600)
+    monkeypatch.setattr(admission_server, "PATIENCE_SECONDS", 0.0)
     hook = Hook()
     with hook.open() as slow:
         head = b"POST /pods HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n"
@@ -292,7 +298,7 @@ def test_a_sender_is_not_sent_away_while_strangers_come(tmp_path: Path, monkeypa
 def test_more_senders_than_there_are_places_for_are_to_come_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(webhook_server, "MOST_SENDERS", 0)
+    monkeypatch.setattr(admission_server, "MOST_SENDERS", 0)
     hook = Hook()
     assert hook.ask()[0] == 503
     hook.server.stop()
@@ -325,8 +331,8 @@ def test_noise_is_no_trouble_and_fills_no_log(hook: Hook, noise: bytes, caplog: 
 
 
 def test_a_flood_is_answered_by_one_thread_to_the_last_sender(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(webhook_server, "PATIENCE_SECONDS", limit(10))
-    monkeypatch.setattr(webhook_server, "MOST_SENDERS", 100)
+    monkeypatch.setattr(admission_server, "PATIENCE_SECONDS", limit(10))
+    monkeypatch.setattr(admission_server, "MOST_SENDERS", 100)
     with ThreadPoolExecutor(100) as senders:
         statuses = list(senders.map(lambda n: hook.ask(body=b"x" * n)[0], range(500)))
     assert statuses == [200] * 500

@@ -1,4 +1,4 @@
-"""Webhook server: a small HTTP server for requests from one sender, bounded in cost.
+"""Server of an admission webhook: a small HTTP server for requests from one sender, bounded in cost.
 
 In: where to listen, and a function that takes a body. Out: bodies, one at a time, each bounded; answers without
 details of an error. Called by ``bellwether sidecar-webhook``. The server runs on its own thread. A connection serves
