@@ -80,7 +80,7 @@ def test_reads_that_are_slow_alone_fail_by_a_signal_of_their_own(bench: Any, bre
         bench.until(lambda: entry(bench, "ReadLatency").get("reading") == "Passing", 40)
         breakable_kafka.slow_disk(1).set(80, "read")
         bench.until(lambda: entry(bench, "ReadLatency")["reading"] == "Failing", 50)
-        # A read that is still under way when it is looked at is told by another sentence.
+        # The message of a read that has not ended yet is another one.
         assert re.search(
             "\\((reads over 50 ms: median|a read has not ended within 50 ms)", entry(bench, "ReadLatency")["message"]
         )
