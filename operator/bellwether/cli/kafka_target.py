@@ -25,6 +25,9 @@ from bellwether.kafka_connection import (
 )
 from bellwether.ports.errors import Unauthenticated
 
+BOOTSTRAP = "--bootstrap HOST:PORT, or bootstrap.servers in the file of --command-config"
+"""What a message asks for where servers are missing."""
+
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -112,8 +115,7 @@ class KafkaTarget:
                     ("password", named("sasl_password_file")),
                 ),
             )
-            servers = (self.bootstrap or "").split(",")
-            return Connection(tuple(part.strip() for part in servers if part.strip()), security)
+            return Connection(addresses(self.bootstrap), security)
         except ValueError as error:
             raise click.UsageError(str(error)) from None
 
@@ -147,6 +149,11 @@ class KafkaTarget:
                 ("ca_file", "--oauth-ca"),
             ),
         )
+
+
+def addresses(servers: str | None) -> tuple[str, ...]:
+    """``HOST:PORT``, separated by commas."""
+    return tuple(part.strip() for part in (servers or "").split(",") if part.strip())
 
 
 def _with_path(option: str, path: Path | None) -> str:

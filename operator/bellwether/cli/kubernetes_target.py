@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +28,20 @@ _NAMESPACE = click.option(
     shell_complete=completion.namespaces,
     help="Namespace of the policy.  [default: that of the context]",
 )
+
+
+class BrokerId(click.ParamType[int]):
+    """The id of a broker."""
+
+    name = "id"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The id. Fails unless it is a number."""
+        text = str(value)
+        if not re.fullmatch("[0-9]{1,10}", text):
+            self.fail(f"{text!r} is not a broker id: use a number; bellwether status lists the brokers", param, ctx)
+        return int(text)
+
 
 ANSWER_SECONDS = 3.0
 """How long a command waits for one answer of the API server, so that a person knows within 5 s that there is none."""

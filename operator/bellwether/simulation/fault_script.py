@@ -14,6 +14,8 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
+import yaml
+
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.model.undo_record import UndoRecord
@@ -60,7 +62,7 @@ class Event:
             raise ValueError(f"{self}: {error}") from None
 
     def __str__(self) -> str:
-        return f"{self.verb} {self.about}"
+        return yaml.safe_dump({self.verb: self.about}, default_flow_style=True, sort_keys=False, width=10**6).strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +262,10 @@ def simulate(cluster: MemoryCluster, policy: Policy, script: FaultScript) -> Sim
     for second in sorted({0, script.seconds, *script.events}):
         operator.run(second)
         for event in script.events.get(second, ()):
-            event.happen(stage)
+            try:
+                event.happen(stage)
+            except ValueError as error:
+                raise ValueError(f"events.{second}: {error}") from None
             operator.timeline.rows.append(Row(site.clock.now(), "event", f"event: {event}"))
         operator.reconcile()
     spans = {broker: _spans(moments, script.seconds) for broker, moments in sorted(seen.items())}

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -72,8 +72,11 @@ class Store:
         try:
             system, base = fs.FileSystem.from_uri(uri)
         except (pa.ArrowException, OSError, ImportError, ValueError) as error:
+            said = shown.clean(_first_line(error))
+            if isinstance(error, OSError) and not _of_content(error):  # s3:// without a region asks for it
+                cls._refuse(error, f"{shown}: cannot be opened: {said}")
             remedy = "set a directory, or a URI with file://, s3://, gs://, abfs:// or hdfs:// and its options"
-            raise StoreUnusable(f"{shown}: is not a store: {shown.clean(_first_line(error))}: {remedy}") from None
+            raise StoreUnusable(f"{shown}: is not a store: {said}: {remedy}") from None
         if not base.strip("/") and system.type_name != "local":
             raise StoreUnusable(f"{shown}: has no bucket: add one, as in {shown.scheme}://bucket/path")
         return cls(system, base, shown)
@@ -274,7 +277,7 @@ class Store:
             self._refuse(error, f"{where}: cannot be {what}: {said}")
 
     @staticmethod
-    def _refuse(error: OSError, message: str) -> None:
+    def _refuse(error: OSError, message: str) -> NoReturn:
         lower = message.lower()
         if isinstance(error, PermissionError) or error.errno == errno.EROFS or any(word in lower for word in _DENIED):
             raise StoreUnusable(

@@ -19,6 +19,16 @@ def test_the_version_is_the_packages() -> None:
 def test_every_verb_that_is_listed_can_be_asked_for_help(verb: str) -> None:
     found = CliRunner().invoke(main, [verb, "--help"])
     assert (found.exit_code, found.output.splitlines()[0].startswith("Usage: ")) == (0, True)
+    assert [line for line in found.output.splitlines() if len(line) > 80] == []
+
+
+@pytest.mark.parametrize(
+    "words", ["demote x", "promote 1 2.5", "promote -- -1", "release x", "drain x", "explain x", "history --broker x"]
+)
+def test_a_broker_that_is_no_number_is_refused_with_where_to_look(words: str) -> None:
+    found = CliRunner().invoke(main, words.split())
+    assert found.exit_code == 2
+    assert "is not a broker id: use a number" in " ".join(found.output.split())
 
 
 def test_help_lists_every_command_in_its_group() -> None:

@@ -36,7 +36,7 @@ def test_a_script_that_cannot_be_read_is_refused(values: Any, message: str):
 @pytest.mark.parametrize(
     ("event", "message"),
     [
-        ({"kill": [9]}, "kill [9]: there is no broker 9; there are 1, 2, 3"),
+        ({"kill": [9]}, "events.1: {kill: [9]}: there is no broker 9; there are 1, 2, 3"),
         ({"say": {"brokers": [1], "reading": "Bad"}}, "'Bad' is not a valid Reading"),
         ({"say": {"reading": "Failing"}}, "KeyError: 'brokers'"),
         ({"delete": ["nothing"]}, "KeyError: 'nothing'"),
@@ -90,6 +90,7 @@ def test_a_simulation_shows_when_leaders_leave_and_return():
         (1, 2),
         (1, 3),
     }
+    assert "event: {say: {brokers: [1], reading: Failing}}" in [row.text for row in done.rows]
     assert [row.what for row in done.rows if row.broker == 1] == [
         "verdict", "verdict", "demoted", "verdict", "verdict", "promoted",
     ]  # fmt: skip

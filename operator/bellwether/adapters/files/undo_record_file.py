@@ -27,27 +27,32 @@ class FileLeadership:
 
     def acquire(self) -> None:
         """Take the lock at once. Terminal when another process has it, or when the directory cannot be written."""
-        if self._descriptor is not None:
-            return
-        try:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise Terminal(f"{self._path}: cannot be opened: {error.strerror}: choose another --record file") from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.read(descriptor, 32).decode(errors="replace").strip() or "unknown"
-            os.close(descriptor)
-            raise Terminal(
-                f"{self._path}: another bellwether process (pid {holder}) works with this record: wait until it ends"
-            ) from None
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"{os.getpid()}\n".encode())
-        self._descriptor = descriptor
+        while self._descriptor is None:
+            try:
+                descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            except OSError as error:
+                text = f"{self._path}: cannot be opened: {error.strerror}: choose another --record file"
+                raise Terminal(text) from error
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                holder = os.read(descriptor, 32).decode(errors="replace").strip() or "unknown"
+                os.close(descriptor)
+                raise Terminal(
+                    f"{self._path}: another bellwether process (pid {holder}) works with this record: wait until it"
+                    " ends"
+                ) from None
+            if not _is_at(descriptor, self._path):  # its holder removed it since it was opened
+                os.close(descriptor)
+                continue
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"{os.getpid()}\n".encode())
+            self._descriptor = descriptor
 
     def release(self) -> None:
-        """Let the next process in. The lock's file stays: removing it would let two processes in."""
+        """Let the next process in, and remove the lock's file."""
         if self._descriptor is not None:
+            self._path.unlink(missing_ok=True)
             os.close(self._descriptor)
             self._descriptor = None
 
@@ -149,6 +154,14 @@ class FileRecords:
         except OSError:
             return None
         return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether an open file is the one at a path."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _sync_directory(directory: Path) -> None:

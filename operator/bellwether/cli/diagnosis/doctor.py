@@ -20,7 +20,7 @@ from bellwether.cli import exit_status
 from bellwether.cli.diagnosis import doctor_output
 from bellwether.cli.diagnosis.cluster_examination import Examination, ExaminedCluster, Examiner, Samples, no_samples
 from bellwether.cli.diagnosis.doctor_output import SHOWN
-from bellwether.cli.kafka_target import KafkaTarget, kafka_options
+from bellwether.cli.kafka_target import BOOTSTRAP, KafkaTarget, addresses, kafka_options
 from bellwether.cli.kubernetes_target import Target, policy_options
 from bellwether.cli.offline.unclean_election import NoLeaderElected, Refused, elect_uncleanly
 from bellwether.cli.output import OUTPUT, print_document
@@ -79,10 +79,12 @@ def doctor(
 
     \b
     Exit status:
-      0  no partition is at risk, no unhealthy broker leads one, and acks=all waits for no slow broker
+      0  no partition is at risk, no unhealthy broker leads one, and acks=all
+         waits for no slow broker
       1  the cluster could not be examined
       3  an unclean election was refused, or has not produced a leader
-      4  partitions are at risk, led by an unhealthy broker or held back by a slow one; each has a leader
+      4  partitions are at risk, led by an unhealthy broker or held back by a slow
+         one; each has a leader
       5  a partition has no leader
 
     With --unclean-election it elects an out-of-sync replica as leader of one partition that has no eligible leader;
@@ -126,13 +128,9 @@ def _of_policy(opened: ExitStack, target: Target, kafka: KafkaTarget) -> Examine
     if kafka.secured_by:
         option = next(iter(kafka.secured_by)).replace("_", "-")
         raise click.UsageError(
-            f"--{option} requires --bootstrap without --policy: TLS and SASL settings of a policy are its own"
+            f"--{option} requires {BOOTSTRAP}, without --policy: TLS and SASL settings of a policy are its own"
         )
-    return opened.enter_context(policy_cluster(target, _addresses(kafka)))
-
-
-def _addresses(kafka: KafkaTarget) -> tuple[str, ...]:
-    return tuple(part.strip() for part in (kafka.bootstrap or "").split(",") if part.strip())
+    return opened.enter_context(policy_cluster(target, addresses(kafka.bootstrap)))
 
 
 def _examination(of: ExaminedCluster, nodes: BrokerPool, samples: Samples) -> Callable[..., Examination]:
@@ -243,7 +241,7 @@ def _tools(cluster: ExaminedCluster, kafka: KafkaTarget) -> CommandOptions:
     file = kafka.command_config or ("client.properties" if secured else "")
     if cluster.policy:  # whose connection needs no other options
         policy = f" --policy {shlex.quote(cluster.policy)} --namespace {cluster.namespace}"
-        addresses = _addresses(kafka)
-        given = [f" --bootstrap {shlex.quote(','.join(addresses))}"] if addresses else []
+        others = addresses(kafka.bootstrap)
+        given = [f" --bootstrap {shlex.quote(','.join(others))}"] if others else []
     config = shlex.quote(str(file)) if file else ""
     return CommandOptions(",".join(connection.bootstrap), config, "".join(given), policy=policy)

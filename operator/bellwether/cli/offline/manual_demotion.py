@@ -17,7 +17,7 @@ import click
 from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.cli import exit_status
-from bellwether.cli.kafka_target import KafkaTarget
+from bellwether.cli.kafka_target import BOOTSTRAP, KafkaTarget
 from bellwether.core.model.cluster import Cluster
 from bellwether.kafka_connection import Connection
 
@@ -65,7 +65,7 @@ def move_leaders(record: Path, options: dict[str, Any], *, demoting: bool) -> No
     """Move leadership away from the brokers, which keep following, or back to them. Raises Transient or Terminal."""
     kafka: KafkaTarget = options["kafka"]
     if not kafka.servers:
-        raise click.UsageError("--record requires --bootstrap HOST:PORT")
+        raise click.UsageError(f"--record requires {BOOTSTRAP}")
     if options["duration"]:
         raise click.UsageError("--for excludes --record: only the operator can end an override")
     dry_run, reason = options["dry_run"], options["reason"]

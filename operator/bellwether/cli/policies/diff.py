@@ -118,14 +118,11 @@ def diff(files: tuple[str, ...], target: Target, duration_text: str, store: str 
 
 def _read(files: Sequence[str]) -> CheckedFiles:
     """The objects of the files, which must be free of errors."""
-    from bellwether.cli.policies.object_checks import ERROR
-    from bellwether.cli.policies.policy_files import check_files, problem_table, read_all
+    from bellwether.cli.policies.policy_files import check_files
 
-    texts, problems = read_all(files)
-    checked = check_files(texts)
-    errors = [p for p in (*problems, *checked.problems) if p.severity == ERROR]
-    if errors:
-        raise click.ClickException(f"the files have errors:\n{problem_table(errors, files)}")
+    checked = check_files(files)
+    if checked.errors:
+        raise click.ClickException(f"the files have errors:\n{checked.table(checked.errors)}")
     if not checked.policies:
         raise click.ClickException(f"no LeadershipPolicy in {', '.join(files)}: name files that have one")
     return checked

@@ -34,23 +34,21 @@ def lint(files: tuple[str, ...], cluster: Path | None, strict: bool, output: str
       1  --cluster is no cluster description
       4  errors, or with --strict warnings
     """
-    from bellwether.cli.policies.object_checks import ERROR, NOTE
-    from bellwether.cli.policies.policy_files import check_files, problem_table, read_all
+    from bellwether.cli.policies.object_checks import NOTE
+    from bellwether.cli.policies.policy_files import check_files
 
-    contents, problems = read_all(files)
-    problems += check_files(contents, _racks(cluster) if cluster is not None else None).problems
-    problems.sort(key=lambda p: (p.file, p.at, p.severity))
-    names = sorted({*(name for name, _ in contents), *(p.file for p in problems)})
+    checked = check_files(files, _racks(cluster) if cluster is not None else None)
+    problems = checked.problems
     if output == "table":
-        click.echo(_plain(problem_table(problems, names)))
+        click.echo(checked.table(problems))
     else:
         fields = ("severity", "rule", "object", "field", "message")
         found = [
             {"file": p.file, "line": p.at.line, "column": p.at.column, **{field: getattr(p, field) for field in fields}}
             for p in problems
         ]
-        print_document({"files": names, "problems": found}, output)
-    if any((strict and p.severity != NOTE) or p.severity == ERROR for p in problems):
+        print_document({"files": sorted(checked.names), "problems": found}, output)
+    if checked.errors or (strict and any(p.severity != NOTE for p in problems)):
         raise click.exceptions.Exit(exit_status.FOUND)
 
 
@@ -66,8 +64,3 @@ def _racks(cluster: Path) -> frozenset[str]:
         return frozenset(broker.rack for broker in cluster_of(values[0]).brokers.values() if broker.rack)
     except (YamlProblem, ValueError) as error:
         raise click.ClickException(f"--cluster {cluster}: {error}") from None
-
-
-def _plain(text: str) -> str:
-    """Without terminal control codes: a file may come from an untrusted source."""
-    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)

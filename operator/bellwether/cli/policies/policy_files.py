@@ -45,30 +45,6 @@ _ENTRY = frozenset({"name", "namespace", "labels", "annotations", "spec"})
 """Fields of an entry of the chart's values ``policies`` and ``signalSources``."""
 
 
-def problem_table(problems: Sequence[Problem], files: Sequence[str]) -> str:
-    """One line for each problem, as compilers write it, and a summary."""
-    lines = [f"{p.file}:{p.at.line}:{p.at.column}: {p.severity}: {p.message} [{p.rule}]" for p in problems]
-    counts = Counter(p.severity for p in problems)
-    notes = f", {counts[NOTE]} not checked" if counts[NOTE] else ""
-    return "\n".join([*lines, f"{len(files)} files, {counts[ERROR]} errors, {counts[WARNING]} warnings{notes}"])
-
-
-def read_all(files: Iterable[str]) -> tuple[list[tuple[str, str]], list[Problem]]:
-    """Names and texts of the files, those of folders included, and of files that cannot be read why."""
-    texts: list[tuple[str, str]] = []
-    problems = []
-    for name, error in _expanded(files):
-        try:
-            if error:
-                raise YamlProblem(error)
-            content = read_bounded(sys.stdin.buffer) if name == STDIN else content_of(Path(name))
-            texts.append((name, text_of(content)))
-        except YamlProblem as problem:
-            at = problem.at or Position(1, 1)
-            problems.append(Problem(name, at, ERROR, "file", problem.message))
-    return texts, problems
-
-
 def _expanded(files: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Each file once, folders as their files, with an error for what is none."""
     seen: set[str] = set()
@@ -91,46 +67,73 @@ def _expanded(files: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 @dataclass
 class CheckedFiles:
-    """The valid objects of all files, and the problems."""
+    """The valid objects of all files, and the problems by their places."""
 
+    names: set[str] = field(default_factory=set)
     policies: list[FoundPolicy] = field(default_factory=list)
     sources: list[FoundObject] = field(default_factory=list)
     healths: list[BrokerHealth] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
+    @property
+    def errors(self) -> list[Problem]:
+        """The problems that make an object invalid."""
+        return [p for p in self.problems if p.severity == ERROR]
+
     def sources_for(self, namespace: str) -> list[Mapping[str, Any]]:
         """The SignalSources for a namespace; one that is not written may be any."""
         return [one.value for one in self.sources if one.namespace in ("", namespace)]
 
+    def table(self, problems: Sequence[Problem]) -> str:
+        """One line for each of these problems, as compilers write it, and a summary without terminal control codes: a
+        file may come from an untrusted source.
+        """
+        lines = [f"{p.file}:{p.at.line}:{p.at.column}: {p.severity}: {p.message} [{p.rule}]" for p in problems]
+        counts = Counter(p.severity for p in problems)
+        notes = f", {counts[NOTE]} not checked" if counts[NOTE] else ""
+        summary = ((len(self.names), "file"), (counts[ERROR], "error"), (counts[WARNING], "warning"))
+        lines.append(", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in summary) + notes)
+        return "".join(c if c.isprintable() or c == "\n" else "?" for c in "\n".join(lines))
 
-def check_files(texts: Iterable[tuple[str, str]], racks: frozenset[str] | None = None) -> CheckedFiles:
-    """Check files, given by name and text, alone and together."""
+
+def check_files(names: Iterable[str], racks: frozenset[str] | None = None) -> CheckedFiles:
+    """Read and check files, those of folders included, alone and together."""
     checked = CheckedFiles()
     others: list[FoundObject] = []
-    for name, text in texts:
+    for name, error in _expanded(names):
+        rule = "file"
         try:
+            if error:
+                raise YamlProblem(error)
+            text = text_of(read_bounded(sys.stdin.buffer) if name == STDIN else content_of(Path(name)))
+            rule = "yaml"
             for document in documents_of(text):
                 for found in _objects(name, document):
-                    if not is_ours(found.value):
-                        others.append(found)
-                        for place, what in unchecked(found.value):
-                            checked.problems.append(found.problem(NOTE, "unchecked", place, f"not checked: {what}"))
-                        continue
-                    checked.problems += _duplicates(found)
-                    valid, wrong = check_object(found, patch=name != STDIN and is_patch(name))
-                    checked.problems += wrong
-                    if isinstance(valid, LeadershipPolicy):
-                        checked.policies.append(FoundPolicy(found, valid))
-                    elif isinstance(valid, BrokerHealth):
-                        checked.healths.append(valid)
-                    elif isinstance(valid, SignalSource):
-                        checked.sources.append(found)
+                    _add(checked, found, others)
         except YamlProblem as problem:
-            at = problem.at or Position(1, 1)
-            checked.problems.append(Problem(name, at, ERROR, "yaml", problem.message))
+            checked.problems.append(Problem(name, problem.at or Position(1, 1), ERROR, rule, problem.message))
+        checked.names.add(name)
     checked.policies = [one.with_sources(checked.sources) for one in checked.policies]
     checked.problems += check_together(checked.policies, checked.sources, others, racks)
+    checked.problems.sort(key=lambda p: (p.file, p.at, p.severity))
     return checked
+
+
+def _add(checked: CheckedFiles, found: FoundObject, others: list[FoundObject]) -> None:
+    """Check one object, and keep it where it is valid, or among the others."""
+    if not is_ours(found.value):
+        others.append(found)
+        notes = unchecked(found.value)
+        checked.problems += [found.problem(NOTE, "unchecked", place, f"not checked: {what}") for place, what in notes]
+        return
+    valid, wrong = check_object(found, patch=found.file != STDIN and is_patch(found.file))
+    checked.problems += [*_duplicates(found), *wrong]
+    if isinstance(valid, LeadershipPolicy):
+        checked.policies.append(FoundPolicy(found, valid))
+    elif isinstance(valid, BrokerHealth):
+        checked.healths.append(valid)
+    elif isinstance(valid, SignalSource):
+        checked.sources.append(found)
 
 
 def _objects(name: str, document: Document) -> Iterator[FoundObject]:

@@ -44,7 +44,7 @@ def simulate(script: Path, cluster: Path | None, trace: Path | None, policy_file
 
     try:
         site, policy = _subject(cluster, trace, policy_file)
-        done = run_script(site, policy, _value(script, script_of))
+        done = _value(script, lambda values: run_script(site, policy, script_of(values)))
     except (BellwetherError, UnreadableTrace, YamlProblem, ValueError) as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
@@ -94,14 +94,11 @@ def _value(path: Path, read: Callable[[Any], T]) -> T:
 
 
 def _policy(path: Path) -> Policy:
-    from bellwether.cli.policies.object_checks import ERROR
-    from bellwether.cli.policies.policy_files import check_files, problem_table
-    from bellwether.cli.policies.yaml_documents import content_of, text_of
+    from bellwether.cli.policies.policy_files import check_files
 
-    checked = check_files([(str(path), text_of(content_of(path)))])
-    errors = [p for p in checked.problems if p.severity == ERROR]
-    if errors:
-        raise ValueError(problem_table(errors, [str(path)]))
+    checked = check_files([str(path)])
+    if checked.errors:
+        raise ValueError(checked.table(checked.errors))
     if len(checked.policies) != 1:
         raise ValueError(f"{path} has {len(checked.policies)} LeadershipPolicies: it must have one")
     found: LeadershipPolicy = checked.policies[0].policy

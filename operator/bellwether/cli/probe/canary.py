@@ -38,7 +38,7 @@ def canary(
     vantage: str | None,
     once: bool,
     output: str,
-    bootstrap: tuple[str, ...],
+    bootstrap: Connection | None,
     topic: str | None,
     ports: Ports,
     selection: Selection,
@@ -56,7 +56,7 @@ def canary(
     need(policy or bootstrap or not once, "--policy", f"{POLICY_NEEDED} (or --bootstrap)")
     if once:
         if bootstrap:
-            outside, detection = Connection(bootstrap), Detection(canary=Canary(topic=topic or CANARY_TOPIC))
+            outside, detection = bootstrap, Detection(canary=Canary(topic=topic or CANARY_TOPIC))
         else:
             found, secrets = policy_once(target, policy)
             outside, detection = _outside(found, secrets), found.policy().detection

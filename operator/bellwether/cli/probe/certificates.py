@@ -39,7 +39,7 @@ def certificates(
     source: str | None,
     once: bool,
     output: str,
-    bootstrap: tuple[str, ...],
+    bootstrap: Connection | None,
     listeners: tuple[str, ...],
     ports: Ports,
     selection: Selection,
@@ -77,7 +77,7 @@ def certificates(
     kind = BrokerCertificates(reader.ends, SystemClock())
     if bootstrap:
         settings = measured_by(CertificateExpiry(), listeners or Reachability().listeners)
-        sys.exit(measure_once(kind, (Connection(bootstrap), settings), output))
+        sys.exit(measure_once(kind, (bootstrap, settings), output))
     if once:
         sys.exit(measure_once(kind, chosen(reader, *policy_once(target, policy)), output))
     need(source, "--source", "a stable name of this location, such as eu-west-1a")

@@ -50,7 +50,7 @@ def plugin(
     list_: bool,
     once: bool,
     output: str,
-    bootstrap: tuple[str, ...],
+    bootstrap: Connection | None,
     settings: tuple[str, ...],
     ports: Ports,
     selection: Selection,
@@ -91,7 +91,7 @@ def plugin(
 
     if bootstrap:
         given = Plugin(type=str(type_), settings=_pairs(settings))
-        sys.exit(measure_once(kind, (Connection(bootstrap), given), output))
+        sys.exit(measure_once(kind, (bootstrap, given), output))
     if once:
         found, secrets = policy_once(target, policy)
         found = with_sources(secrets.api, found)

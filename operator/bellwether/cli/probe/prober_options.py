@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bellwether.cli.kafka_target import KafkaTarget
 from bellwether.cli.kubernetes_target import Target, connect, namespaced
 from bellwether.cli.option_lists import Option, with_options
 from bellwether.cli.output import OUTPUT
@@ -62,12 +63,12 @@ def directories_option(help_: str) -> Option:
 
 
 def bootstrap_option(verb: str) -> Option:
-    """The repeatable option ``--bootstrap``: what ``--once`` does with a cluster without a policy."""
+    """The option ``--bootstrap``: what ``--once`` does with a cluster without a policy. Gives its ``Connection``."""
     return click.option(
         "--bootstrap",
-        metavar="HOST:PORT",
-        multiple=True,
-        help=f"With --once: {verb} this cluster, without Kubernetes, TLS or SASL; repeatable.",
+        "-b",
+        callback=lambda _context, _parameter, given: given and KafkaTarget(bootstrap=given).connection(),
+        help=f"With --once: {verb} the cluster at HOST:PORT,..., without Kubernetes, TLS or SASL.",
     )
 
 

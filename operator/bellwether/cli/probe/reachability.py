@@ -42,7 +42,7 @@ def reachability(
     once: bool,
     output: str,
     no_internal: bool,
-    bootstrap: tuple[str, ...],
+    bootstrap: Connection | None,
     listener: str | None,
     ports: Ports,
     selection: Selection,
@@ -59,7 +59,7 @@ def reachability(
     need(policy or bootstrap or not once, "--policy", f"{POLICY_NEEDED} (or --bootstrap)")
     if bootstrap:
         settings = Reachability(listeners=(listener,)) if listener else Reachability()
-        sys.exit(_once_reachability(Connection(bootstrap), settings, no_internal, output))
+        sys.exit(_once_reachability(bootstrap, settings, no_internal, output))
     if once:
         found, secrets = policy_once(target, policy)
         made, settings = _connection(found, secrets)

@@ -44,21 +44,20 @@ class TwoSides:
     def targets(self) -> Mapping[int, BrokerAddress]:
         """Every broker that either side lists. Raises the last side's error if none could be listed."""
         found: dict[str, Mapping[int, Broker]] = {}
-        trouble: BellwetherError | None = None
+        failed: dict[str, BellwetherError] = {}
         for side, listing in self._sides.items():
             if listing is None:
                 continue
             try:
                 found[side] = listing()
             except (Transient, Terminal) as error:
-                trouble = error
-                if side not in self._failing:
-                    self._log.warning("broker_list_failed", side=side, error=str(error))
-                self._failing.add(side)
-            else:
-                self._failing.discard(side)
+                failed[side] = error
         if not found:
-            raise trouble or Terminal("no bootstrap address to list the brokers by: set kafka.bootstrapServers")
+            no_address = Terminal("no bootstrap address to list the brokers by: set kafka.bootstrapServers")
+            raise [no_address, *failed.values()][-1]
+        for side in failed.keys() - self._failing:
+            self._log.warning("broker_list_failed", side=side, error=str(failed[side]))
+        self._failing = set(failed)
         inside, outside = found.get("internal", {}), found.get("external", {})
         return {b: _seen_by(inside.get(b), outside.get(b)) for b in sorted({*inside, *outside})}
 

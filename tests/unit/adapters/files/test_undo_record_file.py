@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import math
 import subprocess
 import sys
@@ -55,6 +56,23 @@ def test_what_was_saved_is_read_back_under_the_next_epoch(path: Path) -> None:
     assert again.entries == ENTRY
     assert again.epoch == record.epoch + 1
     assert sorted(p.name for p in path.parent.iterdir()) == ["undo.json", "undo.json.lock"]
+    leadership.release()
+    assert [p.name for p in path.parent.iterdir()] == ["undo.json"]
+
+
+def test_a_removed_lock_file_admits_no_second_process(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    former, lock, third = held(path), fcntl.flock, FileLeadership(path)
+
+    def late(descriptor: int, how: int) -> None:
+        """Between opening and locking the former holder ends, and a third process begins."""
+        monkeypatch.setattr(fcntl, "flock", lock)
+        former.release()
+        third.acquire()
+        lock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with pytest.raises(Terminal, match="another bellwether process"):
+        FileLeadership(path).acquire()
 
 
 def test_an_unchanged_record_is_not_written_again(path: Path) -> None:

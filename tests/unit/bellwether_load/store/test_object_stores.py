@@ -8,12 +8,13 @@ import threading
 from collections.abc import Callable
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
+from types import SimpleNamespace, TracebackType
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
+from bellwether_load.store import filesystems
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.samples import sample_files
 from bellwether_load.store.samples.compaction import Compactor, Stopped
@@ -53,6 +54,15 @@ class Bucket:
     ) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+
+def test_a_store_that_cannot_be_reached_is_not_called_no_store(monkeypatch: pytest.MonkeyPatch):
+    def unreachable(_uri: str) -> None:  # Arrow asks for the region of a bucket at an address that cannot be set
+        raise OSError("When resolving region for bucket 'b': AWS Error NETWORK_CONNECTION during HeadBucket operation")
+
+    monkeypatch.setattr(filesystems, "fs", SimpleNamespace(FileSystem=SimpleNamespace(from_uri=unreachable)))
+    with pytest.raises(StoreUnavailable, match=r"s3://b/x: cannot be opened: When .* Check that the store can be rea"):
+        Store.open("s3://b/x")
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -92,7 +92,7 @@ def test_the_exit_statuses_are_in_the_help() -> None:
         "0  no partition is at risk",
         "1  the cluster could not be examined",
         "3  an unclean election was refused",
-        "4  partitions are at risk, led by an unhealthy broker or held back by a slow one",
+        "4  partitions are at risk, led by an unhealthy broker or held back by a slow",
         "5  a partition has no leader",
     ):
         assert line in output

@@ -200,7 +200,6 @@ def test_programs_get_the_same_as_json():
         pytest.param(["9"], "policy default/main has no broker 9; it has: 1", id="an unknown broker"),
         pytest.param(["1", "-n", "elsewhere"], "namespace elsewhere has no LeadershipPolicy", id="no policy"),
         pytest.param(["1", "--policy", "nosuch"], "has no LeadershipPolicy nosuch", id="no policy of that name"),
-        pytest.param(["one"], "'one' is not a valid integer", id="no number"),
     ],
 )
 @pytest.mark.usefixtures("api")

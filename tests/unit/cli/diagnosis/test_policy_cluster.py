@@ -126,8 +126,12 @@ def test_a_cluster_that_cannot_be_reached_is_named_without_its_password(api: Mem
     [
         (("--policy", "mian"), 1, "namespace default has no LeadershipPolicy mian; it has: main"),
         (("--policy", "main", "--namespace", "other"), 1, "it has none: set --namespace; there are: default/main"),
-        (("--policy", "main", "--tls"), 2, "--tls requires --bootstrap without --policy"),
-        (("--tls",), 2, "--tls requires --bootstrap without --policy"),
+        (("--policy", "main", "--tls"), 2, "--tls requires --bootstrap HOST:PORT, or bootstrap.servers in the file"),
+        (
+            ("--tls",),
+            2,
+            "bootstrap.servers in the file of --command-config, without --policy",
+        ),
         (
             ("--namespace", "other"),
             1,

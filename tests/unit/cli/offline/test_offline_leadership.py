@@ -57,6 +57,13 @@ def test_without_a_policy_leaders_go_to_any_rack_and_come_back(kafka: MemorySite
     assert NOTICE not in demoted.output + promoted.output
 
 
+def test_an_unreachable_cluster_leaves_no_lock_behind(kafka: MemorySite, tmp_path: Path):
+    for broker in (1, 2, 3, 4):
+        kafka.cluster.kill(broker)
+    assert run("demote", 1, tmp_path / "undo.json").exit_code == 1
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_leaders_are_moved_after_one_full_read_and_a_second_one_confirms_without_a_wait(
     kafka: MemorySite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -130,6 +130,11 @@ def test_files_with_errors_are_refused_before_anything_is_read(live: Live, tmp_p
     done = diff(api_objects.policy(mode="enforce"))
     assert done.exit_code == 1
     assert_wording(done.stderr)
+    folder = [tmp_path / name for name in ("b.yaml", "a.yaml")]
+    for file in folder:
+        file.write_text("kind: LeadershipPolicy\n")
+    several = CliRunner().invoke(main, ["diff", *(word for file in folder for word in ("-f", str(file)))]).stderr
+    assert several.index("a.yaml:1") < several.index("b.yaml:1")
     assert diff({"kind": "Secret"}).exit_code == 1
     assert CliRunner().invoke(main, ["diff", "-f", str(tmp_path / "none.yaml")]).exit_code == 1
     assert diff(api_objects.policy(), options=("--for", "soon")).exit_code == 2

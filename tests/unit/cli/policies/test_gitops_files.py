@@ -123,7 +123,7 @@ def test_what_is_not_checked_is_said_and_counted_and_fails_nothing(tmp_path: Pat
     done = CliRunner().invoke(main, ["lint", str(tmp_path), "--strict"])
     assert done.exit_code == 0
     assert f": note: {said} [unchecked]" in done.stdout
-    assert done.stdout.endswith("1 files, 0 errors, 0 warnings, 1 not checked\n")
+    assert done.stdout.endswith("1 file, 0 errors, 0 warnings, 1 not checked\n")
 
 
 def test_other_charts_and_applications_are_left_alone(tmp_path: Path):

@@ -32,6 +32,7 @@ def run(*arguments: str) -> Any:
         (["--policy", "main", "--bootstrap", "h:9092"], "--bootstrap requires --once"),
         (["--policy", "main", "--topic", "t"], "--topic requires --bootstrap"),
         (["--policy", "main"], "Missing option '--vantage'"),
+        (["--once", "--bootstrap", "h:9092,foo"], "bootstrap address 'foo' is not host:port"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused_by_name(arguments: list[str], complaint: str) -> None:

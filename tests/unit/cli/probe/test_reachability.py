@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
+from structlog.testing import capture_logs
 
 from bellwether.adapters.kafka.brokers.broker_probe import ProbeAnswer
 from bellwether.adapters.kafka.connection.connection_errors import Stage
 from bellwether.cli.probe import measurement_table
 from bellwether.core.model.cluster import Broker
 from bellwether.core.settings.detection import Reachability
+from bellwether.ports.errors import Transient
 from bellwether.probes.reachability.reachability_probe import TwoSides
 from testkit.messages import assert_wording
 
@@ -59,6 +61,18 @@ def test_the_external_address_of_a_broker_that_does_not_answer_inside_is_unknown
     said = row(capsys, {})
     assert_wording(said)
     assert "metadata" not in said
+
+
+def test_brokers_that_cannot_be_listed_are_one_error():
+    def refused() -> dict[int, Broker]:
+        raise Transient("no broker answered")
+
+    with capture_logs() as logged, pytest.raises(Transient):
+        TwoSides(refused, refused).targets()
+    assert logged == []
+    with capture_logs() as logged:
+        assert set(TwoSides(refused, lambda: {1: Broker(1, None, "out-1", 9092)}).targets()) == {1}
+    assert [(one["event"], one["side"]) for one in logged] == [("broker_list_failed", "internal")]
 
 
 def test_a_broker_without_the_listener_is_a_wrong_setting(capsys: pytest.CaptureFixture[str]):
