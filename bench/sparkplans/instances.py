@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bellwether.core.settings.objective import Objective
 from bellwether_load.plan.problem import BrokerInput, ProblemHeader
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.plans.load_hours import LISTS, of_hours
+from bellwether_load.store.plans.load_hours import LISTS, of_hours, write_account
 from bellwether_load.store.plans.problem_files import write_columns
 
 RACKS = ("a", "b", "c")
@@ -116,6 +116,7 @@ def write(store: Store, found: Instance) -> None:
             table = table.append_column(field, _by_hour(rate, case.hours).cast(field.type))
         table = table.replace_schema_metadata(of_hours(range(case.hours)))
     store.write_table(f"loads/{case.name}/part-0.parquet", table, row_group_size=100_000)  # as the loads job does
+    write_account(store, f"loads/{case.name}", {})
 
 
 def _by_hour(rates: NDArray[Any], hours: int) -> pa.Array:

@@ -48,7 +48,7 @@ def show_figures(figures: PlanFigures, digest: str, console: Console) -> None:
         console.print(plain(figures.bound_reason), highlight=False, markup=False)
     free = figures.without_cap
     if free is not None:
-        found = f"without maxMoves {rate(free.load_after)} with {free.moves} moves were found"
+        found = f"claimed without maxMoves {rate(free.load_after)} with {free.moves} moves"
         console.print(f"{found}; best possible {rate(free.bound)}", highlight=False)
     if figures.forecast is not None:
         _show_forecast(figures.forecast, console)
@@ -68,7 +68,7 @@ def _show_forecast(week: Forecast, console: Console) -> None:
         above = "" if week.gap_percent is None else f"; at most {float(week.gap_percent):.2f}% above the best possible"
         console.print(f"  its bound      {rate(week.bound)}{above}", highlight=False)
     if other is not None:
-        found = f"  instead of     {rate(other.load)} with {other.moves} moves, for the statistic alone"
+        found = f"  instead of     {rate(other.load)} with {other.moves} moves, claimed for the statistic alone"
         console.print(found, highlight=False)
     if limits := hours_unknown(week.hours):
         console.print(limits, highlight=False)

@@ -7,7 +7,6 @@ the readers of the store ignore its name.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,10 +16,9 @@ import pyarrow as pa
 from bellwether_load.engines.frames import Batches, Frame
 from bellwether_load.histories.hours import RECORD, Hours, filled
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.plans.load_hours import LISTS, of_hours
+from bellwether_load.store.plans.load_hours import ACCOUNT, LISTS, of_hours, write_account
 
 FOLDER = "loads"
-ACCOUNT = "_loads.json"
 PART_ROWS = 500_000
 PART_CELLS = 4_000_000
 """Hours of partitions in a part: each takes 16 bytes while it is written."""
@@ -64,7 +62,7 @@ def write_loads(
     for stored in store.list(folder):
         if stored.path not in written:
             store.delete(stored.path)
-    store.write_bytes(f"{folder}/{ACCOUNT}", json.dumps(account, indent=1).encode())
+    write_account(store, folder, account)
     return folder
 
 

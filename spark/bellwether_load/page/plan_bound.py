@@ -33,7 +33,7 @@ def cap_text(plan: RebalancePlan, unit: Unit) -> str | None:
     more = percent(plan.after.max / free.load - 1) if free.load else "infinitely"
     said = (
         f"With maxMoves {most:,} the busiest broker is {more} busier than in a plan without it, which"
-        f" changes {free.partitions:,} leaders and brings it to {unit.said(free.load)}."
+        f" changes {free.partitions:,} leaders and brings it to {unit.said(free.load)} (claimed by the planner)."
     )
     gain = gain_of_a_move(plan)
     if gain:
@@ -88,13 +88,14 @@ def cap_section(plan: RebalancePlan, unit: Unit) -> Markup | None:
         for other in proof.other_caps:
             cap = "none" if other.max_moves is None else f"{other.max_moves:,}"
             rows.append((cap, other.partitions, other.load, other.bound))
-        names = ("cap", "leaders that change", f"busiest broker, {column.name}", f"bound, {column.name}")
+        names = ("cap", "leaders that change*", f"busiest broker*, {column.name}", f"bound, {column.name}")
         head = tag("tr", *(tag("th", name, class_="n") for name in names))
         body = [
             tag("tr", *(tag("td", cell, class_="n") for cell in (cap, f"{moves:,}", *map(column.bare, figures))))
             for cap, moves, *figures in rows
         ]
-        table = tag("div", tag("table", head, *body), class_="scroll")
+        note = tag("p", "* with other caps: claimed by the planner, and not verified.", class_="soft")
+        table = tag("div", tag("table", head, *body), note, class_="scroll")
     return tag("section", tag("h2", "What the cap costs"), tag("p", text), table)
 
 

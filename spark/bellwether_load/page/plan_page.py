@@ -110,7 +110,7 @@ def hourly_proof(plan: RebalancePlan, unit: Unit) -> str:
         return f"{said}."
     return (
         f"{said}. The plan for the {plan.objective.statistic} alone moves {other.partitions:,} leaders instead of"
-        f" {plan.moved.partitions:,}, and its busiest hour has {unit.said(other.load)}."
+        f" {plan.moved.partitions:,}, and its busiest hour has {unit.said(other.load)} (claimed by the planner)."
     )
 
 

@@ -214,7 +214,7 @@ def _file(kind: Any, document: Any, name: str) -> Any:
     if isinstance(document, dict):  # what another version adds is not a misspelling
         version = document.get("format")
         if version != FORMAT or isinstance(version, bool):
-            raise UnreadableDocument(f"format is {version!r}: this version reads format {FORMAT} only")
+            raise UnreadableDocument(f"format is {version!r}: this version reads format {FORMAT}: upgrade Bellwether")
     return _record(kind, document, name, "")
 
 

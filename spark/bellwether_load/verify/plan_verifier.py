@@ -58,6 +58,9 @@ ERROR = Fraction(1, 10**9)
 AIM = Fraction(1, 1000)
 """The target gap, in addition to what indivisible loads cost."""
 
+OVER_LIMIT = Fraction(1002, 1000) + ERROR
+"""A settled broker may be above its limit by the tolerance of the level that it is settled at."""
+
 BROKERS = "brokers of the problem"
 SAME = "made for this problem"
 INPUT_DIGEST = "problem of the operator"
@@ -124,7 +127,7 @@ def _proved(problem: Problem, plan: Plan, sums: Sums, checks: list[Check], fault
     after = balance(problem.brokers, sums, sums.led_after)
     checks += [_brokers(problem.brokers, plan, sums)]
     checks += _balances("before", plan.before, before) + _balances("after", plan.after, after)
-    weights = _weights(problem, plan.certificate.weights, plan.certificate.move_weight, faults, WEIGHTS)
+    weights = _weights(problem, plan.certificate, faults, WEIGHTS)
     checks.append(_of(WEIGHTS, faults, found=f"{len(weights)} above 0" if weights else ""))
     item = largest_item(problem.brokers, sums)
     least = least_moved(problem.brokers, sums, after.max)
@@ -158,7 +161,18 @@ def _proved(problem: Problem, plan: Plan, sums: Sums, checks: list[Check], fault
     proof = bound_proof(problem, plan, sums, fixed, weights, dual, bound)
     figures |= {"proof": proof.document()}
     note = f"the gap is {'within' if kept else 'above'} the {_percent(aim)} to aim at: 0.1 % and one item on top"
-    return Report(plan.digest, tuple(checks), figures, (note, proof.text), proof, sums.unmeasured)
+    notes = (note, proof.text, *_claims(plan.certificate))
+    return Report(plan.digest, tuple(checks), figures, notes, proof, sums.unmeasured)
+
+
+def _claims(certificate: Certificate) -> Iterator[str]:
+    """Figures of plans that are not stored: they only must be possible."""
+    for other in certificate.other_caps:
+        cap = "without maxMoves" if other.max_moves is None else f"with maxMoves {other.max_moves:,}"
+        yield f"claimed, not verified: {other.load:,.2f} with {other.partitions:,} changed leaders {cap}"
+    if certificate.hourly is not None and (by := certificate.hourly.statistic_plan) is not None:
+        said = f"a busiest hour of {by.load:,.2f} with {by.partitions:,} changed leaders by the statistic alone"
+        yield f"claimed, not verified: {said}"
 
 
 def _same(problem: Problem, plan: Plan, faults: Faults) -> None:
@@ -256,7 +270,14 @@ def _levels(problem: Problem, plan: Plan, sums: Sums, fixed: Mapping[int, int], 
             faults.add(LEVELS, f"{name} has the limit {level.limit!r}: expected one from {least!r} to {most!r}")
             break
         settled |= dict.fromkeys(level.settled, Fraction(level.limit))
-        weights = _weights(problem, level.weights, level.move_weight, faults, LEVELS)
+        for b in level.settled:
+            carried = Fraction(sums.base[b] + sums.led_after[b], free[b].capacity)
+            if carried > settled[b] * OVER_LIMIT:
+                what = f"broker {b} is settled at {level.limit!r} and carries {float(carried)!r}"
+                faults.add(LEVELS, f"{name}: {what}: the limit does not hold for this plan")
+        if faults.any(LEVELS):
+            break
+        weights = _weights(problem, level, faults, LEVELS)
         rest = [b for b in free.values() if b.id not in settled]
         if not any(b.id in weights for b in rest):
             faults.add(LEVELS, f"{name} has no weight on a broker that is not settled: it proves nothing")
@@ -292,7 +313,7 @@ def _other_caps(problem: Problem, plan: Plan, sums: Sums, fixed: Mapping[int, in
 def _other_cap(
     problem: Problem, other: OtherCap, name: str, most: float, sums: Sums, fixed: Mapping[int, int], faults: Faults
 ) -> None:
-    weights = _weights(problem, other.weights, other.move_weight, faults, OTHER_CAPS)
+    weights = _weights(problem, other, faults, OTHER_CAPS)
     if other.move_weight and other.max_moves is None:
         faults.add(OTHER_CAPS, f"{name}: a changed leader has the weight {other.move_weight}, expected 0")
     if not weights or faults.any(OTHER_CAPS):
@@ -323,14 +344,12 @@ def _dual(
     return dual_bound(problem.brokers, sums, weights, claimed.move_weight, most, settled, able, threshold)
 
 
-def _weights(
-    problem: Problem, claimed: Mapping[str, Any], move_weight: int, faults: Faults, check: str
-) -> dict[int, int]:
-    """The weights above 0, or none where something is wrong with them."""
+def _weights(problem: Problem, claimed: Certificate | Level | OtherCap, faults: Faults, check: str) -> dict[int, int]:
+    """The weights above 0, or none where something is wrong with them or the threshold."""
     free = {str(b.id): b.id for b in problem.brokers if b.open}
     known = {str(b.id) for b in problem.brokers}
     found = {}
-    for name, weight in claimed.items():
+    for name, weight in claimed.weights.items():
         if not isinstance(weight, int) or isinstance(weight, bool) or not 0 <= weight <= LARGEST:
             faults.add(check, f"broker {name!r} has the weight {weight!r}: expected a whole number, 0 or more")
         elif name not in free:
@@ -338,8 +357,11 @@ def _weights(
             faults.add(check, f"broker {name!r} has a weight and {what}")
         elif weight:
             found[free[name]] = weight
-    if move_weight and problem.max_moves is None:
-        faults.add(check, f"a changed leader has the weight {move_weight}, and the problem has no maxMoves")
+    threshold = None if isinstance(claimed, OtherCap) else claimed.threshold
+    if threshold is not None and threshold <= 0:
+        faults.add(check, f"threshold is {threshold!r}: expected a load above 0")
+    if claimed.move_weight and problem.max_moves is None:
+        faults.add(check, f"a changed leader has the weight {claimed.move_weight}, and the problem has no maxMoves")
     if not found and not faults.any(check):
         faults.add(check, "all are 0: they prove nothing")
     return {} if faults.any(check) else found

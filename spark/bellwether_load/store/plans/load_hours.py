@@ -5,7 +5,8 @@ Which hours the lists have is in the metadata of each file. Written by the loads
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +19,10 @@ from bellwether_load.store.store_errors import StoreDamaged, StoreMissing
 
 HourlyRow = tuple[str, str, int, memoryview | None, memoryview | None]
 """Topic, topic id, partition, and its bytes/s in and out in each hour, as 64-bit numbers; None for null."""
+
+ACCOUNT = "_loads.json"
+"""The inputs of loads and their format; written last, so loads that have it are complete."""
+FORMAT = 1
 
 _BATCH_ROWS = 4_096
 """With 168 hours that is 11 MB."""
@@ -39,11 +44,28 @@ def of_hours(hours: Sequence[int]) -> dict[bytes, bytes]:
     return {_KEY: ",".join(map(str, hours)).encode()}
 
 
+def write_account(store: Store, folder: str, account: Mapping[str, Any]) -> None:
+    """Write what loads were made from; the last step, which completes them."""
+    store.write_bytes(f"{folder}/{ACCOUNT}", json.dumps({"format": FORMAT, **account}, indent=1).encode())
+
+
 def load_files(store: Store) -> list[str]:
-    """The files of loads, in the order of their names. Raises StoreMissing."""
+    """The files of loads, in the order of their names. Raises StoreMissing; StoreDamaged if they are not complete."""
     files = sorted(f.path for f in store.list() if f.path.endswith(".parquet"))
     if not files:
         raise StoreMissing(f"{store}: contains no Parquet files: set the folder that the loads job has written")
+    try:
+        account = json.loads(store.read_bytes(ACCOUNT))
+    except StoreMissing:
+        said = f"{store}: has no {ACCOUNT}, so these loads are not complete: run the loads job again"
+        raise StoreDamaged(said) from None
+    except (ValueError, RecursionError) as error:
+        raise StoreDamaged(f"{store.where(ACCOUNT)}: {error}") from None
+    if not isinstance(account, dict):
+        raise StoreDamaged(f"{store.where(ACCOUNT)}: expected a JSON object")
+    if (found := account.get("format")) != FORMAT or isinstance(found, bool):
+        remedy = "upgrade Bellwether, or run the loads job of this version"
+        raise StoreDamaged(f"{store.where(ACCOUNT)}: format is {found!r}: this version reads format {FORMAT}: {remedy}")
     return files
 
 

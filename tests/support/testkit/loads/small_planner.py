@@ -33,7 +33,7 @@ from bellwether_load.plan.rebalance_plan import (
 )
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import plan_files, problem_files
-from bellwether_load.store.plans.load_hours import LISTS, of_hours
+from bellwether_load.store.plans.load_hours import LISTS, of_hours, write_account
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -382,6 +382,7 @@ def write_loads(
             table = table.append_column(field, pa.array([hourly.rates[k][place] for k in keys], field.type))
         table = table.replace_schema_metadata(of_hours(hourly.hours))
     store.write_table(f"loads/{name}/part-0.parquet", table)
+    write_account(store, f"loads/{name}", {})
     return f"loads/{name}"
 
 

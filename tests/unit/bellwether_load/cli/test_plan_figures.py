@@ -47,7 +47,7 @@ def test_what_decides_the_bound_and_what_the_cap_costs_come_before_the_busiest_h
     )
     assert shown(rich)[len(shown(FIGURES)) :] == [
         reason,
-        "without maxMoves 30 MB/s with 12 moves were found; best possible 20 MB/s",
+        "claimed without maxMoves 30 MB/s with 12 moves; best possible 20 MB/s",
         "busiest hour     70 MB/s before (broker 3, Tuesday 14:00 UTC), 50 MB/s after (broker 1, Tuesday 15:00 UTC)",
     ]
 

@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, given, settings
 
 from bellwether.cli.main import main
+from bellwether_load.plan.certificate import OtherCap
 from bellwether_load.plan.problem import Problem
 from testkit.loads.plan_verification import load_problems
 from testkit.loads.small_planner import Folders, folders, loads, planned, problem, slot
@@ -34,9 +35,15 @@ def written(tmp_path: Path) -> Folders:
 
 
 def file(written: Folders, name: str) -> Path:
-    folder = {"problem": written.problem, "partitions": written.problem, "loads": written.loads}.get(name, written.plan)
-    leaf = {"problem": "problem.json", "partitions": "partitions.parquet", "loads": "part-0.parquet"}
-    return Path(written.uri) / folder / leaf.get(name, "plan.json" if name == "plan" else "moves/part-00000.parquet")
+    place = {
+        "account": f"{written.loads}/_loads.json",
+        "loads": f"{written.loads}/part-0.parquet",
+        "moves": f"{written.plan}/moves/part-00000.parquet",
+        "partitions": f"{written.problem}/partitions.parquet",
+        "plan": f"{written.plan}/plan.json",
+        "problem": f"{written.problem}/problem.json",
+    }
+    return Path(written.uri) / place[name]
 
 
 def test_a_true_plan_passes_and_every_check_is_shown_with_its_figures(written: Folders) -> None:
@@ -138,7 +145,11 @@ def test_a_file_of_another_cluster_put_in_its_place_is_refused(written: Folders,
         ("plan", b"{", "plan.json: Expecting"),
         ("plan", b"\xff\xfe\xfa", "plan.json: "),
         ("plan", b"[" * 200_000, "plan.json: is nested too deeply"),
-        ("plan", b'{"format": 2}', "plan.json: format is 2: this version reads format 1 only"),
+        ("plan", b'{"format": 2}', "plan.json: format is 2: this version reads format 1: upgrade Bellwether"),
+        ("account", b'{"format": 2}', "_loads.json: format is 2: this version reads format 1: upgrade Bellwether"),
+        ("account", b'{"format": "later"}', "_loads.json: format is 'later': this version reads format 1"),
+        ("account", b"[]", "_loads.json: expected a JSON object"),
+        ("account", b"{", "_loads.json: Expecting"),
         ("problem", b'{"format": 3}', "problem.json: format is 3"),
         ("problem", b'{"format": 1, "format": 1}', "problem.json: format is there twice"),
         ("problem", b'{"format": NaN}', "problem.json: NaN is not a number"),
@@ -179,6 +190,24 @@ def test_a_column_that_is_missing_is_named(written: Folders) -> None:
     rows(file(written, "moves"), lambda t: t.drop_columns(["order"]))
     found = verified(written)
     assert (found.exit_code, "part-00000.parquet: has no column order" in found.output) == (1, True)
+
+
+def test_loads_without_their_completion_mark_end_with_1(written: Folders) -> None:
+    file(written, "account").unlink()
+    found = verified(written)
+    assert (found.exit_code, "loads/main: has no _loads.json" in found.output) == (1, True), found.output
+    assert "run the loads job again" in found.output
+
+
+def test_figures_of_plans_that_are_not_stored_are_called_claimed(written: Folders) -> None:
+    assert "claimed" not in verified(written).output
+    posed = replace(POSED, header=replace(POSED.header, objective=replace(POSED.header.objective, max_moves=0)))
+    plan, moves = planned(posed, KNOWN, [1] * 7)
+    other = OtherCap(None, {1: 1, 2: 1, 3: 1}, 0, plan.certificate.bound, plan.certificate.bound * 1.5, 4)
+    plan = replace(plan, certificate=replace(plan.certificate, other_caps=(other,)))
+    found = verified(folders(written.uri, posed, KNOWN, plan, moves))
+    assert found.exit_code == 0, found.output
+    assert "note: claimed, not verified: 5,250.00 with 4 changed leaders without maxMoves" in found.output
 
 
 def test_loads_in_many_files_and_in_any_order_are_the_same_loads(written: Folders) -> None:

@@ -249,8 +249,8 @@ def test_the_page_says_what_the_cap_costs_and_what_more_moves_would_give() -> No
     words = said(taken_apart(plan_page(tell(capped, moves))))
     assert (
         "With maxMoves 4 the busiest broker is 25.0 % busier than in a plan without it, which changes"
-        " 12 leaders and brings it to 28.00 MB/s. Each further leader that may change lowers the bound by at most"
-        " 1.50 MB/s." in words
+        " 12 leaders and brings it to 28.00 MB/s (claimed by the planner). Each further leader that may change"
+        " lowers the bound by at most 1.50 MB/s." in words
     )
     assert f"4 (this plan) {plan.moved.partitions} 35.00 35.00 8 8 32.00 31.00 none 12 28.00 27.00" in words
     assert "without the cap: 27.00 MB/s" in words

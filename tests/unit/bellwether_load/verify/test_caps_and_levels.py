@@ -62,6 +62,29 @@ def test_a_level_that_proves_nothing_or_claims_too_much_is_refused(change: dict[
     assert said in faults(replace(sound, **change))
 
 
+def test_a_limit_below_what_settled_brokers_carry_is_refused() -> None:
+    posed, known = usual()
+    stays = [1] * 6
+    plan, moves = planned(posed, known, stays)
+    forged = level(posed, weigh(posed, known), stays, [1], plan.certificate.bound, {1: 1, 2: 1, 3: 1})
+    assert forged.bound > forged.load  # a bound that this plan itself is below
+    certified = replace(plan, certificate=replace(plan.certificate, levels=(forged,)))
+    assert_wording("\n".join(rechecked(posed, known, certified, moves).faults))
+
+
+@pytest.mark.parametrize("threshold", [0.0, -0.0, -1.5])
+def test_a_threshold_that_is_not_above_zero_is_refused(threshold: float) -> None:
+    # The load of broker 1 is the bound with any threshold.
+    posed = problem(slot(0, (1,)), slot(1, (1, 2)), brokers=2, objective=Objective(follow_weight=0))
+    known = loads(posed, 100.0, 1.0)
+    plan, moves = planned(posed, known, [1, 2])
+    proof = replace(plan.certificate, threshold=threshold)
+    above = level(posed, weigh(posed, known), [1, 2], [1], plan.after.max, {2: 1})
+    for forged in (proof, replace(plan.certificate, levels=(replace(above, threshold=threshold, bound=above.bound),))):
+        said = rechecked(posed, known, replace(plan, certificate=forged), moves).faults
+        assert any(f"threshold is {threshold}: expected a load above 0" in fault for fault in said), said
+
+
 def test_a_weight_of_moves_that_nothing_limits_is_refused() -> None:
     posed, known = usual()
     plan, moves = planned(posed, known)

@@ -27,7 +27,7 @@ def changed(document: dict[str, Any], path: str, value: object) -> dict[str, Any
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        ("format", 2, "format is 2: this version reads format 1 only"),
+        ("format", 2, "format is 2: this version reads format 1: upgrade"),
         ("format", ..., "format is None"),
         ("format", True, "format is True"),
         ("clusterId", ..., "missing: clusterId"),

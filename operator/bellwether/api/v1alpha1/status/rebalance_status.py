@@ -40,9 +40,9 @@ class SkippedPartition(Reported):
 class PlanWithoutCap(Reported):
     """What is possible without maxMoves. Unset if the cap does not make the plan worse."""
 
-    load_after: Count = Field(description="Highest relative load after such a plan, which the planner has found.")
+    load_after: Count = Field(description="Highest relative load after such a plan, as the planner claims.")
     bound: Count = Field(description="Lower bound of the highest relative load of all plans without maxMoves.")
-    moves: Count = Field(description="Number of leaders that this plan moves.")
+    moves: Count = Field(description="Number of leaders that this plan moves, as the planner claims.")
 
 
 class BrokerHour(Reported):
@@ -58,7 +58,7 @@ class BrokerHour(Reported):
 
 
 class StatisticPlan(Reported):
-    """The plan that balances the statistic alone. Unset unless other leaders were chosen for the hours."""
+    """The plan that balances the statistic alone, as the planner claims. Unset unless leaders were chosen for hours."""
 
     load: Count = Field(description="Its busiest broker-hour, in bytes/s per 100 of capacity.")
     moves: Count = Field(description="Number of leaders that it moves.")

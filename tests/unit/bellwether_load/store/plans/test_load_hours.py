@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.plans.load_hours import LISTS, hour_rows, known_hours, load_files, of_hours
+from bellwether_load.store.plans.load_hours import ACCOUNT, LISTS, hour_rows, known_hours, load_files, of_hours
 from bellwether_load.store.store_errors import StoreDamaged, StoreMissing
 
 
@@ -21,6 +21,7 @@ def write(
         LISTS[1].name: pa.array([outs for _, _, outs in rows], LISTS[1].type),
     }
     store.write_table(name, pa.table(columns).replace_schema_metadata(of_hours(hours)))
+    store.write_bytes(ACCOUNT, b'{"format": 1}')
 
 
 def test_rows_come_file_by_file_with_the_numbers_of_every_hour(store: Store):
@@ -38,6 +39,7 @@ def test_rows_come_file_by_file_with_the_numbers_of_every_hour(store: Store):
 
 def test_loads_without_lists_know_no_hour(store: Store):
     store.write_table("part-0.parquet", pa.table({"topic": ["orders"]}))
+    store.write_bytes(ACCOUNT, b'{"format": 1}')
     assert known_hours(store, load_files(store)) == ()
 
 
