@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from bellwether.core.model.quarantine_order import MAX_HOLD_SECONDS, RETURN_SECONDS
-from bellwether.probes.prober_kinds import PROBERS
+from bellwether.probes.prober_commands import PROBERS
 from chartvalues.shared_values import (
     KubernetesObject,
     Labels,

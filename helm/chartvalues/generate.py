@@ -13,7 +13,7 @@ from bellwether import __version__
 from bellwether.api.generated_files import Generated
 from bellwether.api.v1alpha1.schema.crd_manifests import KINDS, manifest
 from bellwether.core.model.quarantine_order import RETURN_SECONDS
-from bellwether.probes.prober_kinds import PROBERS
+from bellwether.probes.prober_commands import PROBERS
 from chartvalues import chart_documents
 
 CHART = Path("helm/bellwether")

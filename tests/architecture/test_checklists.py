@@ -18,7 +18,7 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli import probe
 from bellwether.cli.main import main
 from bellwether.core.signals import SIGNALS, SignalType
-from bellwether.probes.prober_kinds import PROBERS
+from bellwether.probes.prober_commands import PROBERS
 from sourcetree import ROOT, texts
 
 EXAMPLE = "examples/policies/full.yaml"
@@ -27,7 +27,7 @@ GUIDE = "docs/detection.md"
 RUNBOOK = "docs/runbook.md"
 OPERATOR = "operator/bellwether"
 SETTINGS = f"{OPERATOR}/core/settings/detection.py"
-TABLE = f"{OPERATOR}/probes/prober_kinds.py"
+TABLE = f"{OPERATOR}/probes/prober_commands.py"
 
 
 @cache
@@ -49,12 +49,12 @@ def mentioned(found: dict[str, str], folders: tuple[str, ...], pattern: str) -> 
 def lacking_for_signal(type_: str, member: str, found: dict[str, str]) -> Iterator[str]:
     """Places that a signal type lacks, each with what belongs there. ``member`` is its name in ``SignalType``."""
     use, field = f"SignalType.{member}", type_[:1].lower() + type_[1:]
-    kind = SIGNALS.get(type_)
-    if kind is None and type_ != SignalType.PROMETHEUS:
+    traits = SIGNALS.get(type_)
+    if traits is None and type_ != SignalType.PROMETHEUS:
         yield f"{OPERATOR}/core/signals.py: a row in SIGNALS; {SETTINGS}: its settings"
-    elif not ((kind and kind.by_reading) or named_in(found, f"{OPERATOR}/core/detection/", use, ".py")):
+    elif not ((traits and traits.by_reading) or named_in(found, f"{OPERATOR}/core/detection/", use, ".py")):
         yield f"{OPERATOR}/core/detection/: a finding that judges it ({use}), as its reading alone is not judged"
-    for reason in kind.reasons if kind is not None else ():
+    for reason in traits.reasons if traits is not None else ():
         if f"| `{reason}` |" not in found[RUNBOOK]:
             yield f"{RUNBOOK}: a row for the reason {reason}"
     if not named_in(found, f"{OPERATOR}/probes/", use, ".py"):

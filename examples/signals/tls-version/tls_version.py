@@ -1,4 +1,4 @@
-"""A kind of signal: which version of TLS a broker's listener speaks with a client that offers all of them.
+"""A signal: which version of TLS a broker's listener speaks with a client that offers all of them.
 
 Settings, as strings in the policy: ``listener`` (EXTERNAL) and ``minimum`` (1.3), below which a broker fails.
 """

@@ -27,7 +27,7 @@ class SignalType(StrEnum):
     PROMETHEUS = "Prometheus"
 
 
-class SignalKind(NamedTuple):
+class SignalTraits(NamedTuple):
     """What a built-in type of signals means.
 
     Its settings are the field of ``Detection`` with its name in snake case. ``reasons`` are those for which its signals
@@ -43,19 +43,19 @@ class SignalKind(NamedTuple):
     on_host: bool = False
 
 
-SIGNALS: Mapping[str, SignalKind] = {
-    SignalType.EXTERNAL_REACHABILITY: SignalKind(
+SIGNALS: Mapping[str, SignalTraits] = {
+    SignalType.EXTERNAL_REACHABILITY: SignalTraits(
         {Reason.EXTERNALLY_UNREACHABLE: 4, Reason.FREEZING: 4, Reason.NOT_FENCED_IN_TIME: 5},
         Reason.EXTERNALLY_UNREACHABLE,
     ),
-    SignalType.CANARY: SignalKind({Reason.CANARY_FAILING: 4}, Reason.CANARY_FAILING),
-    SignalType.STORAGE_LATENCY: SignalKind(
+    SignalType.CANARY: SignalTraits({Reason.CANARY_FAILING: 4}, Reason.CANARY_FAILING),
+    SignalType.STORAGE_LATENCY: SignalTraits(
         {Reason.STORAGE_SLOW: 3, Reason.LOG_DIR_SLOW: 3}, Reason.STORAGE_SLOW, on_host=True
     ),
-    SignalType.READ_LATENCY: SignalKind({Reason.READS_SLOW: 3}, Reason.STORAGE_SLOW, on_host=True),
-    SignalType.SELF_REACHABILITY: SignalKind(on_host=True),
-    SignalType.REPLICATION_LAG: SignalKind({Reason.REPLICATION_LAGGING: 2}, Reason.STORAGE_SLOW, by_reading=True),
-    SignalType.CERTIFICATE_EXPIRY: SignalKind({Reason.CERTIFICATE_EXPIRING: 2}, by_reading=True),
+    SignalType.READ_LATENCY: SignalTraits({Reason.READS_SLOW: 3}, Reason.STORAGE_SLOW, on_host=True),
+    SignalType.SELF_REACHABILITY: SignalTraits(on_host=True),
+    SignalType.REPLICATION_LAG: SignalTraits({Reason.REPLICATION_LAGGING: 2}, Reason.STORAGE_SLOW, by_reading=True),
+    SignalType.CERTIFICATE_EXPIRY: SignalTraits({Reason.CERTIFICATE_EXPIRING: 2}, by_reading=True),
 }
 """All built-in types but Prometheus, whose rules are judged each for itself."""
 
@@ -67,7 +67,7 @@ QUARANTINE_AGENT = "Quarantine"
 the message says why.
 """
 
-ON_BROKER_HOST = (*(type_ for type_, kind in SIGNALS.items() if kind.on_host), QUARANTINE_AGENT)
+ON_BROKER_HOST = (*(type_ for type_, traits in SIGNALS.items() if traits.on_host), QUARANTINE_AGENT)
 """Types of signals whose source runs on the broker's host, as a sidecar in its pod."""
 
 

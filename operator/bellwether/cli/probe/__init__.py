@@ -8,7 +8,7 @@ import sys
 import click
 
 from bellwether.cli.lazy_group import LazyGroup
-from bellwether.probes.prober_kinds import PROBERS
+from bellwether.probes.prober_commands import PROBERS
 
 # command -> module:object, both called as the command
 VERBS = {name: f"bellwether.cli.probe.{name}:{name}" for name in sorted(PROBERS)}

@@ -9,7 +9,7 @@ import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.cli.kubernetes_target import Target, connect
-from bellwether.cli.probe.plugin import Chosen, measure_once, run_kind
+from bellwether.cli.probe.plugin import Chosen, measure_once, run_measurer
 from bellwether.cli.probe.prober_options import POLICY_NEEDED, bootstrap_option, need, policy_once, prober_command
 from bellwether.core.settings.detection import CertificateExpiry, Reachability
 from bellwether.core.signals import SignalType
@@ -68,18 +68,18 @@ def certificates(
             on = found.policy().detection.certificate_expiry.enabled
             return chosen(reader, found, prober.secrets) if on else None
 
-        run_kind(prober, BrokerCertificates(reader.ends, prober.clock), enabled)
+        run_measurer(prober, BrokerCertificates(reader.ends, prober.clock), enabled)
 
     if listeners and not bootstrap:
         raise click.UsageError("--listener requires --bootstrap: with --policy the listeners are the policy's.")
     need(policy or bootstrap or not once, "--policy", f"{POLICY_NEEDED} (or --bootstrap)")
     reader = CertificateReader()
-    kind = BrokerCertificates(reader.ends, SystemClock())
+    measurer = BrokerCertificates(reader.ends, SystemClock())
     if bootstrap:
         settings = measured_by(CertificateExpiry(), listeners or Reachability().listeners)
-        sys.exit(measure_once(kind, (bootstrap, settings), output))
+        sys.exit(measure_once(measurer, (bootstrap, settings), output))
     if once:
-        sys.exit(measure_once(kind, chosen(reader, *policy_once(target, policy)), output))
+        sys.exit(measure_once(measurer, chosen(reader, *policy_once(target, policy)), output))
     need(source, "--source", "a stable name of this location, such as eu-west-1a")
     process = ProberProcess.begin(connect(target), selection, SignalType.CERTIFICATE_EXPIRY, str(source), ports)
     process.run(run)

@@ -21,9 +21,9 @@ from bellwether.probes.canary.canary_probe import CanaryProbe
 from bellwether.probes.canary.canary_state import CanaryState, late
 from bellwether.probes.connections.self_reachability import measure_once as sample_once
 from bellwether.probes.connections.socket_table import SocketTable
-from bellwether.probes.plugins.plugin_api import Kind
+from bellwether.probes.plugins.measurer_probe import attempted
+from bellwether.probes.plugins.plugin_api import Measurer
 from bellwether.probes.plugins.plugin_discovery import Found
-from bellwether.probes.plugins.plugin_probe import attempted
 from bellwether.probes.prometheus.prometheus_probe import QueryClient, answer_of
 from bellwether.probes.prometheus.query_rules import figures, judge
 from bellwether.probes.reachability.asked_round import NoAnswer
@@ -133,10 +133,12 @@ def replication(soundings: LagRounds, settings: ReplicationLag, clock: Clock, ou
     return _printed(("BROKER", "REPLICATION", "LAG", "LAGGING", "IN ISR", "MESSAGE"), rows, output)
 
 
-def plugin(kind: Kind, brokers: Mapping[int, Mapping[str, str]], settings: Plugin, clock: Clock, output: str) -> int:
+def plugin(
+    measurer: Measurer, brokers: Mapping[int, Mapping[str, str]], settings: Plugin, clock: Clock, output: str
+) -> int:
     """Measure every broker once with a plugin."""
     rows = []
-    for broker, seen in attempted(kind, brokers, settings, clock).items():
+    for broker, seen in attempted(measurer, brokers, settings, clock).items():
         reading = {True: Reading.PASSING, False: Reading.FAILING, None: Reading.UNKNOWN}[seen.ok]
         rows.append((str(broker), str(reading), "" if seen.value is None else f"{seen.value:.6g}", seen.message))
     return _printed(("BROKER", settings.type.upper(), "VALUE", "MESSAGE"), rows, output)
@@ -148,7 +150,7 @@ def prometheus(asked: Iterable[tuple[PrometheusRule, QueryClient]], hosts: Hosts
     return _printed(("RULE", "BROKER", "PROMETHEUS", "VALUE", "PEERS", "THRESHOLD", "MESSAGE"), rows, output, 2)
 
 
-def kinds(found: Sequence[Found], output: str) -> int:
+def plugins(found: Sequence[Found], output: str) -> int:
     """Print the installed plugins."""
     rows = [(one.type, one.origin, one.target, one.problem or "ready") for one in found]
     print_rows(("TYPE", "PACKAGE", "ENTRY POINT", "STATE"), rows, output)

@@ -15,7 +15,7 @@ from bellwether.core.settings.source_settings import Plugin
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal
 from bellwether.probes.plugins import plugin_discovery
-from bellwether.probes.plugins.plugin_api import Kind
+from bellwether.probes.plugins.plugin_api import Measurer
 
 if TYPE_CHECKING:
     from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
@@ -66,14 +66,14 @@ def plugin(
     from bellwether.probes.runtime.prober_process import ProberProcess
 
     if list_:
-        sys.exit(measurement_table.kinds(plugin_discovery.found(), output))
+        sys.exit(measurement_table.plugins(plugin_discovery.found(), output))
     if settings and not bootstrap:
         raise click.UsageError(
             "--setting requires --bootstrap: with --policy the settings are those of its SignalSource."
         )
     need(type_, "--type", "the signal type to measure (--list shows the installed ones)")
     need(policy or bootstrap or not once, "--policy", f"{POLICY_NEEDED} (or --bootstrap)")
-    kind = plugin_discovery.load(str(type_))
+    measurer = plugin_discovery.load(str(type_))
 
     def chosen(found: LeadershipPolicy, secrets: SecretReader) -> tuple[UsedSource, Chosen] | None:
         used = next((one for one in found.sources.used if any(p.type == type_ for p in one.plugins)), None)
@@ -87,11 +87,11 @@ def plugin(
             prober.prober.report_source(one[0].source, "")
             return one[1]
 
-        run_kind(prober, kind, wanted)
+        run_measurer(prober, measurer, wanted)
 
     if bootstrap:
         given = Plugin(type=str(type_), settings=_pairs(settings))
-        sys.exit(measure_once(kind, (bootstrap, given), output))
+        sys.exit(measure_once(measurer, (bootstrap, given), output))
     if once:
         found, secrets = policy_once(target, policy)
         found = with_sources(secrets.api, found)
@@ -101,22 +101,24 @@ def plugin(
             raise Terminal(
                 f"policy {secrets.namespace}/{policy} has no SignalSource with a plugin of type {type_}: {why}"
             )
-        sys.exit(measure_once(kind, one[1], output))
+        sys.exit(measure_once(measurer, one[1], output))
     need(source, "--source", "a stable name of this location, such as eu-west-1a")
     process = ProberProcess.begin(connect(target), selection, str(type_), str(source), ports)
     process.run(run)
 
 
-def run_kind(policy: PolicyProber, kind: Kind, chosen: Callable[[LeadershipPolicy], Chosen | None]) -> None:
-    """Measure with a kind until it has to end, as is ``chosen`` from the policy; None: not now."""
+def run_measurer(policy: PolicyProber, measurer: Measurer, chosen: Callable[[LeadershipPolicy], Chosen | None]) -> None:
+    """Measure with a measurer until it has to end, as is ``chosen`` from the policy; None: not now."""
     from bellwether.adapters.kafka.brokers.broker_directory import BrokerDirectory
     from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
     from bellwether.probes.plugins.broker_listeners import Listeners
-    from bellwether.probes.plugins.plugin_probe import PluginProbe
+    from bellwether.probes.plugins.measurer_probe import MeasurerProbe
     from bellwether.telemetry.metrics.probe_metrics import PluginMetrics
 
     prober, clock, metrics = policy.prober, policy.clock, PluginMetrics(policy.metrics)
-    running = PluginProbe(kind, prober.source, Plugin(type=kind.type), prober.post, prober.forget, clock, metrics)
+    running = MeasurerProbe(
+        measurer, prober.source, Plugin(type=measurer.type), prober.post, prober.forget, clock, metrics
+    )
     used: tuple[Connection, Listeners] | None = None
     wanted = False
 
@@ -145,7 +147,7 @@ def run_kind(policy: PolicyProber, kind: Kind, chosen: Callable[[LeadershipPolic
     policy.run(running, follow, refresh)
 
 
-def measure_once(kind: Kind, chosen: Chosen, output: str) -> int:
+def measure_once(measurer: Measurer, chosen: Chosen, output: str) -> int:
     """Measure every broker once, and print a table; returns the exit status."""
     from bellwether.adapters.kafka.brokers.broker_directory import BrokerDirectory
     from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
@@ -156,7 +158,7 @@ def measure_once(kind: Kind, chosen: Chosen, output: str) -> int:
     brokers = BrokerDirectory(made).brokers
     brokers()  # raises connection errors, which Listeners.refresh would ignore
     return measurement_table.plugin(
-        kind, Listeners(brokers, BrokerProbe(made), clock).refresh(), settings, clock, output
+        measurer, Listeners(brokers, BrokerProbe(made), clock).refresh(), settings, clock, output
     )
 
 

@@ -51,11 +51,11 @@ _LED_AGAIN_BY: Mapping[Cause, str] = {Cause.OVERRIDE: "release", Cause.COMMAND: 
 _SAME_SYMPTOM: Mapping[str, str] = {
     Reason.UNREACHABLE: Reason.EXTERNALLY_UNREACHABLE,
     Reason.SYSTEMIC_CAUSE: Reason.STORAGE_SLOW,
-    **{reason: kind.symptom for kind in SIGNALS.values() if kind.symptom for reason in kind.reasons},
+    **{reason: one.symptom for one in SIGNALS.values() if one.symptom for reason in one.reasons},
 }
 """Reasons that the same cause can give on different brokers. A broker's own ``SystemicCause`` is a slow disk."""
 _HARMED: Mapping[str, str] = {
-    type_: kind.symptom for type_, kind in SIGNALS.items() if kind.symptom and not kind.by_reading
+    type_: one.symptom for type_, one in SIGNALS.items() if one.symptom and not one.by_reading
 }
 """Symptom of a Suspect broker whose probes lose requests, by the type of its signal."""
 

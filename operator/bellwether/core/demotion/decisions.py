@@ -39,7 +39,7 @@ SICKNESS: Mapping[str, int] = {
     Reason.OVERRIDE_DEMOTED: 0,
     Reason.MANUAL_COMMAND: 0,
     Reason.BROKEN_LINK: 1,
-    **{reason: sickness for kind in SIGNALS.values() for reason, sickness in kind.reasons.items()},
+    **{reason: sickness for one in SIGNALS.values() for reason, sickness in one.reasons.items()},
 }
 """How unsuitable a demoted broker is as a leader, by the reason in the undo record, which unlike a severity does
 not change between reconciles. A manual demotion counts as 0; reasons that are not listed are ``LESS_SICK``.

@@ -245,12 +245,12 @@ class Detection:
         found = [
             ThresholdSignals(
                 type=type_,
-                reason=next(iter(kind.reasons)),
+                reason=next(iter(traits.reasons)),
                 stale_after_seconds=settings.stale_after_seconds,
                 on_failing=settings.on_failing,
             )
-            for type_, kind in SIGNALS.items()
-            if kind.by_reading and (settings := self.settings_of(type_)).enabled
+            for type_, traits in SIGNALS.items()
+            if traits.by_reading and (settings := self.settings_of(type_)).enabled
         ]
         found += [
             ThresholdSignals(

@@ -1,7 +1,7 @@
 """Judge for how many days the certificates of a broker's external listeners are still valid.
 
 In: what reads the end of the certificate at an address. Out: a ``Measurement`` of one broker, as a plug-in's, counted
-and reported by ``plugin_probe``. Called by ``bellwether probe certificates``.
+and reported by ``measurer_probe``. Called by ``bellwether probe certificates``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LISTENERS, _MINIMUM_DAYS = "listeners", "minimumDays"
 
 
 def measured_by(settings: CertificateExpiry, listeners: tuple[str, ...]) -> Plugin:
-    """The settings of the policy as ``plugin_probe`` takes them."""
+    """The settings of the policy as ``measurer_probe`` takes them."""
     values = ((_LISTENERS, ",".join(listeners)), (_MINIMUM_DAYS, str(settings.minimum_days)))
     # One look at a new certificate is enough; three fail, as a date does not change while a listener is restarted.
     return Plugin(

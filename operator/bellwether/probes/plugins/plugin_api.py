@@ -1,9 +1,9 @@
 """Plug-in API: all that a package with a signal type of its own needs to know of Bellwether.
 
-In: a broker, where it listens, settings from the policy. Out: a ``Measurement``. Called by ``plugin_probe``, the prober
-that ``bellwether probe plugin`` runs. A package announces its kind by an entry point of group ``bellwether.signals``
-whose name is the kind's type; ``examples/signals/`` has a whole one. What is written here is stable: it changes only
-after a release that says so.
+In: a broker, where it listens, settings from the policy. Out: a ``Measurement``. Called by ``measurer_probe``,
+which ``bellwether probe plugin`` runs. A package announces its measurer by an entry point of group
+``bellwether.signals`` whose name is the signal type; ``examples/signals/`` has a whole one. What is written here is
+stable: it changes only after a release that says so.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Measurement:
 
     ``ok`` ``None`` means no evidence either way, as when the measuring host itself has a problem:
     say so rather than False, for False moves leaders. ``message`` is one sentence for a person. ``value`` is the figure
-    that was compared, in the kind's own unit, for those who read the evidence; it is not judged.
+    that was compared, in the measurer's own unit, for those who read the evidence; it is not judged.
     """
 
     ok: bool | None
@@ -29,12 +29,12 @@ class Measurement:
     value: float | None = None
 
 
-class Kind(Protocol):
+class Measurer(Protocol):
     """Measures brokers. The entry point names an object like this, or a class of such that needs no arguments."""
 
     @property
     def type(self) -> str:
-        """The kind's name in UpperCamelCase, as policies and signals have it; none of Bellwether's own."""
+        """The measurer's name in UpperCamelCase, as policies and signals have it; none of Bellwether's own."""
         ...
 
     def measure(

@@ -1,7 +1,7 @@
 """Discover plug-in signal types by their entry points, and reject invalid ones.
 
-In: the entry points of group ``bellwether.signals`` of what is installed. Out: a ``Kind`` that is safe to call, or a
-Terminal that names the package and the remedy. Called by ``bellwether probe plugin``.
+In: the entry points of group ``bellwether.signals`` of what is installed. Out: a ``Measurer`` that is safe to call, or
+a Terminal that names the package and the remedy. Called by ``bellwether probe plugin``.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Any, cast
 
 from bellwether.core.signals import SignalType
 from bellwether.ports.errors import Terminal
-from bellwether.probes.plugins.plugin_api import GROUP, Kind
-from bellwether.probes.plugins.plugin_window import worded
+from bellwether.probes.plugins.measurement_window import worded
+from bellwether.probes.plugins.plugin_api import GROUP, Measurer
 
 _TYPE = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A kind that an installed package declares; ``problem``: why it is unusable, empty if usable."""
+    """A measurer that an installed package declares; ``problem``: why it is unusable, empty if usable."""
 
     type: str
     origin: str
@@ -31,7 +31,7 @@ class Found:
 
 
 def found() -> tuple[Found, ...]:
-    """Every kind that is announced, tried: a package that cannot be imported is named with the reason."""
+    """Every measurer that is announced, tried: a package that cannot be imported is named with the reason."""
     plugins = []
     for entry in sorted(_entries(), key=lambda e: (e.name, _origin(e))):
         try:
@@ -43,8 +43,8 @@ def found() -> tuple[Found, ...]:
     return tuple(plugins)
 
 
-def load(type_: str) -> Kind:
-    """The kind of that type. Raises Terminal if there is none, more than one, or an invalid one."""
+def load(type_: str) -> Measurer:
+    """The measurer of that type. Raises Terminal if there is none, more than one, or an invalid one."""
     if type_ in set(SignalType):
         raise Terminal(f"{type_} is a built-in signal type: give the plug-in another type")
     if not _TYPE.fullmatch(type_):
@@ -71,7 +71,7 @@ def _origin(entry: EntryPoint) -> str:
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "an unnamed package"
 
 
-def _sound(entry: EntryPoint) -> Kind:
+def _sound(entry: EntryPoint) -> Measurer:
     where = f"signal type {entry.name} of {_origin(entry)} ({entry.value})"
     try:
         loaded: Any = entry.load()
@@ -85,4 +85,4 @@ def _sound(entry: EntryPoint) -> Kind:
         inspect.signature(measure).bind(0, {}, {}, 1.0)
     except (TypeError, ValueError):
         raise Terminal(f"{where}: measure() must take broker, addresses, settings and timeout_seconds") from None
-    return cast("Kind", made)
+    return cast("Measurer", made)

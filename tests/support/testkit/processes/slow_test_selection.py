@@ -126,7 +126,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "integration/operator/test_overrides.py": (*_MOVING, "cli/leadership/overrides*"),
     "integration/operator/test_planned_on_schedule.py": ("/spark/bellwether_load/controller/*", "core/waves/*"),
     "integration/operator/test_plugged_in_kinds.py": (
-        "probes/plugins/plugin_probe*",
+        "probes/plugins/measurer_probe*",
         "probes/plugins/plugin_discovery*",
         "/examples/signals/*",
     ),

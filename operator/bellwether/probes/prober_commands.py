@@ -11,11 +11,11 @@ from typing import NamedTuple
 from bellwether.core.signals import SignalType
 
 
-class ProberKind(NamedTuple):
+class ProberCommand(NamedTuple):
     """One command of ``bellwether probe``.
 
     ``types`` are the signal types that it writes, of which the first names its Lease; none for a plug-in's own.
-    ``source_option`` names it among its kind: ``vantage`` must be given, as it says where the prober is; ``source`` has
+    ``source_option`` names it among its like: ``vantage`` must be given, as it says where the prober is; ``source`` has
     a ``default``. ``sidecar``: it runs in a broker's pod and writes for that broker alone.
     """
 
@@ -25,15 +25,15 @@ class ProberKind(NamedTuple):
     sidecar: bool = False
 
 
-PROBERS: Mapping[str, ProberKind] = {
-    "reachability": ProberKind((SignalType.EXTERNAL_REACHABILITY,)),
-    "canary": ProberKind((SignalType.CANARY,)),
-    "replication": ProberKind((SignalType.REPLICATION_LAG,), "source", "replication"),
-    "certificates": ProberKind((SignalType.CERTIFICATE_EXPIRY,), "source"),
-    "prometheus": ProberKind((SignalType.PROMETHEUS,), "", "*"),
-    "plugin": ProberKind((), "source"),
-    "storage": ProberKind((SignalType.STORAGE_LATENCY, SignalType.READ_LATENCY), "source", sidecar=True),
-    "self": ProberKind((SignalType.SELF_REACHABILITY,), "source", sidecar=True),
+PROBERS: Mapping[str, ProberCommand] = {
+    "reachability": ProberCommand((SignalType.EXTERNAL_REACHABILITY,)),
+    "canary": ProberCommand((SignalType.CANARY,)),
+    "replication": ProberCommand((SignalType.REPLICATION_LAG,), "source", "replication"),
+    "certificates": ProberCommand((SignalType.CERTIFICATE_EXPIRY,), "source"),
+    "prometheus": ProberCommand((SignalType.PROMETHEUS,), "", "*"),
+    "plugin": ProberCommand((), "source"),
+    "storage": ProberCommand((SignalType.STORAGE_LATENCY, SignalType.READ_LATENCY), "source", sidecar=True),
+    "self": ProberCommand((SignalType.SELF_REACHABILITY,), "source", sidecar=True),
 }
 """By the name of the command, which with a capital is the prober's kind in the chart's values.
 

@@ -1,7 +1,7 @@
 """Count a plug-in's measurements of one broker against its thresholds, bounded for any result.
 
-In: what ``Kind.measure`` returned, and thresholds. Out: a ``Signal``, and whether it is news. Called by
-``plugin_probe``.
+In: what ``Measurer.measure`` returned, and thresholds. Out: a ``Signal``, and whether it is news. Called by
+``measurer_probe``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FIGURE = re.compile(r"[0-9]+([.,:][0-9]+)*")
 
 
 class Unsound(ValueError):
-    """A kind returned something that is no measurement."""
+    """A measurer returned something that is no measurement."""
 
 
 def worded(text: str, limit: int = MESSAGE_LIMIT) -> str:
@@ -34,7 +34,7 @@ def worded(text: str, limit: int = MESSAGE_LIMIT) -> str:
 
 
 def vetted(result: object) -> Measurement:
-    """What a kind returned, if it is a measurement, with its message bounded. Raises Unsound."""
+    """What a measurer returned, if it is a measurement, with its message bounded. Raises Unsound."""
     if not isinstance(result, Measurement):
         raise Unsound(f"measure() returned {type(result).__name__}, not a Measurement")
     ok, message, value = result.ok, result.message, result.value
@@ -58,30 +58,30 @@ def _number(value: object) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class PluginWindow:
+class MeasurementWindow:
     """One broker's measurements up to now. ``said`` is the last one that agrees with the reading."""
 
     streak: Streak = field(default_factory=Streak)
     said: Measurement = field(default_factory=lambda: Measurement(None))
     nothing: int = 0
 
-    def after(self, seen: Measurement, settings: Plugin, now: datetime) -> PluginWindow:
+    def after(self, seen: Measurement, settings: Plugin, now: datetime) -> MeasurementWindow:
         """The tally after one more measurement."""
         if seen.ok is None:
             return self._unsaid(seen, settings, now)
         streak = self.streak.seen(seen.ok, now, settings)
         agrees = streak.reading is (Reading.PASSING if seen.ok else Reading.FAILING)
-        return PluginWindow(streak, seen if agrees else self.said)
+        return MeasurementWindow(streak, seen if agrees else self.said)
 
-    def lost(self, why: str, now: datetime) -> PluginWindow:
+    def lost(self, why: str, now: datetime) -> MeasurementWindow:
         """Nothing is known any more."""
-        return PluginWindow(self.streak.lost(now), Measurement(None, why))
+        return MeasurementWindow(self.streak.lost(now), Measurement(None, why))
 
     def signal(self, broker: int, type_: str, source: str) -> Signal | None:
         """The signal to report; ``None`` while the broker has not been judged."""
         return signal_of(self.streak, broker, type_, source, message=self.said.message, value=self.said.value)
 
-    def _unsaid(self, seen: Measurement, settings: Plugin, now: datetime) -> PluginWindow:
+    def _unsaid(self, seen: Measurement, settings: Plugin, now: datetime) -> MeasurementWindow:
         """No evidence changes nothing; when it lasts, what was known before is no longer known, either."""
         nothing = self.nothing + 1
         if nothing < max(1, settings.failure_threshold):

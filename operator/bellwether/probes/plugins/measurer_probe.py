@@ -1,8 +1,8 @@
 """Plug-in probe: measure every broker of a policy with a plug-in signal type each period, and count the results.
 
-In: a kind, the brokers and where they listen, the policy's settings. Out: signals, posted on news. Called by
+In: a measurer, the brokers and where they listen, the policy's settings. Out: signals, posted on news. Called by
 ``bellwether probe plugin``. A broker has at most one measurement under way, and all of them together at most
-``MOST_AT_ONCE``: a kind that hangs costs its broker the evidence, and never more threads than that.
+``MOST_AT_ONCE``: a measurer that hangs costs its broker the evidence, and never more threads than that.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from bellwether.core.settings.source_settings import Plugin
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.probes.measuring_thread import MeasuringThread, SignalObserver
-from bellwether.probes.plugins.plugin_api import Kind, Measurement
-from bellwether.probes.plugins.plugin_window import PluginWindow, Unsound, differs, vetted, worded
+from bellwether.probes.plugins.measurement_window import MeasurementWindow, Unsound, differs, vetted, worded
+from bellwether.probes.plugins.plugin_api import Measurement, Measurer
 
 MOST_AT_ONCE = 32
 # Extra time for a call to be scheduled and to report its own timeout.
@@ -36,7 +36,7 @@ class Attempt:
 
     def __init__(
         self,
-        kind: Kind,
+        measurer: Measurer,
         broker: int,
         addresses: Mapping[str, str],
         settings: Plugin,
@@ -47,7 +47,7 @@ class Attempt:
         self.result = Measurement(None)
         self.trouble = ""
         self.deadline = clock.monotonic() + settings.timeout_seconds + GRACE_SECONDS
-        self._kind = kind
+        self._measurer = measurer
         self._addresses = dict(addresses)
         self._settings = settings
         self._done = done
@@ -60,13 +60,13 @@ class Attempt:
     def _run(self) -> None:
         wanted = self._settings
         try:
-            result = self._kind.measure(
+            result = self._measurer.measure(
                 self.broker, self._addresses, dict(wanted.settings), float(wanted.timeout_seconds)
             )
             self.result, self.trouble = vetted(result), ""
         except Unsound as error:
             self.result, self.trouble = Measurement(None, str(error)), "returns nonsense"
-        except BaseException as error:  # a kind that calls sys.exit() must not end its thread in silence
+        except BaseException as error:  # a measurer that calls sys.exit() must not end its thread in silence
             name = worded(type(error).__name__, 80)
             self.result, self.trouble = (
                 Measurement(None, f"the measurement raised {name}{_text(error)}"),
@@ -82,14 +82,18 @@ def overdue(settings: Plugin) -> Measurement:
 
 
 def attempted(
-    kind: Kind, brokers: Mapping[int, Mapping[str, str]], settings: Plugin, clock: Clock, at_once: int = MOST_AT_ONCE
+    measurer: Measurer,
+    brokers: Mapping[int, Mapping[str, str]],
+    settings: Plugin,
+    clock: Clock,
+    at_once: int = MOST_AT_ONCE,
 ) -> dict[int, Measurement]:
     """Measure every broker once."""
     found: dict[int, Measurement] = {}
     waiting = sorted(brokers.items())
     for start in range(0, len(waiting), at_once):
         done: SimpleQueue[Attempt] = SimpleQueue()
-        begun = [Attempt(kind, b, addresses, settings, done, clock) for b, addresses in waiting[start:][:at_once]]
+        begun = [Attempt(measurer, b, addresses, settings, done, clock) for b, addresses in waiting[start:][:at_once]]
         for attempt in begun:
             attempt.start()
         for _ in begun:
@@ -141,17 +145,17 @@ class _Target:
     evidence: float
     attempt: Attempt | None = None
     overdue: bool = False
-    tally: PluginWindow = field(default_factory=PluginWindow)
+    tally: MeasurementWindow = field(default_factory=MeasurementWindow)
     posted: Signal | None = None
     posted_at: float = 0.0
 
 
-class PluginProbe(MeasuringThread):
-    """The measurements of one kind. ``post`` is called with news, on the probe's own thread."""
+class MeasurerProbe(MeasuringThread):
+    """The measurements of one measurer. ``post`` is called with news, on the probe's own thread."""
 
     def __init__(
         self,
-        kind: Kind,
+        measurer: Measurer,
         source: str,
         settings: Plugin,
         post: Callable[[Signal], None],
@@ -160,13 +164,13 @@ class PluginProbe(MeasuringThread):
         observer: PluginObserver,
     ) -> None:
         super().__init__("plugged", clock)
-        self._kind = kind
+        self._measurer = measurer
         self._source = source
         self._settings = settings
         self._post = post
         self._forget = forget
         self._observer = observer
-        self._log = structlog.get_logger(__name__).bind(kind=settings.type)
+        self._log = structlog.get_logger(__name__).bind(signal_type=settings.type)
         self._lock = threading.RLock()
         self._targets: dict[int, _Target] = {}
         self._under_way: set[Attempt] = set()
@@ -244,7 +248,7 @@ class PluginProbe(MeasuringThread):
             if target.tally.streak.since is None:
                 period = min(period, _FIRST_PERIOD_SECONDS)
             target.due = max(target.due + period, now)
-            attempt = Attempt(self._kind, broker, target.addresses, self._settings, self._done, self._clock)
+            attempt = Attempt(self._measurer, broker, target.addresses, self._settings, self._done, self._clock)
             target.attempt, target.overdue = attempt, False
             self._under_way.add(attempt)
             attempt.start()

@@ -12,9 +12,9 @@ from structlog.testing import capture_logs
 from bellwether.adapters.clocks import SystemClock
 from bellwether.core.settings.source_settings import Plugin
 from bellwether.core.signals import Reading, Signal
-from bellwether.probes.plugins import plugin_probe
+from bellwether.probes.plugins import measurer_probe
+from bellwether.probes.plugins.measurer_probe import MOST_AT_ONCE, MeasurerProbe, attempted
 from bellwether.probes.plugins.plugin_api import Measurement
-from bellwether.probes.plugins.plugin_probe import MOST_AT_ONCE, PluginProbe, attempted
 from bellwether.telemetry.metrics.probe_metrics import PluginMetrics, ProbeMetrics
 from testkit.messages import assert_wording
 from waiting import limit, until
@@ -38,7 +38,7 @@ ADDRESSES = {broker: {"EXTERNAL": f"out-{broker}:1"} for broker in (1, 2, 3)}
 
 
 class Scripted:
-    """A kind that does to each broker what it was asked to do; ``over`` lets hanging calls return."""
+    """A measurer that does to each broker what it was asked to do; ``over`` lets hanging calls return."""
 
     type = "Fast"
 
@@ -73,12 +73,12 @@ class Scripted:
 
 class Bench:
     def __init__(self, settings: Plugin = FAST) -> None:
-        self.kind = Scripted()
+        self.measurer = Scripted()
         self.posts: list[Signal] = []
         self.forgotten: list[int] = []
         self.metrics = ProbeMetrics()
-        self.probe = PluginProbe(
-            self.kind,
+        self.probe = MeasurerProbe(
+            self.measurer,
             "here",
             settings,
             self.posts.append,
@@ -91,7 +91,7 @@ class Bench:
         return {s.broker: s.reading for s in self.posts}
 
     def close(self) -> None:
-        self.kind.over.set()
+        self.measurer.over.set()
         self.probe.stop()
 
 
@@ -106,41 +106,41 @@ def bench() -> Iterator[Bench]:
 
 
 def test_a_kind_gets_the_brokers_listeners_and_the_policys_settings(bench: Bench) -> None:
-    assert (2, {"EXTERNAL": "out-2:1"}, {"limit": "5"}, 0.2) in bench.kind.calls
+    assert (2, {"EXTERNAL": "out-2:1"}, {"limit": "5"}, 0.2) in bench.measurer.calls
 
 
 def test_each_broker_is_posted_once_while_nothing_changes(bench: Bench) -> None:
-    until(lambda: bench.kind.count(3) > 8)
+    until(lambda: bench.measurer.count(3) > 8)
     assert len(bench.posts) == 3
 
 
 def test_failure_and_recovery_are_posted_with_their_value(bench: Bench) -> None:
-    bench.kind.doing[2] = lambda: Measurement(False, "sick", 7)
+    bench.measurer.doing[2] = lambda: Measurement(False, "sick", 7)
     until(lambda: bench.last()[2] is Reading.FAILING)
     assert (bench.posts[-1].type, bench.posts[-1].source, bench.posts[-1].value) == ("Fast", "here", 7.0)
-    del bench.kind.doing[2]
+    del bench.measurer.doing[2]
     until(lambda: bench.last()[2] is Reading.PASSING)
     assert bench.last()[1] is Reading.PASSING
 
 
 def test_a_measurement_that_hangs_is_no_evidence_delays_no_other_and_keeps_one_thread(bench: Bench) -> None:
-    bench.kind.doing[1] = bench.kind.hang
+    bench.measurer.doing[1] = bench.measurer.hang
     until(lambda: bench.last()[1] is Reading.UNKNOWN)
-    calls = bench.kind.count(1)
-    bench.kind.doing[2] = lambda: Measurement(False, "sick")
+    calls = bench.measurer.count(1)
+    bench.measurer.doing[2] = lambda: Measurement(False, "sick")
     until(lambda: bench.last()[2] is Reading.FAILING)
-    others = bench.kind.count(3)
-    until(lambda: bench.kind.count(3) > others + 6)
-    assert bench.kind.count(1) == calls
-    assert bench.kind.under_way == 1
+    others = bench.measurer.count(3)
+    until(lambda: bench.measurer.count(3) > others + 6)
+    assert bench.measurer.count(1) == calls
+    assert bench.measurer.under_way == 1
     assert bench.probe.alive()
 
 
 def test_what_a_hanging_measurement_returns_in_the_end_does_not_count(bench: Bench) -> None:
-    bench.kind.doing[1] = bench.kind.hang
+    bench.measurer.doing[1] = bench.measurer.hang
     until(lambda: bench.last()[1] is Reading.UNKNOWN)
-    bench.kind.doing[1] = lambda: Measurement(True, "well")
-    bench.kind.over.set()
+    bench.measurer.doing[1] = lambda: Measurement(True, "well")
+    bench.measurer.over.set()
     until(lambda: bench.last()[1] is Reading.PASSING)
     assert all(s.reading is not Reading.FAILING for s in bench.posts)
 
@@ -148,24 +148,24 @@ def test_what_a_hanging_measurement_returns_in_the_end_does_not_count(bench: Ben
 def test_brokers_that_all_hang_never_take_more_threads_than_the_bound_and_the_probe_then_is_not_alive() -> None:
     bench = Bench()
     many: dict[int, dict[str, str]] = {broker: {} for broker in range(2 * MOST_AT_ONCE)}
-    bench.kind.doing = dict.fromkeys(many, bench.kind.hang)
+    bench.measurer.doing = dict.fromkeys(many, bench.measurer.hang)
     bench.probe.start()
     bench.probe.refresh(many)
-    until(lambda: bench.kind.under_way == MOST_AT_ONCE)
+    until(lambda: bench.measurer.under_way == MOST_AT_ONCE)
     until(lambda: not bench.probe.alive())
-    assert bench.kind.most_under_way == MOST_AT_ONCE
+    assert bench.measurer.most_under_way == MOST_AT_ONCE
     bench.close()
 
 
 def test_a_broker_that_is_not_measured_for_long_becomes_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plugin_probe, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(measurer_probe, "MOST_AT_ONCE", 1)
     monkeypatch.setattr(Quick, "timeout_seconds", 60)
     monkeypatch.setattr(Quick, "stale_after_seconds", 0.3)
     bench = Bench(FAST)
     bench.probe.start()
     bench.probe.refresh({1: {}, 2: {}})
     until(lambda: bench.last() == dict.fromkeys((1, 2), Reading.PASSING))
-    bench.kind.doing[1] = bench.kind.hang  # and holds the only place
+    bench.measurer.doing[1] = bench.measurer.hang  # and holds the only place
     until(lambda: bench.last() == dict.fromkeys((1, 2), Reading.UNKNOWN))
     assert_wording({s.message for s in bench.posts[-2:]})
     bench.close()
@@ -190,7 +190,7 @@ def leaving() -> Measurement:
     ],
 )
 def test_a_kind_that_breaks_is_no_evidence_and_says_why(bench: Bench, doing: Any, said: str) -> None:
-    bench.kind.doing[2] = doing
+    bench.measurer.doing[2] = doing
     until(lambda: bench.last()[2] is Reading.UNKNOWN)
     assert bench.posts[-1].message == said
     assert bench.last()[1] is Reading.PASSING
@@ -198,19 +198,21 @@ def test_a_kind_that_breaks_is_no_evidence_and_says_why(bench: Bench, doing: Any
 
 def test_what_is_wrong_with_the_kind_is_said_once_however_many_brokers_and_rounds_it_concerns() -> None:
     bench = Bench()
-    bench.kind.doing = dict.fromkeys((1, 2, 3), raising)
+    bench.measurer.doing = dict.fromkeys((1, 2, 3), raising)
     with capture_logs() as logs:
         bench.probe.start()
         bench.probe.refresh(ADDRESSES)
-        until(lambda: min(map(bench.kind.count, (1, 2, 3))) > 6)
+        until(lambda: min(map(bench.measurer.count, (1, 2, 3))) > 6)
         bench.close()
     assert [entry["event"] for entry in logs] == ["plugin_failed"]
 
 
 def test_a_message_that_changes_at_every_measurement_is_not_written_at_every_measurement(bench: Bench) -> None:
-    bench.kind.doing[2] = lambda: Measurement(True, f"{time.monotonic()} s of uptime, and more words {id(object())}")
-    before = bench.kind.count(2)
-    until(lambda: bench.kind.count(2) > before + 8)
+    bench.measurer.doing[2] = lambda: Measurement(
+        True, f"{time.monotonic()} s of uptime, and more words {id(object())}"
+    )
+    before = bench.measurer.count(2)
+    until(lambda: bench.measurer.count(2) > before + 8)
     assert len(bench.posts) == 3
 
 
@@ -223,10 +225,10 @@ def test_a_broker_that_is_gone_is_forgotten_and_its_series_with_it(bench: Bench)
 
 def test_at_rest_no_broker_is_measured_and_entries_stay(bench: Bench) -> None:
     bench.probe.rest()
-    until(lambda: bench.kind.under_way == 0)
-    calls = len(bench.kind.calls)
+    until(lambda: bench.measurer.under_way == 0)
+    calls = len(bench.measurer.calls)
     time.sleep(0.3)
-    assert (len(bench.kind.calls), bench.forgotten) == (calls, [])
+    assert (len(bench.measurer.calls), bench.forgotten) == (calls, [])
     assert bench.probe.alive()
 
 
@@ -236,13 +238,13 @@ def test_a_new_voice_tells_everything_again(bench: Bench) -> None:
 
 
 def test_with_a_long_period_it_is_soon_judged_and_a_new_voice_need_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plugin_probe, "_FIRST_PERIOD_SECONDS", 0.05)
+    monkeypatch.setattr(measurer_probe, "_FIRST_PERIOD_SECONDS", 0.05)
     bench = Bench(Plugin(type="Fast", period_seconds=3600, success_threshold=3))
     bench.probe.start()
     bench.probe.refresh(ADDRESSES)
     until(lambda: bench.last() == dict.fromkeys((1, 2, 3), Reading.PASSING))
     time.sleep(0.3)
-    assert max(map(bench.kind.count, (1, 2, 3))) <= 4
+    assert max(map(bench.measurer.count, (1, 2, 3))) <= 4
     bench.probe.repeat()
     assert len(bench.posts) == 6
     bench.close()
@@ -250,10 +252,10 @@ def test_with_a_long_period_it_is_soon_judged_and_a_new_voice_need_not_wait(monk
 
 def test_measuring_once_waits_no_longer_than_the_limit_and_covers_every_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Quick, "timeout_seconds", limit(1))
-    kind = Scripted()
-    kind.doing = {1: kind.hang, 2: raising}
-    found = attempted(kind, {broker: {} for broker in range(40)}, FAST, SystemClock())
-    kind.over.set()
+    measurer = Scripted()
+    measurer.doing = {1: measurer.hang, 2: raising}
+    found = attempted(measurer, {broker: {} for broker in range(40)}, FAST, SystemClock())
+    measurer.over.set()
     assert [b for b, m in found.items() if m.ok is None] == [1, 2]
     assert found[1].message == f"the measurement has not ended within {limit(1)} s"
     assert len(found) == 40

@@ -11,30 +11,30 @@ from hypothesis import strategies as st
 from bellwether.api.v1alpha1.status.signal_entries import entry_of, read_entries
 from bellwether.core.settings.source_settings import Plugin
 from bellwether.core.signals import Reading, Signal
-from bellwether.probes.plugins.plugin_api import Measurement
-from bellwether.probes.plugins.plugin_window import (
+from bellwether.probes.plugins.measurement_window import (
     FIGURES_NEWS_SECONDS,
     MESSAGE_LIMIT,
     WORDS_NEWS_SECONDS,
-    PluginWindow,
+    MeasurementWindow,
     Unsound,
     differs,
     vetted,
 )
+from bellwether.probes.plugins.plugin_api import Measurement
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 SETTINGS = Plugin(type="Kind", failure_threshold=3, success_threshold=2)
 GOOD, BAD, NOTHING = Measurement(True, "well"), Measurement(False, "sick", 7.0), Measurement(None, "no idea")
 
 
-def after(*seen: Measurement, start: PluginWindow | None = None) -> PluginWindow:
-    tally = start or PluginWindow()
+def after(*seen: Measurement, start: MeasurementWindow | None = None) -> MeasurementWindow:
+    tally = start or MeasurementWindow()
     for number, one in enumerate(seen):
         tally = tally.after(one, SETTINGS, NOW + timedelta(seconds=number))
     return tally
 
 
-def reading(tally: PluginWindow) -> Reading | None:
+def reading(tally: MeasurementWindow) -> Reading | None:
     signal = tally.signal(1, "Kind", "here")
     return None if signal is None else signal.reading
 
