@@ -87,7 +87,7 @@ def found_in(root: Path) -> dict[str, list[str]]:
 
 def test_nothing_is_read_or_parsed_without_a_limit() -> None:
     found = {where: lines for where, lines in found_in(ROOT).items() if not where.startswith(tuple(ALLOWED))}
-    assert found == {}, "read with a size, use adapters.documents, or say in ALLOWED why it is bounded"
+    assert found == {}, "read with a size, use adapters.json_codec, or say in ALLOWED why it is bounded"
 
 
 def test_every_exception_is_still_needed() -> None:

@@ -17,7 +17,7 @@ PURE: Mapping[str, str] = {
     """,
     "bellwether/core/settings/schedule.py": "cronsim",
     "bellwether/recording/traces": """
-        __future__ collections dataclasses datetime hashlib json math pydantic re typing bellwether.adapters.documents
+        __future__ collections dataclasses datetime hashlib json math pydantic re typing bellwether.adapters.json_codec
         bellwether.core bellwether.recording.traces
     """,
     "bellwether_load/verify": """

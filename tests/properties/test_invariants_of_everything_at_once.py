@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.core.demotion.decisions import decide_on_deletion
-from bellwether.core.model.strimzi import Pod, Strimzi
+from bellwether.core.model.broker_identity import Pod
+from bellwether.core.model.strimzi import Strimzi
 from bellwether.core.settings.placement import Placement
 from bellwether.core.settings.policy import UNBOUNDED, Capacity, Demotion, Policy
 from bellwether.core.signals import OverrideState, Reading

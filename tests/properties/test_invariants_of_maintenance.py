@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bellwether.core.model.strimzi import Pod
+from bellwether.core.model.broker_identity import Pod
 from bellwether.core.model.undo_record import Cause, EntryState
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Demotion, Promotion, PromotionWaves

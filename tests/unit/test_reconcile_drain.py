@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bellwether.core.condition import Condition
-from bellwether.core.model.strimzi import Pod
+from bellwether.core.model.broker_identity import Pod
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Capacity, Demotion, Mode, Policy, Promotion
 from bellwether.core.signals import OverrideState, Reading

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer
 
-from bellwether.adapters.documents import JsonCodec
+from bellwether.adapters.json_codec import JsonCodec
 from bellwether.core.reporting.audit import AuditEntry
 from bellwether.core.stored_documents import InvalidDocument
 from bellwether.ports.errors import Terminal

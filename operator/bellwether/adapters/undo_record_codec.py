@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 
-from bellwether.adapters.documents import SIZE_LIMIT, JsonCodec, NodeId, dump, parse, time_text
+from bellwether.adapters.json_codec import SIZE_LIMIT, JsonCodec, NodeId, dump, parse, time_text
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.log_dirs import DemotedLogDir
 from bellwether.core.model.restoration_waves import ReturningBroker

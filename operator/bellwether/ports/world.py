@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from bellwether.core.model.broker_identity import Hosts
-from bellwether.core.model.strimzi import Pod, Strimzi
+from bellwether.core.model.broker_identity import Hosts, Pod
+from bellwether.core.model.strimzi import Strimzi
 from bellwether.ports.clock import Clock
 from bellwether.ports.kafka import ClusterReader, ConfigReader, FaultToleranceReader, LeaderMover, LogDirReader
 from bellwether.ports.kubernetes import (

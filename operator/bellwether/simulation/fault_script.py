@@ -16,8 +16,8 @@ from typing import Any
 
 import yaml
 
+from bellwether.core.model.broker_identity import Pod
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.core.model.strimzi import Pod
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Policy

@@ -12,9 +12,9 @@ from datetime import datetime
 
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.model.broker_identity import Pod
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.loads import Loads
-from bellwether.core.model.strimzi import Pod
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Override, Signal

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bellwether.core.model.strimzi import Pod
+from bellwether.core.model.broker_identity import Pod
 from bellwether.core.signals import (
     Harm,
     ListenerReading,

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PlainSerializer
 
-from bellwether.adapters.documents import JsonCodec, NodeId, parse
+from bellwether.adapters.json_codec import JsonCodec, NodeId, parse
 from bellwether.core.stored_documents import MAX_INT64, InvalidDocument, format_timestamp
 from bellwether_load.plan.forecast import WEEK
 from bellwether_load.plan.line_digest import chunk_digests, digest_of_chunks

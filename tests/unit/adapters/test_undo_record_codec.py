@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.adapters import undo_record_codec
-from bellwether.adapters.documents import SIZE_LIMIT
+from bellwether.adapters.json_codec import SIZE_LIMIT
 from bellwether.adapters.undo_record_codec import PART_ENTRIES
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.log_dirs import DemotedLogDir

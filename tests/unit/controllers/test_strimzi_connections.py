@@ -18,7 +18,7 @@ from bellwether.controllers.cluster_connection import (
     LeaseTimes,
     connection_error_reason,
 )
-from bellwether.core.model.strimzi import Pod
+from bellwether.core.model.broker_identity import Pod
 from bellwether.core.reasons import Reason
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal

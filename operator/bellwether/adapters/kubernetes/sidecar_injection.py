@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 
-from bellwether.adapters.documents import parse
+from bellwether.adapters.json_codec import parse
 from bellwether.ports.errors import Terminal
 
 Object = Mapping[str, Any]

@@ -48,6 +48,19 @@ _REMEDY = "add a label broker with the node id, or allow DescribeConfigs on Clus
 
 
 @dataclass(frozen=True, slots=True)
+class Pod:
+    """The pod of one broker. ``ready``: the broker's own container is, whatever others; ``leaving``: it is deleted."""
+
+    name: str
+    ready: bool = True
+    leaving: bool = False
+
+
+UNMATCHED = Pod("")
+"""In the place of a broker's pod that may be one that is matched to no broker: nothing is known of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Named:
     """What a thing says of its broker. ``text`` names it in messages, and is different for each.
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from bellwether.core.model.strimzi import Pod
+from bellwether.core.model.broker_identity import Pod
 from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Override, OverrideState, Purpose

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
-from bellwether.core.model.broker_identity import Hosts
+from bellwether.core.model.broker_identity import Hosts, Pod
 from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.fault_tolerance import FaultTolerance
 from bellwether.core.model.flap_damping import FlapCounter
@@ -20,7 +20,7 @@ from bellwether.core.model.maintenance import Maintenance, requests_maintenance,
 from bellwether.core.model.move_cost import MoveCost
 from bellwether.core.model.quarantine_order import RELEASE_AFTER, QuarantineOrder
 from bellwether.core.model.refusals import Refusal
-from bellwether.core.model.strimzi import Pod, Strimzi
+from bellwether.core.model.strimzi import Strimzi
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Override, OverrideState, Signal

@@ -1,4 +1,4 @@
-"""State of a Strimzi-managed Kafka cluster: listeners, pause and rebalances, and the pod of each broker.
+"""State of a Strimzi-managed Kafka cluster: listeners, pause and rebalances, and its pods.
 
 Built by the Strimzi adapter. Pure: ``choose_listener`` finds the listener for a policy that names none;
 ``Strimzi.external_operation`` is why deferrable work waits (invariant 10). Names and types are those of Strimzi's API.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from bellwether.core.model.broker_identity import Pod
 from bellwether.core.model.refusals import Refusal
 from bellwether.core.reasons import Reason
 
@@ -87,19 +88,6 @@ def external_listeners(listeners: Iterable[Listener], wanted: Sequence[str]) -> 
     if len(found) < 2 and not isinstance(next(iter(found), ""), Listener):
         found = [*[one for one in known if not one.internal], *found][:1]
     return tuple(dict.fromkeys(found))
-
-
-@dataclass(frozen=True, slots=True)
-class Pod:
-    """The pod of one broker. ``ready``: the broker's own container is, whatever others; ``leaving``: it is deleted."""
-
-    name: str
-    ready: bool = True
-    leaving: bool = False
-
-
-UNMATCHED = Pod("")
-"""In the place of a broker's pod that may be one that is matched to no broker: nothing is known of it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from bellwether.core.model.broker_identity import Pod
 from bellwether.core.model.cluster import Broker, Cluster, Partition
-from bellwether.core.model.strimzi import Pod
 from bellwether.core.model.undo_record import DemotedBroker
 from bellwether.core.signals import Override, Signal
 from bellwether.recording.traces.merge_patch import Document, Json

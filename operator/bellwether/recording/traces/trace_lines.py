@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from bellwether.adapters.documents import JsonCodec
+from bellwether.adapters.json_codec import JsonCodec
 from bellwether.core.stored_documents import InvalidDocument
 from bellwether.recording.traces.merge_patch import Document, Json, patched
 

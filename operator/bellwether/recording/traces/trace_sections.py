@@ -15,9 +15,9 @@ from typing import Annotated, Any
 
 from pydantic import Field, PlainSerializer
 
-from bellwether.adapters.documents import JsonCodec
+from bellwether.adapters.json_codec import JsonCodec
+from bellwether.core.model.broker_identity import Pod
 from bellwether.core.model.restoration_waves import ReturningBroker
-from bellwether.core.model.strimzi import Pod
 from bellwether.core.model.undo_record import DemotedBroker
 from bellwether.core.settings.harm import LARGEST_LOST_SECONDS
 from bellwether.core.signals import Override, Signal

@@ -71,7 +71,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     ),
     "integration/apiserver/test_records.py": (
         "adapters/kubernetes/objects/undo_record_store*",
-        "adapters/documents*",
+        "adapters/json_codec*",
         "adapters/undo_record_codec*",
     ),
     "integration/chart/test_installing.py": ("/helm/bellwether/*",),
@@ -210,7 +210,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "integration/rights/test_strimzi_rights.py": (*_RIGHTS, *_STRIMZI),
     "integration/rights/test_two_tenants.py": (
         *_RIGHTS,
-        "adapters/documents*",
+        "adapters/json_codec*",
         "adapters/kafka/connection/*",
         "adapters/kubernetes/leases*",
         "adapters/pem*",

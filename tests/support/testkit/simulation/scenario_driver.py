@@ -12,8 +12,8 @@ from datetime import timedelta
 
 from hypothesis import strategies as st
 
+from bellwether.core.model.broker_identity import Pod
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.model.strimzi import Pod
 from bellwether.core.settings.policy import Demotion, Election, PromotionWaves
 from bellwether.core.signals import Reading
 from bellwether.simulation.memory_cluster import MemoryCluster

@@ -14,9 +14,10 @@ from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.doctor.risks import RISK_DESCRIPTIONS as RISKS
 from bellwether.core.doctor.risks import Risk
+from bellwether.core.model.broker_identity import Pod
 from bellwether.core.model.known_good import KnownGood
 from bellwether.core.model.refusals import BrokerHold, Hold, Refusal
-from bellwether.core.model.strimzi import Pod, Strimzi
+from bellwether.core.model.strimzi import Strimzi
 from bellwether.core.planning.plan import Plan
 from bellwether.core.planning.preferred_election import AutoRebalance, LastRun, PreferredElectionStatus
 from bellwether.core.reasons import DESCRIPTIONS, Reason

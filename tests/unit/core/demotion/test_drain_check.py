@@ -12,10 +12,10 @@ from bellwether.core.demotion.decisions import LESS_SICK, Decisions, decide, dec
 from bellwether.core.demotion.drain_check import StopCheck, stop_check
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.model.broker_identity import Pod
 from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.fault_tolerance import FaultTolerance, Quorum
 from bellwether.core.model.maintenance import Maintenance
-from bellwether.core.model.strimzi import Pod
 from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Demotion, Policy, Promotion, PromotionMode

@@ -11,9 +11,10 @@ import pytest
 from bellwether.core.demotion.restoration import Restorations, advance_restorations
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.model.broker_identity import Pod
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.restoration_waves import RestorationTrigger, ReturningBroker, wave_position
-from bellwether.core.model.strimzi import Pod, Strimzi
+from bellwether.core.model.strimzi import Strimzi
 from bellwether.core.model.undo_record import RESTORE_TIMEOUT, Cause, DemotedBroker, UndoRecord
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.placement import Placement, Preference

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from bellwether.core.model.broker_identity import UNMATCHED, Pod
 from bellwether.core.model.maintenance import under_maintenance
-from bellwether.core.model.strimzi import UNMATCHED, Pod
 from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Override, OverrideState, Purpose

@@ -10,8 +10,9 @@ import pytest
 from bellwether.core.demotion.decisions import Decisions, decide
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
+from bellwether.core.model.broker_identity import Pod
 from bellwether.core.model.refusals import Refusal
-from bellwether.core.model.strimzi import Listener, Pod, Strimzi, choose_listener, external_listeners
+from bellwether.core.model.strimzi import Listener, Strimzi, choose_listener, external_listeners
 from bellwether.core.model.undo_record import Cause
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Demotion, Mode, Policy, PromotionMode

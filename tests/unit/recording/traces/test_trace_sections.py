@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bellwether.core.model.broker_identity import UNMATCHED, Pod
 from bellwether.core.model.restoration_waves import RestorationTrigger, ReturningBroker
-from bellwether.core.model.strimzi import UNMATCHED, Pod
 from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.signals import (
     Harm,

@@ -14,8 +14,7 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import PODS, KubernetesClient, Object
 from bellwether.adapters.kubernetes.kafka_cluster import strimzi_parsing
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.core.model.broker_identity import Hosts, Named, claims, match, node_id, ordinal
-from bellwether.core.model.strimzi import UNMATCHED, Pod
+from bellwether.core.model.broker_identity import UNMATCHED, Hosts, Named, Pod, claims, match, node_id, ordinal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError
 from bellwether.ports.world import PodSource

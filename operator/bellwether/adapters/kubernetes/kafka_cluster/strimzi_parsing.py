@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bellwether.adapters.kubernetes.api_client import Object
-from bellwether.core.model.broker_identity import ordinal
-from bellwether.core.model.strimzi import Listener, Pod
+from bellwether.core.model.broker_identity import Pod, ordinal
+from bellwether.core.model.strimzi import Listener
 
 CLUSTER_LABEL = "strimzi.io/cluster"
 BROKER_LABEL = "strimzi.io/broker-role"

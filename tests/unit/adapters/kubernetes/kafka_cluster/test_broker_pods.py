@@ -10,8 +10,7 @@ import pytest
 from bellwether.adapters.kubernetes.api_client import PODS
 from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import DEFAULT_CONTAINER, LOOK_SECONDS, PodWatch, Wanted
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.core.model.broker_identity import Hosts
-from bellwether.core.model.strimzi import UNMATCHED, Pod
+from bellwether.core.model.broker_identity import UNMATCHED, Hosts, Pod
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.simulation.memory_world import ManualClock
 from testkit.kubernetes import api_objects

@@ -12,7 +12,7 @@ from bellwether.adapters.kubernetes.api_client import PODS, SECRETS
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection, sides, surroundings
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.v1alpha1.spec.kafka_spec import Kafka
-from bellwether.core.model.strimzi import Pod
+from bellwether.core.model.broker_identity import Pod
 from bellwether.kafka_connection import Connection, Mechanism, Protocol
 from bellwether.ports.errors import Terminal, Unauthenticated
 from realparts.tls import Authority

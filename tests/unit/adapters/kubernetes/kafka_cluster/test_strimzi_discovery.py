@@ -11,7 +11,7 @@ from bellwether.adapters.kubernetes.api_client import PODS, SECRETS, NotFound, R
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.kubernetes.kafka_cluster.strimzi_discovery import StrimziClusters, StrimziUnavailable
 from bellwether.api.v1alpha1.spec.kafka_spec import Strimzi as Wanted
-from bellwether.core.model.strimzi import Pod
+from bellwether.core.model.broker_identity import Pod
 from bellwether.core.reasons import Reason
 from bellwether.ports.errors import Terminal, Transient, Unauthenticated
 from realparts.tls import Authority

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.kubernetes.kafka_cluster import strimzi_parsing as shapes
-from bellwether.core.model.strimzi import Listener, Pod
+from bellwether.core.model.broker_identity import Pod
+from bellwether.core.model.strimzi import Listener
 from testkit.kubernetes import strimzi_objects
 
 

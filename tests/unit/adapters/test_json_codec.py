@@ -13,7 +13,7 @@ from typing import Annotated, NamedTuple
 import pytest
 from pydantic import Field
 
-from bellwether.adapters.documents import SIZE_LIMIT, JsonCodec, parse, unpack
+from bellwether.adapters.json_codec import SIZE_LIMIT, JsonCodec, parse, unpack
 from bellwether.core.stored_documents import InvalidDocument
 
 
