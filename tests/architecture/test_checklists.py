@@ -49,6 +49,7 @@ def mentioned(found: dict[str, str], folders: tuple[str, ...], pattern: str) -> 
 def lacking_for_signal(type_: str, member: str, found: dict[str, str]) -> Iterator[str]:
     """Places that a signal type lacks, each with what belongs there. ``member`` is its name in ``SignalType``."""
     use, field = f"SignalType.{member}", type_[:1].lower() + type_[1:]
+    named = rf"\b(?:{type_}|{re.escape(use)})\b"
     traits = SIGNALS.get(type_)
     if traits is None and type_ != SignalType.PROMETHEUS:
         yield f"{OPERATOR}/core/signals.py: a row in SIGNALS; {SETTINGS}: its settings"
@@ -71,16 +72,28 @@ def lacking_for_signal(type_: str, member: str, found: dict[str, str]) -> Iterat
             settings["enabled"] = True
         if not _judged(LeadershipPolicy.read(example).with_sources(sources), type_):
             yield f"{SETTINGS}: how long it is valid (stale_after_seconds)"
-    row = re.search(rf"^\| `{type_}` \| `bellwether probe ([a-z]+)`", found[GUIDE], re.MULTILINE)
+    row = re.search(
+        rf"^\| `{type_}` \| `bellwether probe ([a-z]+)`.*\| (?:below|\[.*\]\((.+)\)) \|$", found[GUIDE], re.MULTILINE
+    )
     if row is None:
         yield f"{GUIDE}: a row in 'Choosing signals' that names its prober and its page"
+    elif row[2] and not re.search(rf"\bprobe,? {row[1]}\b", found.get(f"docs/{row[2]}", "")):
+        yield f"docs/{row[2]}: its page, which {GUIDE} names"
     elif row[1] not in probe.VERBS:
         yield f"{OPERATOR}/cli/probe/: the prober `bellwether probe {row[1]}`, which {GUIDE} names"
-    elif not mentioned(found, ("tests/integration/",), rf'"probe", "{row[1]}"|probe {row[1]}\b'):
-        yield f"tests/integration/: a test that starts `bellwether probe {row[1]}`"
-    for place in ("tests/unit/", "tests/integration/"):
-        if not mentioned(found, (place,), rf"\b(?:{type_}|{re.escape(use)})\b"):
-            yield f"{place}: a test that names it"
+    elif not _started(row[1], named, found):
+        yield f"tests/integration/: a test that starts `bellwether probe {row[1]}` and names {type_}"
+    if not mentioned(found, ("tests/unit/",), named):
+        yield f"tests/unit/: a test that names {type_}"
+    if not re.search(rf"\b{type_}\b|\b{field}\b|`bellwether probe {row and row[1]}`", found["CHANGELOG.md"]):
+        yield f"CHANGELOG.md: a line that names {type_} or its prober"
+
+
+def _started(verb: str, named: str, found: dict[str, str]) -> bool:
+    """Whether one file of integration tests starts the prober and names the type of signals."""
+    start = re.compile(rf'"{verb}"|\bprobe {verb}\b')
+    texts_ = (text for path, text in found.items() if path.startswith("tests/integration/"))
+    return any(start.search(text) and re.search(named, text) for text in texts_)
 
 
 def _judged(policy: LeadershipPolicy, type_: str) -> bool:
@@ -147,7 +160,7 @@ def test_a_new_signal_type_gets_each_place_that_it_lacks() -> None:
         EXAMPLE,
         GUIDE,
         "tests/unit/",
-        "tests/integration/",
+        "CHANGELOG.md",
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sourcetree import ROOT
+from sourcetree import ROOT, sources
 from waiting import limit
 
 LAYERS = "Entry points drive the reconcile; it reaches the cluster through ports; the core imports nothing above it"
@@ -44,6 +45,9 @@ PLANTED = (
     ("bellwether_load.histories.sizes", "pyarrow", HISTORIES),
 )
 """Imports that a contract forbids: of the first module, the second."""
+
+PROBES = "operator/bellwether/probes"
+WITH_IO = re.compile(r"^ *(?:from|import) bellwether(?:\.| import .*)\b(?:adapters|probes\.runtime)\b", re.MULTILINE)
 
 
 def broken_contracts(root: Path) -> dict[str, str]:
@@ -84,6 +88,21 @@ def violations(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         path.write_text(path.read_text().replace(future, f"{future}import {imported}\n", 1))
     (root / "operator" / "bellwether" / "core" / "afterthoughts.py").write_text('"""A stage without a place."""\n')
     return broken_contracts(root)
+
+
+def probes_with_io(root: Path) -> list[str]:
+    """Modules of probes that import an adapter or the processes of probers, which alone do so."""
+    texts = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in sources(root)}
+    mine = {place for place in texts if place.startswith(f"{PROBES}/") and not place.startswith(f"{PROBES}/runtime/")}
+    return sorted(place for place in mine if WITH_IO.search(texts[place]))
+
+
+def test_what_measures_imports_no_adapter(tmp_path: Path) -> None:
+    assert probes_with_io(ROOT) == []
+    for place in ("clocks", "runtime"):
+        (tmp_path / PROBES / place).mkdir(parents=True)
+        (tmp_path / PROBES / place / "late.py").write_text("def f():\n    from bellwether.adapters import clocks\n")
+    assert probes_with_io(tmp_path) == [f"{PROBES}/clocks/late.py"]
 
 
 def test_every_import_contract_is_kept() -> None:

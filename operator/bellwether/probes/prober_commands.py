@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from bellwether.core.signals import SignalType
+from bellwether.core.signals import ON_BROKER_HOST, SignalType
 
 
 class ProberCommand(NamedTuple):
@@ -16,13 +16,17 @@ class ProberCommand(NamedTuple):
 
     ``types`` are the signal types that it writes, of which the first names its Lease; none for a plug-in's own.
     ``source_option`` names it among its like: ``vantage`` must be given, as it says where the prober is; ``source`` has
-    a ``default``. ``sidecar``: it runs in a broker's pod and writes for that broker alone.
+    a ``default``.
     """
 
     types: tuple[SignalType, ...]
     source_option: str = "vantage"
     default: str = ""
-    sidecar: bool = False
+
+    @property
+    def sidecar(self) -> bool:
+        """Whether it runs in a broker's pod and writes for that broker alone."""
+        return any(type_ in ON_BROKER_HOST for type_ in self.types)
 
 
 PROBERS: Mapping[str, ProberCommand] = {
@@ -32,8 +36,8 @@ PROBERS: Mapping[str, ProberCommand] = {
     "certificates": ProberCommand((SignalType.CERTIFICATE_EXPIRY,), "source"),
     "prometheus": ProberCommand((SignalType.PROMETHEUS,), "", "*"),
     "plugin": ProberCommand((), "source"),
-    "storage": ProberCommand((SignalType.STORAGE_LATENCY, SignalType.READ_LATENCY), "source", sidecar=True),
-    "self": ProberCommand((SignalType.SELF_REACHABILITY,), "source", sidecar=True),
+    "storage": ProberCommand((SignalType.STORAGE_LATENCY, SignalType.READ_LATENCY), "source"),
+    "self": ProberCommand((SignalType.SELF_REACHABILITY,), "source"),
 }
 """By the name of the command, which with a capital is the prober's kind in the chart's values.
 
