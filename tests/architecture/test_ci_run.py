@@ -67,7 +67,7 @@ def test_ci_runs_the_readmes_test_command_and_prints_its_closing_line_last(tmp_p
     assert "\nmake test\n" in (ROOT / "README.md").read_text()
 
 
-def test_a_stage_that_fails_fails_the_run_and_later_stages_still_run(tmp_path: Path) -> None:
+def test_stage_that_fails_fails_run_and_later_stages_still_run(tmp_path: Path) -> None:
     done = run_ci(tmp_path, "exit 3")
     assert done.returncode != 0
     assert "exit   3" in done.stdout.split("==> Summary")[1]

@@ -70,7 +70,7 @@ def first_screen(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("window", ["5m", "1h", "1d", "30d"])
-def test_four_nines_can_be_read_and_are_red_below_the_objective(window: str) -> None:
+def test_four_nines_can_be_read_and_are_red_below_objective(window: str) -> None:
     panel = named(f"Availability, {window}")
     defaults = panel.model["fieldConfig"]["defaults"]
     assert (defaults["unit"], defaults["decimals"]) == ("percentunit", 3)

@@ -45,7 +45,7 @@ def test_the_page_for_a_package_index_has_no_link_that_only_works_in_the_tree(me
     assert [line for line in page.splitlines() if line.startswith("# ")] == ["# Bellwether for Apache Kafka"]
 
 
-def test_its_links_into_the_project_lead_to_files_that_there_are(metadata: Message) -> None:
+def test_its_links_into_project_lead_to_files_that_there_are(metadata: Message) -> None:
     base = PROJECT["urls"]["Homepage"] + "/"
     links = [*LINK.findall(str(metadata.get_payload())), *PROJECT["urls"].values()]
     own = [link.removeprefix(base) for link in links if link.startswith(base)]
@@ -60,7 +60,7 @@ def test_the_distribution_has_the_name_that_messages_give(metadata: Message) -> 
     }  # fmt: skip
 
 
-def test_the_extra_that_is_named_for_a_missing_package_brings_it() -> None:
+def test_extra_that_is_named_for_missing_package_brings_it() -> None:
     brought = {
         extra: {Requirement(one).name for one in requirements}
         for extra, requirements in PROJECT["optional-dependencies"].items()

@@ -76,7 +76,7 @@ def test_the_runbook_explains_each_reason_once() -> None:
     assert [name for name, times in Counter(rows).items() if times > 1] == []
 
 
-def test_pages_and_messages_have_the_measured_figures_of_a_slow_disk() -> None:
+def test_pages_and_messages_have_measured_figures_of_slow_disk() -> None:
     table = (ROOT / "docs" / "internals" / "cures.md").read_text()
     row = next(line for line in table.splitlines() if line.startswith("| 80 ms a write | none |"))
     least = row.split("|")[4].split()[0]

@@ -116,7 +116,7 @@ def test_the_dockerfile_names_the_version_of_this_tree() -> None:
     assert f"ARG VERSION={__version__}\n" in (ROOT / "Dockerfile").read_text()
 
 
-def test_a_requirement_that_is_not_locked_or_too_old_is_found(tmp_path: Path) -> None:
+def test_requirement_that_is_not_locked_or_too_old_is_found(tmp_path: Path) -> None:
     (tmp_path / "requirements").mkdir()
     (tmp_path / "requirements" / "dev.lock").write_text(
         f"Click==8.0.0 \\\n    --hash=sha256:{'0' * 64}\nhatchling==1.30 \\\n"

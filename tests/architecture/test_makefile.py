@@ -52,7 +52,7 @@ def test_every_target_that_a_document_names_exists() -> None:
     assert unknown_targets(ROOT) == []
 
 
-def test_a_target_without_help_and_a_document_that_is_wrong_are_found(tmp_path: Path) -> None:
+def test_target_without_help_and_document_that_is_wrong_are_found(tmp_path: Path) -> None:
     shutil.copy(ROOT / "Makefile", tmp_path)
     with (tmp_path / "Makefile").open("a") as makefile:
         makefile.write(".PHONY: secret\nsecret:\n\t@true\n")

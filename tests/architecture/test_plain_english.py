@@ -158,7 +158,7 @@ def test_the_custom_resource_definitions_are_in_plain_english() -> None:
     assert literary_words_in_crds(ROOT) == []
 
 
-def test_a_literary_word_in_a_definition_is_found_with_its_field(tmp_path: Path) -> None:
+def test_literary_word_in_definition_is_found_with_its_field(tmp_path: Path) -> None:
     (tmp_path / "crds").mkdir()
     (tmp_path / "crds" / "one.yaml").write_text(
         "spec:\n- description: fine, and hands\n    over leaders\n  type: string\n"

@@ -163,7 +163,7 @@ def test_a_rule_that_merges_clusters_is_found() -> None:
 
 
 @pytest.mark.parametrize("rule", alert_rules.alerts(), ids=lambda rule: rule["alert"])
-def test_a_command_in_an_alert_names_the_policy_and_the_namespace(rule: alert_rules.Rule) -> None:
+def test_command_in_alert_names_policy_and_namespace(rule: alert_rules.Rule) -> None:
     for command in re.findall(r'"((?:bellwether|kubectl) [^"]*)', rule["annotations"]["description"]):
         assert "$labels.namespace" in command or "doctor" in command, command
 
@@ -176,7 +176,7 @@ def test_a_symptom_leads_to_every_page() -> None:
     assert without_symptom((alert_rules.PAGES / "README.md").read_text()) == []
 
 
-def test_a_missing_a_left_over_and_an_unlisted_page_are_found(tmp_path: Path) -> None:
+def test_missing_left_over_and_unlisted_page_are_found(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("| [Listed](Listed.md) |\n")
     for name in ("Listed", "Old", "Unlisted"):
         (tmp_path / f"{name}.md").touch()
@@ -200,7 +200,7 @@ def test_a_page_that_tells_too_little_is_found() -> None:
 
 
 @pytest.mark.parametrize("page", sorted(alert_rules.PAGES.glob("Bellwether*.md")), ids=lambda page: page.stem)
-def test_the_diagnosis_is_three_commands_and_the_first_one_shows_the_cause(page: Path) -> None:
+def test_diagnosis_is_three_commands_and_first_one_shows_cause(page: Path) -> None:
     assert unsuitable(page.stem, page_commands.commands(page)) == []
 
 
@@ -209,7 +209,7 @@ def test_every_command_of_the_pages_is_one_that_a_test_runs_and_the_other_way_ro
     assert commands == {*LOOKS, *ACTS, *PARTINGS}
 
 
-def test_a_block_a_continued_line_a_comment_and_a_span_are_read_as_commands(tmp_path: Path) -> None:
+def test_block_continued_line_comment_and_span_are_read_as_commands(tmp_path: Path) -> None:
     text = "# P\n\n`kubectl get lp`\n## D\n\n```sh\nkubectl get \\\n  bh    # all\n```\n\n```promql\nup{a='B'}\n```\n\n"
     (tmp_path / "p.md").write_text(text + "Then `bellwether doctor`, `bellwether drain\n1`.\n")
     assert page_commands.commands(tmp_path / "p.md") == (

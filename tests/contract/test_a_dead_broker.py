@@ -61,9 +61,7 @@ def test_without_a_live_replica_there_is_no_leader(subject: Subject, dead_four: 
     assert (lost.isr, lost.elr, lost.last_known_elr) == ((), (4,), (4,))
 
 
-def test_not_even_an_unclean_election_finds_a_leader_where_no_replica_lives(
-    subject: Subject, dead_four: dict[str, str]
-):
+def test_not_even_unclean_election_finds_leader_where_no_replica_lives(subject: Subject, dead_four: dict[str, str]):
     topic = dead_four["only on 4"]
     subject.eventually(lambda: partition(subject, topic).leader is None)
     assert subject.unclean.elect(first(topic)).error == "ELIGIBLE_LEADERS_NOT_AVAILABLE"
@@ -88,9 +86,7 @@ def test_who_left_while_the_isr_was_too_small_is_eligible(subject: Subject, dead
     assert partition(subject, topic).isr == (3,)
 
 
-def test_an_election_of_a_dead_first_replica_is_refused_and_the_leader_stays(
-    subject: Subject, dead_four: dict[str, str]
-):
+def test_election_of_dead_first_replica_is_refused_and_leader_stays(subject: Subject, dead_four: dict[str, str]):
     topic = dead_four["followed by 4"]
     assert subject.mover.reorder([Reorder(first(topic), (4, 2, 1))])[first(topic)].ok
     before = partition(subject, topic)
@@ -112,7 +108,7 @@ def test_one_refused_election_does_not_hold_up_the_others(subject: Subject, dead
     }
 
 
-def test_a_stale_view_sets_replicas_moving_and_a_cancel_undoes_it(subject: Subject):
+def test_stale_view_sets_replicas_moving_and_cancel_undoes_it(subject: Subject):
     topic = subject.create((1, 2, 3))
     assert subject.mover.reorder([Reorder(first(topic), (2, 3, 4))])[first(topic)].error == "NONE"
     # The controller tells what moves; a broker tells the replicas, and hears of them later.
@@ -144,7 +140,7 @@ def test_a_reorder_overrides_a_foreign_reassignment_in_flight(subject: Subject):
     assert after.leader_epoch > before.leader_epoch
 
 
-def test_a_raise_of_the_replication_factor_in_flight_is_not_overridden(subject: Subject):
+def test_raise_of_replication_factor_in_flight_is_not_overridden(subject: Subject):
     topic = subject.create((1, 2, 3))
     subject.reassign(topic, (1, 2, 3, 4))
     outcome = subject.mover.reorder([Reorder(first(topic), (2, 3, 1))])[first(topic)]

@@ -35,7 +35,7 @@ def test_a_fresh_read_names_only_the_topics_that_were_asked_for_and_that_exist(s
     assert subject.reader.partitions([]) == ()
 
 
-def test_a_reorder_keeps_the_leader_its_epoch_and_the_replica_set(subject: Subject):
+def test_reorder_keeps_leader_its_epoch_and_replica_set(subject: Subject):
     topic = subject.create((1, 2, 3))
     before = partition(subject, topic)
     assert subject.mover.reorder([Reorder(first(topic), (2, 3, 1))])[first(topic)].error == "NONE"
@@ -107,7 +107,7 @@ def test_another_number_of_replicas_is_refused(subject: Subject):
     assert partition(subject, topic).replicas == (1, 2, 3)
 
 
-def test_a_raised_replication_factor_is_not_put_back_by_a_stale_view(subject: Subject):
+def test_raised_replication_factor_is_not_put_back_by_stale_view(subject: Subject):
     topic = subject.create((1, 2, 3))
     subject.reassign(topic, (1, 2, 3, 4))
     outcome = subject.mover.reorder([Reorder(first(topic), (2, 3, 1))])[first(topic)]
@@ -162,7 +162,7 @@ def test_an_empty_request_gets_an_empty_answer_and_no_election(subject: Subject)
     assert partition(subject, topic).leader == 1
 
 
-def test_a_partition_that_is_named_twice_is_a_mistake_of_the_caller(subject: Subject):
+def test_partition_that_is_named_twice_is_mistake_of_caller(subject: Subject):
     topic = subject.create((1, 2, 3))
     with pytest.raises(ValueError, match="twice"):
         subject.mover.elect([first(topic), first(topic)])

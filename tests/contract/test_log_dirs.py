@@ -95,7 +95,7 @@ def answer(subject: Subject, broker: int) -> dict[str, frozenset[TopicPartition]
     return {path: names & NAMES for path, names in found.items()}
 
 
-def test_each_partition_of_a_broker_lies_in_one_of_its_directories(subject: Subject):
+def test_each_partition_of_broker_lies_in_one_of_its_directories(subject: Subject):
     found = answer(subject, 1)
     assert tuple(sorted(found)) == tuple(sorted(subject.paths))
     assert sorted(name for names in found.values() for name in names) == sorted(NAMES)

@@ -106,7 +106,7 @@ def test_where_no_broker_is_to_be_held_there_is_no_order_and_no_write(subject: S
     assert subject.read(1) is None
 
 
-def test_an_agent_reads_what_the_operator_keeps_and_every_renewal_of_it(subject: Subject) -> None:
+def test_agent_reads_what_operator_keeps_and_every_renewal_of_it(subject: Subject) -> None:
     operator = subject.operator()
     operator.keep({1: ORDER})
     assert subject.read(1) == HoldOrder(1, 1, after(3), 600.0, 12.0)
@@ -154,7 +154,7 @@ def test_the_next_operator_renews_and_drops_what_it_took_over(subject: Subject) 
 ENDED_TWO = replace(ENDED, broker=2)
 
 
-def test_the_order_after_one_that_a_person_deleted_is_given_at_once(subject: Subject) -> None:
+def test_order_after_one_that_person_deleted_is_given_at_once(subject: Subject) -> None:
     operator = subject.operator()
     operator.keep({1: ORDER})
     subject.delete(1)

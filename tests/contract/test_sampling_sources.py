@@ -106,7 +106,7 @@ def test_what_comes_between_two_questions_is_their_difference(sampled: Sampled) 
     assert size(sampled, 1) - before == pytest.approx(100 * RECORD, rel=0.1)
 
 
-def test_another_epoch_than_the_present_one_says_that_the_partition_moved(sampled: Sampled) -> None:
+def test_another_epoch_than_present_one_says_that_partition_moved(sampled: Sampled) -> None:
     told = ends(sampled, 1, epoch(sampled) + 7)
     assert (told.ends, told.moved, told.problem) == ({}, 1, "")
 

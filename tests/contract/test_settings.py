@@ -33,7 +33,7 @@ def test_a_change_is_seen_by_the_next_read(subject: Subject):
         subject.eventually(lambda n=name, v=value: subject.configs.topic_configs([topic], [n]) == {topic: {n: v}})  # type: ignore[misc]
 
 
-def test_a_topic_that_is_gone_is_absent_and_hides_no_other(subject: Subject):
+def test_topic_that_is_gone_is_absent_and_hides_no_other(subject: Subject):
     topic = subject.create((1, 2, 3))
     assert subject.configs.topic_configs(["never-made", topic], [MIN_ISR]) == {topic: {MIN_ISR: "1"}}
     assert subject.configs.topic_configs([], [MIN_ISR]) == {}

@@ -36,7 +36,7 @@ def test_what_brokers_carry_is_what_their_partitions_add_up_to(problem: Problem)
 
 
 @given(problems())
-def test_the_busiest_broker_is_within_the_tolerance_and_one_partition_of_the_bound(problem: Problem):
+def test_busiest_broker_is_within_tolerance_and_one_partition_of_bound(problem: Problem):
     brokers, whole = problem
     found = balance(pool(whole), brokers)
     bound = max(found.bound.value, Fraction(found.heaviest))
@@ -77,7 +77,7 @@ def test_the_same_problem_has_the_same_plan(problem: Problem, blocks: int):
 
 
 @given(problems(), st.integers(0, 60))
-def test_a_cap_holds_for_all_but_the_partitions_that_must_move(problem: Problem, most: int):
+def test_cap_holds_for_all_but_partitions_that_must_move(problem: Problem, most: int):
     brokers, whole = problem
     blocks = pool(whole)
     forced = blocks.changed()

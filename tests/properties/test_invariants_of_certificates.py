@@ -75,7 +75,7 @@ def test_no_plan_is_better_than_the_bound_of_any_weights(data: st.DataObject, dr
 
 
 @given(st.data(), load_problems(most=5), st.none() | st.integers(0, 3), st.integers(0, 10**6))
-def test_what_is_said_to_decide_a_bound_is_in_the_problem(
+def test_what_is_said_to_decide_bound_is_in_problem(
     data: st.DataObject, drawn: Posed, most: int | None, move_weight: int
 ) -> None:
     free, known = drawn

@@ -89,7 +89,7 @@ def test_during_external_operations_only_hard_faults_or_people_demote(
 
 
 @given(scenes(), BUSY)
-def test_every_word_of_a_person_has_the_effect_that_it_has_otherwise(
+def test_every_word_of_person_has_effect_that_it_has_otherwise(
     scene: tuple[Snapshot, dict[int, Verdict], Policy], busy: Strimzi
 ):
     at_rest, giving_way = both(scene, busy)
@@ -98,7 +98,7 @@ def test_every_word_of_a_person_has_the_effect_that_it_has_otherwise(
 
 
 @given(scenes(), BUSY)
-def test_broker_that_waits_for_it_has_a_hold_with_its_reason(
+def test_broker_that_waits_for_it_has_hold_with_its_reason(
     scene: tuple[Snapshot, dict[int, Verdict], Policy], busy: Strimzi
 ):
     at_rest, giving_way = both(scene, busy)

@@ -173,7 +173,7 @@ def test_a_share_within_the_allowance_never_moves_a_leader(shares: list[float]):
 @example(2, 8, 0.56)
 @example(7, 3, 0.5)
 @example(1, 1, 0.25)
-def test_bursts_and_flapping_that_lose_more_than_the_allowance_are_found(on: int, off: int, share: float):
+def test_bursts_and_flapping_that_lose_more_than_allowance_are_found(on: int, off: int, share: float):
     """However little more: each round adds its excess, until it is what makes a source fail and then what a move costs.
 
     Two more rounds: a source fails at a bad request, and its sum starts again when it passes between two bursts.

@@ -66,7 +66,7 @@ def test_the_busiest_hour_is_near_the_best_of_a_search_and_the_next_week_is_as_f
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_with_a_cap_the_plan_by_hours_changes_no_more_leaders(kind: str):
+def test_with_cap_plan_by_hours_changes_no_more_leaders(kind: str):
     loads = history(kind, 3, 1)[0][:60]
     whole, brokers = posed(history(kind, 3, 1)[0].max(axis=1), 3)
     before = whole.take(np.arange(60))

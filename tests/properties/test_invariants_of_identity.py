@@ -53,7 +53,7 @@ class Prober:
 
 
 @given(PODS, BROKERS, st.lists(EVENTS, max_size=12))
-def test_a_measurement_is_booked_on_the_broker_that_the_directory_names(
+def test_measurement_is_booked_on_broker_that_directory_names(
     pod: str, first: int, events: list[tuple[str, int]]
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -101,7 +101,7 @@ def process_with(directories: list[int | None]) -> Iterator[BrokerProcess]:
 
 
 @given(st.lists(st.none() | BROKERS, max_size=3), BROKERS)
-def test_an_order_holds_only_a_process_whose_directories_all_name_its_broker(
+def test_order_holds_only_process_whose_directories_all_name_its_broker(
     directories: list[int | None], ordered: int
 ) -> None:
     with process_with(directories) as process:

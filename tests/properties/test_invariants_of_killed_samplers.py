@@ -59,7 +59,7 @@ STEPS = st.sampled_from(["sample", "compact", "killed", "suspend", "resume"])
 
 
 @given(st.lists(st.tuples(STEPS, st.integers(0, 12), st.booleans()), max_size=12))
-def test_after_a_compaction_the_manifest_names_every_sample_once_whatever_happened(
+def test_after_compaction_manifest_names_every_sample_once_whatever_happened(
     steps: list[tuple[str, int, bool]],
 ) -> None:
     with folder() as directory:

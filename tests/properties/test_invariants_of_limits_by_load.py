@@ -187,7 +187,7 @@ def test_invariant_8_it_settles_and_then_moves_nothing(drawn: tuple[Scene, list[
 
 
 @given(scenes(count=2), st.lists(st.integers(0, 1), min_size=1, max_size=8))
-def test_loads_that_change_bring_no_leader_back_to_a_demoted_broker(drawn: tuple[Scene, list[Loads]], order: list[int]):
+def test_loads_that_change_bring_no_leader_back_to_demoted_broker(drawn: tuple[Scene, list[Loads]], order: list[int]):
     scene, several = drawn
     gone: set[PartitionKey] = set()
     for reconcile in order:

@@ -161,7 +161,7 @@ def test_neither_order_nor_repetition_of_samples_matters(traffic: Traffic, data:
 
 
 @given(TRAFFIC, st.integers(1, 7200), st.data())
-def test_a_clock_that_is_set_back_does_not_change_the_load(traffic: Traffic, back: int, data: st.DataObject):
+def test_clock_that_is_set_back_does_not_change_load(traffic: Traffic, back: int, data: st.DataObject):
     traffic = replace(traffic, minutes=300)
     changed = 60 * data.draw(st.integers(120, traffic.minutes - 30))
     history = [traffic.seen(60 * m) for m in range(traffic.minutes)]
@@ -169,9 +169,7 @@ def test_a_clock_that_is_set_back_does_not_change_the_load(traffic: Traffic, bac
 
 
 @given(TRAFFIC, st.integers(1, 7200), st.data())
-def test_a_clock_that_runs_ahead_for_a_while_does_not_change_the_load(
-    traffic: Traffic, ahead: int, data: st.DataObject
-):
+def test_clock_that_runs_ahead_for_while_does_not_change_load(traffic: Traffic, ahead: int, data: st.DataObject):
     traffic = replace(traffic, minutes=300)
     start = 60 * data.draw(st.integers(0, 250))
     end = start + 60 * data.draw(st.integers(1, 60))
@@ -188,9 +186,7 @@ def _unchanged(traffic: Traffic, history: list[Sample]) -> None:
 
 
 @given(TRAFFIC, st.integers(1, 10**9), st.data())
-def test_a_log_cut_short_by_an_unclean_election_does_not_change_the_load(
-    traffic: Traffic, lost: int, data: st.DataObject
-):
+def test_log_cut_short_by_unclean_election_does_not_change_load(traffic: Traffic, lost: int, data: st.DataObject):
     at = 60 * data.draw(st.integers(1, traffic.minutes - 1))
     whole = [traffic.seen(60 * m) for m in range(traffic.minutes)]
     lost = min(lost, traffic.messages * at)
@@ -241,5 +237,5 @@ def _columns(found: Measures) -> list[np.ndarray[tuple[int], np.dtype[np.float64
     ]
 
 
-def test_the_arrays_of_a_made_up_history_are_those_of_samples():
+def test_arrays_of_made_up_history_are_those_of_samples():
     assert isinstance(samples([Sample(0, 1)]), Samples)

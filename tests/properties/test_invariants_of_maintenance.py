@@ -55,7 +55,7 @@ def test_invariant_3_a_drained_broker_leads_only_where_a_named_reason_holds_the_
 
 
 @given(st.integers(3, 7), st.data(), st.integers(1, 3))
-def test_invariant_4_brokers_in_maintenance_do_not_count_against_the_cap(count: int, data: st.DataObject, cap: int):
+def test_invariant_4_brokers_in_maintenance_do_not_count_against_cap(count: int, data: st.DataObject, cap: int):
     made = site(count, {"orders": 2 * count})
     ids = st.integers(1, count)
     maintained = data.draw(st.sets(ids, max_size=count))

@@ -59,7 +59,7 @@ def test_exactly_what_was_measured_is_known(drawn: Posed) -> None:
 
 
 @given(load_problems(), st.integers(1, 5))
-def test_the_load_of_a_move_is_what_it_is_held_against(drawn: Posed, more: int) -> None:
+def test_load_of_move_is_what_it_is_held_against(drawn: Posed, more: int) -> None:
     posed, known = drawn
     heavier = {key: (rate * more, consumed) for key, (rate, consumed) in known.items()}
     with TemporaryDirectory() as folder:

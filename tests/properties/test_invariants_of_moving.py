@@ -23,7 +23,7 @@ SIZES = st.builds(Election, batch_size=st.integers(1, 5), internal_batch_size=st
 
 
 @given(clusters(), DEMOTED, SIZES)
-def test_every_leader_moves_before_the_first_partition_that_is_only_reordered(
+def test_every_leader_moves_before_first_partition_that_is_only_reordered(
     seen: Cluster, demoted: set[int], sizes: Election
 ):
     plan = build_plan(context(snapshot(seen), {}), decisions(*demoted))

@@ -68,7 +68,7 @@ def test_invariant_9_another_replica_set_is_projected_never_forced(index: int, t
 
 
 @given(st.sampled_from(["delete", "recreate"]), st.integers(0, 10))
-def test_invariant_9_another_topic_id_drops_the_baseline_and_names_it(what: str, wait: int):
+def test_invariant_9_another_topic_id_drops_baseline_and_names_it(what: str, wait: int):
     made = site(3, {"orders": 6, "others": 3})
     for broker in made.cluster.brokers:
         made.signals.say(broker, Reading.PASSING)

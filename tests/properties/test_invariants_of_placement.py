@@ -111,7 +111,7 @@ def test_invariant_3_a_demoted_broker_leads_only_where_a_named_reason_holds_the_
 
 
 @given(memory_clusters(), placements(), LIMITS, scripts(befalling(), trouble(), measuring()))
-def test_invariant_8_a_settled_cluster_causes_no_mutation_and_no_news(
+def test_invariant_8_settled_cluster_causes_no_mutation_and_no_news(
     cluster: MemoryCluster, wish: Placement, limit: Capacity, script: list[Step]
 ):
     play = Placed(cluster, wish, limit)
@@ -156,7 +156,7 @@ def test_without_preferred_racks_every_order_is_the_original_one(
 
 
 @given(memory_clusters(), placements(), scripts(trouble()), st.integers(1, 6))
-def test_no_choice_puts_more_on_a_broker_than_it_may_carry(
+def test_no_choice_puts_more_on_broker_than_it_may_carry(
     cluster: MemoryCluster, wish: Placement, script: list[Step], limit: int
 ):
     """A broker that led more at first may do so again; no other ever does."""

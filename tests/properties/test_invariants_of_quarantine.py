@@ -124,9 +124,7 @@ def _renewed(read: OrderRead | None, second: int) -> OrderRead | None:
 
 
 @given(forged_reads(), st.integers(1, 60))
-def test_whatever_an_order_says_no_hold_outlasts_the_ceiling_or_its_renewals(
-    reads: list[OrderRead | None], ceiling: int
-):
+def test_whatever_order_says_no_hold_outlasts_ceiling_or_its_renewals(reads: list[OrderRead | None], ceiling: int):
     state, process, held_at, changed_at, last = AgentState(), ProcessState.RUNNING, 0, 0, None
     for at, read in enumerate(reads):
         if read is not None and read.command is not None and read.command != last:

@@ -17,7 +17,7 @@ from testkit.values.strategies import memory_clusters
 
 
 @given(memory_clusters(), scripts(befalling(), trouble()))
-def test_invariant_8_a_settled_cluster_causes_no_mutation_and_no_news(cluster: MemoryCluster, script: list[Step]):
+def test_invariant_8_settled_cluster_causes_no_mutation_and_no_news(cluster: MemoryCluster, script: list[Step]):
     play = Play(cluster)
     perform(play, script)
     play.calm()

@@ -109,7 +109,7 @@ def test_where_kafka_can_elect_it_has(kafka: MemoryCluster, acts: list[tuple[str
 
 
 @given(memory_clusters(), st.lists(deeds(), max_size=12))
-def test_the_losses_to_spare_can_be_borne_and_one_more_cannot(kafka: MemoryCluster, acts: list[tuple[str, Act]]):
+def test_losses_to_spare_can_be_borne_and_one_more_cannot(kafka: MemoryCluster, acts: list[tuple[str, Act]]):
     spared = [
         d
         for d in befall(kafka, acts)

@@ -109,7 +109,7 @@ def test_a_load_plan_pins_what_is_out_of_scope(seen: Cluster, scope: Scope, demo
 
 
 @given(shared(), SCOPE, st.data())
-def test_what_is_displaced_when_it_leaves_the_scope_only_goes_back(seen: Cluster, scope: Scope, data: st.DataObject):
+def test_what_is_displaced_when_it_leaves_scope_only_goes_back(seen: Cluster, scope: Scope, data: st.DataObject):
     outside = [p for p in seen.partitions if p.topic == OUTSIDE]
     if not outside:
         return

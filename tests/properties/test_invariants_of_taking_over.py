@@ -169,7 +169,7 @@ def test_invariant_7_an_order_that_comes_back_when_nothing_is_outstanding_is_ano
     assert made.store.record.empty
 
 
-def test_invariant_7_a_reorder_that_a_broker_forwards_twice_is_undone_twice():
+def test_invariant_7_reorder_that_broker_forwards_twice_is_undone_twice():
     made, operator, faults, baseline = with_outstanding_reorder()
     for again in (True, False):
         assert faults.deliver(again=again)

@@ -68,7 +68,7 @@ def test_there_are_several_waves_and_side_effects_of_every_kind_to_die_at():
 
 
 @pytest.mark.parametrize(("number", "before"), dying())
-def test_a_plan_whose_operator_is_killed_anywhere_is_gone_on_with(number: int, before: bool):
+def test_plan_whose_operator_is_killed_anywhere_is_gone_on_with(number: int, before: bool):
     made, plan = fresh()
     with pytest.raises(Killed):
         process(made, plan, Interruptions(number, before=before)).reconciles(ENOUGH)

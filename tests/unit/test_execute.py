@@ -123,7 +123,7 @@ def test_a_foreign_reassignment_is_never_cancelled(site: MemorySite):
     assert all(r.result.touched == () for r in operator.reports)
 
 
-def test_an_election_that_kafka_refuses_is_asked_for_ever_more_rarely(site: MemorySite):
+def test_election_that_kafka_refuses_is_asked_for_ever_more_rarely(site: MemorySite):
     operator, asked = Operator(site), list[float]()
     elect = operator.world.leaders.elect
 
@@ -189,7 +189,7 @@ def test_a_stray_whose_cancel_is_not_answered_is_cancelled_later(site: MemorySit
     assert sorted(orders(site).replicas) == [1, 2, 4]
 
 
-def test_a_cancel_without_an_answer_names_what_it_may_still_end(site: MemorySite):
+def test_cancel_without_answer_names_what_it_may_still_end(site: MemorySite):
     operator = Operator(site)
     operator.faults.race("reorder", moved(site, (1, 2, 4)))
     operator.faults.fail_next("cancel", Fate.LATE)
@@ -286,7 +286,7 @@ def test_what_our_reorder_set_moving_is_left_to_the_successor_where_the_lease_do
     assert (sorted(orders(site).replicas), orders(site).reassigning) == ([1, 2, 4], False)
 
 
-def test_a_reassignment_that_has_replaced_a_stray_since_is_not_cancelled(site: MemorySite):
+def test_reassignment_that_has_replaced_stray_since_is_not_cancelled(site: MemorySite):
     operator = Operator(site)
     operator.faults.race("reorder", moved(site, (1, 2, 4)))
     operator.faults.fail_next("reorder", Fate.UNANSWERED)

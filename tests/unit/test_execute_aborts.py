@@ -54,7 +54,7 @@ def reasons(done: Execution) -> list[Reason]:
     return [h.reason for h in done.holds]
 
 
-def test_the_record_is_saved_then_each_batch_is_reordered_and_elected():
+def test_record_is_saved_then_each_batch_is_reordered_and_elected():
     run = Run()
     done = run.carry_out()
     assert run.life.effects[0] == "save"
@@ -138,7 +138,7 @@ def test_the_read_before_a_batch_of_leaders_finds_what_the_batch_before_set_movi
     assert "cancel" not in run.life.effects  # nothing moves
 
 
-def test_leaders_wait_where_a_read_shows_more_than_a_missing_order():
+def test_leaders_wait_where_read_shows_more_than_missing_order():
     made = site(4, {"orders": 9})
     run = Run(made)
     run.plan = replace(run.plan, moves=tuple(m for m in run.plan.moves if m.elect))
@@ -186,7 +186,7 @@ def test_a_plan_without_moves_sends_nothing_and_an_unchanged_record_is_not_writt
     assert (run.life.effects, run.site.store.writes) == ([], writes)
 
 
-def test_a_record_that_cannot_be_saved_stops_everything_before_it_begins():
+def test_record_that_cannot_be_saved_stops_everything_before_it_begins():
     run = Run()
     run.faults.fail_next("save")
     with pytest.raises(Transient):
@@ -195,7 +195,7 @@ def test_a_record_that_cannot_be_saved_stops_everything_before_it_begins():
 
 
 @pytest.mark.parametrize("left", [0.0, 1.0, 2.0])
-def test_nothing_is_sent_on_a_lease_that_does_not_outlast_the_request(left: float):
+def test_nothing_is_sent_on_lease_that_does_not_outlast_request(left: float):
     run = Run()
     run.world.leadership.seconds = left  # type: ignore[attr-defined]
     with pytest.raises(Fenced, match="Lease"):
@@ -213,7 +213,7 @@ def test_a_lease_that_runs_short_in_the_middle_ends_the_run_before_the_next_requ
 
 @pytest.mark.parametrize("fate", [Fate.LOST, Fate.UNANSWERED])
 @pytest.mark.parametrize("kind", ["partitions", "reorder", "elect"])
-def test_a_request_without_an_answer_ends_the_run_and_is_not_repeated(kind: str, fate: Fate):
+def test_request_without_answer_ends_run_and_is_not_repeated(kind: str, fate: Fate):
     run = Run()
     run.faults.fail_next(kind, fate)
     done = run.carry_out()
@@ -222,7 +222,7 @@ def test_a_request_without_an_answer_ends_the_run_and_is_not_repeated(kind: str,
     assert run.life.effects.count(kind) == (0 if kind == "partitions" else 1)
 
 
-def test_a_request_that_is_refused_as_a_whole_ends_the_run_with_the_remedy():
+def test_request_that_is_refused_as_whole_ends_run_with_remedy():
     run = Run()
 
     def refuse(_: Sequence[Reorder], _broker: int | None) -> Mapping[TopicPartition, Outcome]:
@@ -318,7 +318,7 @@ def test_a_written_order_is_recorded_as_displaced():
     assert {e.state for e in Run().carry_out().record.entries.values()} == {EntryState.DISPLACED}
 
 
-def test_a_partition_that_changed_since_the_plan_is_held_and_not_sent():
+def test_partition_that_changed_since_plan_is_held_and_not_sent():
     run = Run()
     run.site.cluster.foreign_reorder(name("orders", 0), (3, 2, 1))
     run.site.cluster.delete_topic("orders")
@@ -378,7 +378,7 @@ class TestRaces:
         assert {len(p.replicas) for p in run.site.cluster.partitions()} == {4}
         assert "INVALID_REPLICATION_FACTOR" in done.holds[0].message
 
-    def test_a_reassignment_that_we_overrode_is_undone_named_and_ends_the_run(self):
+    def test_reassignment_that_we_overrode_is_undone_named_and_ends_run(self):
         def act(made: MemorySite) -> None:
             for p in made.cluster.partitions():
                 made.cluster.foreign_reassign(p.name, (2, 3, 4))
@@ -409,7 +409,7 @@ class TestRaces:
         waited = run.site.clock.monotonic() - Run(site(4, {"orders": 4})).site.clock.monotonic()
         assert waited == 0
 
-    def test_the_replicas_that_are_named_are_those_after_the_cancel_shows(self):
+    def test_replicas_that_are_named_are_those_after_cancel_shows(self):
         run, reads = Run(site(4, {"orders": 1})), list[tuple[Partition, ...]]()
         ask = run.world.clusters.partitions
 

@@ -42,7 +42,7 @@ def test_a_traceback_with_local_variables_keeps_the_password() -> None:
         ({"protocol": "SASL_SSL", "mechanism": "GSSAPI", "username": "u", "password": "p"}, "GSSAPI"),
     ],
 )
-def test_a_combination_that_cannot_work_is_refused_and_names_the_field(fields: dict[str, str], message: str) -> None:
+def test_combination_that_cannot_work_is_refused_and_names_field(fields: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Security(**fields)  # type: ignore[arg-type]
 
@@ -81,7 +81,7 @@ def test_a_token_endpoint_that_cannot_work_is_refused(fields: dict[str, str], me
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_field_is_called_what_the_person_who_set_it_calls_it() -> None:
+def test_field_is_called_what_person_who_set_it_calls_it() -> None:
     named = dataclasses.replace(FULL, names=(("ca_file", "spec.kafka.tls.caSecretName"),))
     assert named.called("ca_file") == "spec.kafka.tls.caSecretName"
     assert named.called("cert_file") == "cert_file /etc/client.pem"

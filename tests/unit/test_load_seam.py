@@ -42,7 +42,7 @@ def test_the_operator_runs_without_the_load_side_and_its_libraries(modules: tupl
     assert imported_with(*modules) == []
 
 
-def test_a_policy_without_rebalance_needs_no_library_of_the_load_side() -> None:
+def test_policy_without_rebalance_needs_no_library_of_load_side() -> None:
     assert "bellwether_load.controller.rebalance_controller" in imported_with("bellwether_load.load_side")
 
 

@@ -130,7 +130,7 @@ def test_an_override_to_lead_undoes_a_demotion_and_stays():
     assert made.cluster.snapshot().leaders()[1] == 2
 
 
-def test_a_persons_way_to_decide_takes_the_place_of_the_policys():
+def test_persons_way_to_decide_takes_place_of_policys():
     made = well()
     report = Operator(made).reconcile(manual_decision(demote=[2], message="disk swap"))
     assert report is not None
@@ -138,7 +138,7 @@ def test_a_persons_way_to_decide_takes_the_place_of_the_policys():
     assert made.cluster.snapshot().leaders()[2] == 0
 
 
-def test_what_a_reconcile_learns_is_what_the_next_one_starts_from():
+def test_what_reconcile_learns_is_what_next_one_starts_from():
     made = well()
     world = made.process()
     memory = Memory(world.records.take_over(made.cluster_id), grace_seconds=33)
@@ -214,7 +214,7 @@ class Asked(Wrapped):
         self.inner.avoid(brokers)
 
 
-def test_a_doubtful_broker_is_avoided_before_it_is_asked_for_anything():
+def test_doubtful_broker_is_avoided_before_it_is_asked_for_anything():
     made = well()
     world = made.process()
     asked = Asked(world.clusters, [])
@@ -276,7 +276,7 @@ class Hiding:
 
 
 @pytest.mark.parametrize("named", [None, Terminal("Describe on topic orders is missing")], ids=["lagging", "forbidden"])
-def test_a_topic_that_is_left_out_of_the_answer_keeps_its_baselines(named: Terminal | None):
+def test_topic_that_is_left_out_of_answer_keeps_its_baselines(named: Terminal | None):
     made = site()
     made.signals.override(1, OverrideState.DEMOTED, "trying")
     operator = Operator(made)
@@ -304,7 +304,7 @@ def test_another_cluster_behind_the_same_addresses_is_refused_before_anything_is
         reconcile(operator.world, POLICY, replace(memory, record=replace(memory.record, cluster_id="rebuilt")))
 
 
-def test_the_loads_of_an_agenda_are_what_a_limit_is_held_against():
+def test_loads_of_agenda_are_what_limit_is_held_against():
     made = well()
     operator = Operator(made, replace(POLICY, demotion=Demotion(dwell_seconds=0, capacity=Capacity(max_load=10))))
     operator.rebalance_input = RebalanceInput(

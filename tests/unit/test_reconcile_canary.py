@@ -29,7 +29,7 @@ def test_partitions_of_the_canary_are_left_out(site: MemorySite) -> None:
     assert topics(site, Policy(name="main", detection=Detection(canary=Canary(enabled=True)))) == {"orders"}
 
 
-def test_a_policy_without_a_canary_sees_the_topic_as_any_other(site: MemorySite) -> None:
+def test_policy_without_canary_sees_topic_as_any_other(site: MemorySite) -> None:
     assert topics(site, Policy(name="main")) == {"orders", "bellwether-canary"}
 
 

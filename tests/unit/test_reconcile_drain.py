@@ -127,7 +127,7 @@ def test_a_policy_that_does_not_act_never_says_that_a_broker_may_be_stopped(
     assert (drained.status, drained.reason) == (False, reason)
 
 
-def test_a_hold_is_said_by_the_broker_and_by_the_policy(made: MemorySite):
+def test_hold_is_said_by_broker_and_by_policy(made: MemorySite):
     operator = Operator(made)
     for other in (1, 3):
         made.signals.override(other, OverrideState.DEMOTED)

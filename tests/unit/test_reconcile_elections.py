@@ -77,7 +77,7 @@ def test_an_election_writes_no_record_and_reorders_nothing(restarted: MemorySite
     assert restarted.store.writes == writes
 
 
-def test_a_balanced_cluster_is_asked_for_nothing_however_often_the_interval_passes(restarted: MemorySite):
+def test_balanced_cluster_is_asked_for_nothing_however_often_interval_passes(restarted: MemorySite):
     operator = Operator(restarted, EVERY_30)
     operator.reconciles(2)
     before = restarted.cluster.mutations
@@ -134,7 +134,7 @@ def test_where_kafka_balances_by_itself_there_is_nothing_left_to_elect(restarted
     assert sum(r.result.elected for r in operator.reports) == 0
 
 
-def test_what_cannot_be_asked_is_unknown_and_the_election_goes_on(restarted: MemorySite):
+def test_what_cannot_be_asked_is_unknown_and_election_goes_on(restarted: MemorySite):
     operator = Operator(restarted, EVERY_30)
     operator.world = replace(operator.world, configs=None)
     operator.reconciles(2)

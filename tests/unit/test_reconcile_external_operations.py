@@ -171,7 +171,7 @@ class TestPreferredRacks:
         shared.operator.world = replace(shared.operator.world, strimzi=self.BUSY)
         return shared
 
-    def test_what_a_rebalance_puts_elsewhere_stays_there_until_it_has_ended(self, placed: Shared):
+    def test_what_rebalance_puts_elsewhere_stays_there_until_it_has_ended(self, placed: Shared):
         placed.cluster.foreign_reorder(placed.cluster.partition("orders", 0).name, (2, 1, 3))
         placed.reconciles()
         assert placed.orders[0] == (2, 1, 3)

@@ -34,7 +34,7 @@ def hosts(site: MemorySite, policy: Policy, before: KnownHosts | None = None) ->
     return gather(world, policy, memory)[2].hosts
 
 
-def test_all_listeners_of_a_broker_are_known_where_they_are_needed(site: MemorySite) -> None:
+def test_all_listeners_of_broker_are_known_where_they_are_needed(site: MemorySite) -> None:
     assert hosts(site, WATCHING).hosts[1] == ("broker-1.test", POD)
     assert hosts(site, Policy(name="main")).hosts[1] == ("broker-1.test",)
 
@@ -45,7 +45,7 @@ def test_broker_that_is_away_is_still_known(site: MemorySite) -> None:
     assert hosts(site, WATCHING, known).hosts == known.hosts
 
 
-def test_settings_that_may_not_be_read_leave_the_host_of_the_metadata(
+def test_settings_that_may_not_be_read_leave_host_of_metadata(
     site: MemorySite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []

@@ -75,7 +75,7 @@ def test_a_persons_word_ends_the_waiting(made: MemorySite):
     assert leads(made) == 50
 
 
-def test_the_end_of_a_persons_demotion_is_a_way_back_too(made: MemorySite):
+def test_end_of_persons_demotion_is_way_back_too(made: MemorySite):
     operator = Operator(made, WAVED)
     operator.reconciles(2)
     made.signals.override(1, OverrideState.DEMOTED)
@@ -96,7 +96,7 @@ def test_another_operator_goes_on_with_the_wave_that_it_finds(made: MemorySite):
     assert first < leads(made) <= 36
 
 
-def test_a_relapse_takes_back_what_was_given_and_counts_as_flapping(made: MemorySite):
+def test_relapse_takes_back_what_was_given_and_counts_as_flapping(made: MemorySite):
     operator = well_after_sickness(made)
     made.signals.say(1, Reading.FAILING)
     operator.reconciles(2)

@@ -60,7 +60,7 @@ def test_partitions_away_for_their_racks_are_reported_as_such(racked: MemorySite
     assert operator.away == (2, 2)
 
 
-def test_a_demotion_and_its_end_leave_nothing_away_but_for_the_racks(racked: MemorySite):
+def test_demotion_and_its_end_leave_nothing_away_but_for_racks(racked: MemorySite):
     operator = Watched(racked, IN_A)
     operator.reconciles(5)
     racked.signals.say(1, Reading.FAILING)

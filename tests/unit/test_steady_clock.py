@@ -71,7 +71,7 @@ def test_a_step_within_the_dwell_time_changes_nothing(step: float) -> None:
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_written_times_are_right_again_but_not_while_a_broker_recovers(step: float) -> None:
+def test_written_times_are_right_again_but_not_while_broker_recovers(step: float) -> None:
     made = site()
     operator = Operator(made, replace(POLICY, promotion=replace(POLICY.promotion, stabilization_seconds=1000)))
 

@@ -44,7 +44,7 @@ def test_any_other_exception_passes() -> None:
         until(lambda: 1 // 0, ignoring=(KeyError,))
 
 
-def test_the_failure_names_the_limit_the_speed_and_what_was_there(speeds: pytest.MonkeyPatch) -> None:
+def test_failure_names_limit_speed_and_what_was_there(speeds: pytest.MonkeyPatch) -> None:
     speeds.setenv("BELLWETHER_SLOWNESS", "3")
     with pytest.raises(TooLate) as late:
         until(lambda: 0, 0.001, "two brokers lead")

@@ -50,7 +50,7 @@ def test_silent_vantages_are_named_until_the_quorum_is_lost(watched: WatchedSite
     watched.until_quiet(["BellwetherProberDown", "BellwetherVantageQuorumLost"])
 
 
-def test_an_operator_that_is_killed_is_missed_until_another_one_leads(watched: WatchedSite) -> None:
+def test_operator_that_is_killed_is_missed_until_another_one_leads(watched: WatchedSite) -> None:
     watched.processes["operator"].kill()
     watched.until_fires("BellwetherOperatorDown", namespace=watched.site.namespace, policy="main")
     watched.operator()

@@ -73,7 +73,7 @@ def process(apiserver: ApiServer, namespace: str) -> Iterator[subprocess.Popen[s
         started.kill()
 
 
-def test_a_free_lease_is_taken_at_once_and_says_for_whom(api: KubernetesClient, namespace: str) -> None:
+def test_free_lease_is_taken_at_once_and_says_for_whom(api: KubernetesClient, namespace: str) -> None:
     mine = lease(api, namespace, clock=ManualClock(), duration_seconds=30)
     assert mine.seconds_left() == 0
     assert mine.acquire()
@@ -125,9 +125,7 @@ def test_a_released_lease_is_taken_without_waiting(api: KubernetesClient, namesp
     other.release()
 
 
-def test_the_released_lease_of_another_policy_is_free_after_twice_the_time(
-    api: KubernetesClient, namespace: str
-) -> None:
+def test_released_lease_of_another_policy_is_free_after_twice_time(api: KubernetesClient, namespace: str) -> None:
     clock = ManualClock()
     first, second = (lease(api, namespace, who, clock) for who in ("prod/main", "staging/main"))
     assert first.acquire()

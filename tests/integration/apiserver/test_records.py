@@ -161,7 +161,7 @@ def test_a_save_that_races_a_take_over_is_either_seen_by_it_or_fenced(api: Kuber
 
 
 @pytest.mark.parametrize("writes", range(SHARDS + 1))
-def test_killed_between_two_writes_of_a_save_nothing_durable_is_lost(
+def test_killed_between_two_writes_of_save_nothing_durable_is_lost(
     api: KubernetesClient, namespace: str, writes: int
 ) -> None:
     done: list[str] = []
@@ -187,9 +187,7 @@ def test_killed_between_two_writes_of_a_save_nothing_durable_is_lost(
 
 
 @pytest.mark.parametrize("writes", range(SHARDS + 1))
-def test_killed_in_the_middle_of_a_take_over_the_next_one_finishes(
-    api: KubernetesClient, namespace: str, writes: int
-) -> None:
+def test_killed_in_middle_of_take_over_next_one_finishes(api: KubernetesClient, namespace: str, writes: int) -> None:
     calm = ConfigMapRecords(api, namespace, "main")
     record = calm.take_over(CLUSTER).with_entries(some_entries(50))
     calm.save(record)
@@ -208,7 +206,7 @@ def test_killed_in_the_middle_of_a_take_over_the_next_one_finishes(
     last.save(found.with_entries({next(iter(found.entries)): None}))
 
 
-def test_a_write_whose_answer_was_lost_does_not_fence_its_writer(api: KubernetesClient, namespace: str) -> None:
+def test_write_whose_answer_was_lost_does_not_fence_its_writer(api: KubernetesClient, namespace: str) -> None:
     lost: list[str] = []
 
     def lose(name: str) -> None:

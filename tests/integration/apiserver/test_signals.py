@@ -82,7 +82,7 @@ def feed(book: SignalCache, api: KubernetesClient, namespace: str) -> None:
         book.on_broker_health(one)
 
 
-def test_two_probers_and_the_operator_write_one_status_side_by_side(
+def test_two_probers_and_operator_write_one_status_side_by_side(
     api: KubernetesClient, namespace: str, prober: Callable[..., Prober]
 ) -> None:
     a, b, operator = prober("zone-a"), prober("zone-b"), StatusWriter(api)

@@ -57,7 +57,7 @@ def test_brokers_get_their_objects_once_and_lose_them_when_nothing_names_them(
     assert owner["uid"] == policy["metadata"]["uid"]
 
 
-def test_an_object_that_a_person_made_is_adopted_and_keeps_the_override(
+def test_object_that_person_made_is_adopted_and_keeps_override(
     api: KubernetesClient, namespace: str, policy: Any
 ) -> None:
     for broker in (1, 77):

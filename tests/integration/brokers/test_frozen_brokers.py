@@ -42,7 +42,7 @@ def frozen(brokers: KafkaCluster, topic: str) -> Iterator[KafkaCluster]:
     brokers.mend()
 
 
-def test_a_read_goes_round_a_frozen_broker_that_is_first_in_bootstrap(frozen: KafkaCluster) -> None:
+def test_read_goes_round_frozen_broker_that_is_first_in_bootstrap(frozen: KafkaCluster) -> None:
     opened = Opened()
     reader = KafkaReader(BrokerPool(Connection((frozen.broker(1).internal, frozen.broker(2).internal)), ROUND, opened))
     assert len(reader.read().partitions) >= 3
@@ -50,7 +50,7 @@ def test_a_read_goes_round_a_frozen_broker_that_is_first_in_bootstrap(frozen: Ka
     assert opened.in_vain == 1, "the second read must not try the frozen broker again"
 
 
-def test_a_move_goes_round_a_frozen_broker_that_is_first_in_bootstrap(frozen: KafkaCluster, topic: str) -> None:
+def test_move_goes_round_frozen_broker_that_is_first_in_bootstrap(frozen: KafkaCluster, topic: str) -> None:
     opened = Opened()
     mover = KafkaMover(BrokerPool(Connection((frozen.broker(1).internal, frozen.broker(2).internal)), ROUND, opened))
     others = KafkaReader(BrokerPool(Connection((frozen.broker(2).internal,)), PATIENT)).partitions([topic])

@@ -42,9 +42,7 @@ def changed(connection: Connection, **security: Any) -> Connection:
     return dataclasses.replace(connection, security=dataclasses.replace(connection.security, **security))
 
 
-def test_a_wrong_password_is_terminal_names_the_user_and_keeps_the_secret(
-    brokers: KafkaCluster, secure: Connection
-) -> None:
+def test_wrong_password_is_terminal_names_user_and_keeps_secret(brokers: KafkaCluster, secure: Connection) -> None:
     wrong = changed(secure, password="s3cr3t-and-wrong")
     with pytest.raises(Terminal, match="refused user 'admin'") as caught:
         KafkaReader(BrokerPool(wrong, PATIENT)).read()
@@ -87,7 +85,7 @@ def test_a_wrong_protocol_is_terminal_and_says_what_to_check(secure: Connection,
         ).read()
 
 
-def test_a_controller_s_port_is_not_taken_for_a_broker_s(brokers: KafkaCluster) -> None:
+def test_controller_s_port_is_not_taken_for_broker_s(brokers: KafkaCluster) -> None:
     properties = (brokers.directory / "controller-101" / "server.properties").read_text()
     port = next(line for line in properties.splitlines() if line.startswith("listeners=")).rpartition(":")[2]
     with pytest.raises((Terminal, Transient), match=rf"127\.0\.0\.1:{port}"):

@@ -80,7 +80,7 @@ def test_a_pod_that_is_not_confined_is_refused_there(helm: Helm, chart: Path, fu
         assert f'pods "loose-{number}" is forbidden: violates PodSecurity' in str(refused.value)
 
 
-def test_the_pods_that_spark_is_to_make_are_accepted_as_well(helm: Helm, chart: Path, furnished: ApiServer):
+def test_pods_that_spark_is_to_make_are_accepted_as_well(helm: Helm, chart: Path, furnished: ApiServer):
     template = executor_template(helm.template(chart, WITH_EXECUTORS))
     template["spec"]["containers"][0]["image"] = "bellwether-spark"  # Spark puts it in
     assert accepted(furnished, [pod("executor", template["spec"])]) == ["pod/executor"]

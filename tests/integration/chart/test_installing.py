@@ -110,7 +110,7 @@ def test_a_release_is_installed_upgraded_rolled_back_and_taken_away(
 
 
 @pytest.mark.slow
-def test_definitions_that_a_person_applied_are_taken_over_or_left_alone(
+def test_definitions_that_person_applied_are_taken_over_or_left_alone(
     installing: Helm, chart: Path, chartserver: ApiServer, release: str
 ):
     chartserver.apply(chart.parents[1] / "crds" / "leadershippolicies.yaml")
@@ -123,7 +123,7 @@ def test_definitions_that_a_person_applied_are_taken_over_or_left_alone(
 
 
 @pytest.mark.slow
-def test_policies_of_the_values_come_with_the_next_upgrade_and_outlive_the_release(
+def test_policies_of_values_come_with_next_upgrade_and_outlive_release(
     installing: Helm, chart: Path, chartserver: ApiServer, release: str
 ):
     source = {"name": "wear", "spec": {"plugin": {"type": "DiskWear"}}}

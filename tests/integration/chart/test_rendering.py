@@ -65,7 +65,7 @@ def test_labels_and_annotations_for_all_reach_every_object_and_every_pod(helm: H
         assert metadata["annotations"]["example.com/contact"] == "a@example.com"
 
 
-def test_every_pod_is_confined_and_has_an_account_of_the_release(helm: Helm, chart: Path, good: Path):
+def test_every_pod_is_confined_and_has_account_of_release(helm: Helm, chart: Path, good: Path):
     objects = helm.template(chart, good)
     accounts = {o["metadata"]["name"] for o in of(objects, "ServiceAccount")}
     found = list(pods(objects))
@@ -142,7 +142,7 @@ def test_services_and_deployments_select_exactly_their_own_pods(helm: Helm, char
         assert {port["targetPort"] for port in service["spec"]["ports"]} <= named
 
 
-def test_every_binding_leads_to_a_role_and_an_account_of_the_release(helm: Helm, chart: Path, good: Path):
+def test_every_binding_leads_to_role_and_account_of_release(helm: Helm, chart: Path, good: Path):
     values = yaml.safe_load(good.read_text())
     objects = helm.template(chart, good)
     roles = {(o["kind"], o["metadata"].get("namespace"), o["metadata"]["name"]) for o in objects}
@@ -332,7 +332,7 @@ def test_a_changed_store_restarts_the_operator(helm: Helm, chart: Path):
     assert annotations(LOAD) != annotations(other)
 
 
-def test_a_profile_with_executors_gets_the_charts_account_and_a_confined_template(helm: Helm, chart: Path):
+def test_profile_with_executors_gets_charts_account_and_confined_template(helm: Helm, chart: Path):
     template = {"spec": {"nodeSelector": {"pool": "spark"}}}
     profile = {"namespaces": ["*"], "type": "SparkOnKubernetes", "image": "mine:1", "executors": {"instances": 5}}
     given = {"large": {**profile, "executors": {"instances": 5, "podTemplate": template}}}
@@ -346,7 +346,7 @@ def test_a_profile_with_executors_gets_the_charts_account_and_a_confined_templat
     assert spec["containers"][0]["securityContext"]["readOnlyRootFilesystem"] is True
 
 
-def test_what_the_chart_configures_under_good_values_is_valid_for_the_operator(helm: Helm, chart: Path):
+def test_what_chart_configures_under_good_values_is_valid_for_operator(helm: Helm, chart: Path):
     assert set(of_chart(helm.template(chart, chart.parents[1] / "tests/integration/chart/good/everything.yaml")).stores)
 
 

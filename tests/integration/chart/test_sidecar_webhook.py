@@ -129,7 +129,7 @@ def changed(release: Release) -> Iterator[Release]:
     release.restart()
 
 
-def test_a_broker_gets_the_same_sidecars_as_are_pasted_and_the_pull_secrets(release: Release):
+def test_broker_gets_same_sidecars_as_are_pasted_and_pull_secrets(release: Release):
     found = release.until_added(3)
     objects = release.helm.template(
         release.chart, {"sidecars": {**TWO_KINDS, "inject": False}}, release=RELEASE, namespace="brokers"

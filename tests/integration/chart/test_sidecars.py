@@ -27,7 +27,7 @@ from waiting import until
 pytestmark = [pytest.mark.chart, pytest.mark.apiserver]
 
 
-def test_what_is_to_be_pasted_makes_a_pod_that_is_accepted(
+def test_what_is_to_be_pasted_makes_pod_that_is_accepted(
     helm: Helm, chart: Path, chartserver: ApiServer, restricted: str
 ):
     sidecars = {"accounts": [{"name": "orders-kafka", "policy": "orders"}], "dataVolumes": [{"name": "data-0"}]}

@@ -35,7 +35,7 @@ def topic(four: Any) -> Iterator[str]:
     delete_topics(four.bootstrap, [name])
 
 
-def test_the_last_replica_is_waited_for_or_else_records_are_lost(four: Any, topic: str) -> None:
+def test_last_replica_is_waited_for_or_else_records_are_lost(four: Any, topic: str) -> None:
     site, bootstrap = KafkaSite(four), four.broker(4).internal
 
     def lose() -> None:

@@ -32,7 +32,7 @@ def walk(four: Any, tmp_path: Any) -> Iterator[Walk]:
 
 
 @pytest.mark.slow
-def test_cases_1_and_2_are_diagnosed_and_the_awaited_replica_leads(walk: Walk) -> None:
+def test_cases_1_and_2_are_diagnosed_and_awaited_replica_leads(walk: Walk) -> None:
     walk.lose(3)
     walk.lose(1)
     first = walk.step("3 and 1 lost (case 1)", "AMAMAMMM")
@@ -68,7 +68,7 @@ def test_cases_1_and_2_are_diagnosed_and_the_awaited_replica_leads(walk: Walk) -
     assert not first.silent
 
 
-def test_the_cluster_of_a_policy_is_examined_and_another_is_refused(four: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cluster_of_policy_is_examined_and_another_is_refused(four: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     api = MemoryApi()
     api.serve_commands(monkeypatch)
     spec = api_objects.policy(kafka=api_objects.kafka(bootstrapServers=four.bootstrap.split(",")))

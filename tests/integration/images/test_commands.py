@@ -76,7 +76,7 @@ for folder in ("/", "/etc", "/opt/bellwether", "/usr/bin", "/var", "/tmp"):
     assert container.said().splitlines() == ["10001 10001 {0}", "wrote to /tmp"]
 
 
-def test_a_command_without_a_handler_of_its_own_ends_on_sigterm(operator: Unpacked, start: Any) -> None:
+def test_command_without_handler_of_its_own_ends_on_sigterm(operator: Unpacked, start: Any) -> None:
     container = start(operator, "import time; print('asleep', flush=True); time.sleep(300)", room=PYTHON)
     until_said(container, "asleep")
     container.terminate()

@@ -17,7 +17,7 @@ from images.running import Unpacked
 pytestmark = pytest.mark.image
 
 
-def test_no_file_changes_the_user_or_the_group_of_who_runs_it(either: Unpacked) -> None:
+def test_no_file_changes_user_or_group_of_who_runs_it(either: Unpacked) -> None:
     assert inspecting.setuid(either.root) == []
 
 

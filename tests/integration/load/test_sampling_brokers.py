@@ -103,7 +103,7 @@ def ended(process: subprocess.Popen[bytes]) -> int:
     return process.wait(limit(60))
 
 
-def test_what_clients_send_to_three_partitions_is_measured_within_a_tenth(kafka: KafkaCluster, tmp_path: Path) -> None:
+def test_what_clients_send_to_three_partitions_is_measured_within_tenth(kafka: KafkaCluster, tmp_path: Path) -> None:
     topic, store, log = topic_on(kafka), Store.open(str(tmp_path / "store")), tmp_path / "log"
     process = sampler(kafka.bootstrap, tmp_path / "store", log, "--period", "1", "--broker-timeout", "2")
 
@@ -201,7 +201,7 @@ def test_a_frozen_broker_costs_its_timeout_and_leaves_only_its_own_partitions_un
     breakable_kafka.broker(3).resume()
 
 
-def test_after_the_leader_has_changed_the_next_round_tells_of_the_new_one(
+def test_after_leader_has_changed_next_round_tells_of_new_one(
     breakable_kafka: KafkaCluster, connection: Connection, rounds: Rounds
 ) -> None:
     topic = topic_on(breakable_kafka)
@@ -253,7 +253,7 @@ def test_a_map_that_is_out_of_date_never_gives_another_leaders_figures(
 
 
 @pytest.mark.slow
-def test_a_sampler_that_is_killed_again_and_again_leaves_whole_rounds(kafka: KafkaCluster, tmp_path: Path) -> None:
+def test_sampler_that_is_killed_again_and_again_leaves_whole_rounds(kafka: KafkaCluster, tmp_path: Path) -> None:
     topic, path, log = topic_on(kafka), tmp_path / "store", tmp_path / "log"
     store = Store.open(str(path))
     for number in range(4):

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.kafka
 SESSION_SECONDS = 9.0
 
 
-def test_a_frozen_broker_first_in_bootstrap_is_demoted_within_its_session(
+def test_frozen_broker_first_in_bootstrap_is_demoted_within_its_session(
     whole: KafkaCluster, site: KafkaSite, others: KafkaSubject, begin: Callable[..., Operator]
 ) -> None:
     others.create(*[(2, 1, 3), (2, 3, 4), (1, 2, 4)] * 5)

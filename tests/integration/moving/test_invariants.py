@@ -48,7 +48,7 @@ def displaced(site: KafkaSite, broker: int) -> bool:
         ),
     ],
 )
-def test_killed_around_a_side_effect_the_next_process_finishes_and_the_baselines_return(
+def test_killed_around_side_effect_next_process_finishes_and_baselines_return(
     site: KafkaSite, others: KafkaSubject, begin: Callable[..., Operator], kind: str, before: bool
 ) -> None:
     others.create(*ROUND)
@@ -134,7 +134,7 @@ def test_a_foreign_order_becomes_the_baseline(site: KafkaSite, others: KafkaSubj
     others.eventually(lambda: partition(others, topic, 1).replicas == (1, 2, 3))
 
 
-def test_a_replication_factor_that_changes_while_demoted_is_projected_on_the_baseline(
+def test_replication_factor_that_changes_while_demoted_is_projected_on_baseline(
     site: KafkaSite, others: KafkaSubject, operator: Operator
 ) -> None:
     raised, lowered = others.create((1, 2, 3)), others.create((1, 2, 3))

@@ -112,7 +112,7 @@ def until_empty(site: KafkaSite, operator: Operator, orders: Callable[[], Collec
     ("boundary", "frozen_seconds"),
     [("before connecting", 5.0), ("before the request", 45.0), ("after the request", 45.0), ("controller", 5.0)],
 )
-def test_an_order_that_arrives_late_is_undone_and_the_baseline_stays(
+def test_order_that_arrives_late_is_undone_and_baseline_stays(
     whole: KafkaCluster,
     site: KafkaSite,
     others: KafkaSubject,

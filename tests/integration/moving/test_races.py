@@ -191,7 +191,7 @@ def test_a_foreign_reassignment_that_our_reorder_has_undone_before_we_look_is_na
     shows(others, topic, lambda p: p.replicas == (1, 2, 3))
 
 
-def test_a_leader_that_comes_and_goes_is_not_called_a_lost_reassignment(
+def test_leader_that_comes_and_goes_is_not_called_lost_reassignment(
     site: KafkaSite, others: KafkaSubject, operator: Operator, topic: str, raced: Callable[..., Report]
 ) -> None:
     name = TopicPartition(topic, 0)

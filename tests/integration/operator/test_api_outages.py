@@ -89,9 +89,7 @@ def test_five_minutes_without_the_api_need_no_restart(site: Site, breakable_apis
 
 
 @pytest.mark.slow
-def test_a_run_stops_before_its_next_batch_when_the_api_goes_away(
-    bare_site: Site, breakable_apiserver: ApiServer
-) -> None:
+def test_run_stops_before_its_next_batch_when_api_goes_away(bare_site: Site, breakable_apiserver: ApiServer) -> None:
     """The operator is frozen behind its first batch until its Lease has run out, and the API is away by then."""
     site = bare_site
     site.topics()

@@ -119,7 +119,7 @@ def test_a_hanging_event_loop_is_reported(bare_site: Site, port: int) -> None:
 
 
 @pytest.mark.slow
-def test_while_the_api_is_away_it_is_alive_and_not_ready(site: Site, apiserver: ApiServer) -> None:
+def test_while_api_is_away_it_is_alive_and_not_ready(site: Site, apiserver: ApiServer) -> None:
     port = site.free_port()
     patience = 30  # a server that is frozen costs each request its time limit of five seconds
     process = site.operator("--health-port", str(port), "--stuck-after", str(patience))

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 FAILING = Reading.FAILING
 
 
-def test_an_override_demotes_and_holds_and_its_end_restores_every_baseline(shared_site: Site) -> None:
+def test_override_demotes_and_holds_and_its_end_restores_every_baseline(shared_site: Site) -> None:
     site = shared_site
     before = site.orders()
     site.demote(1, "its disk is being exchanged")
@@ -47,7 +47,7 @@ def said(site: Site, *arguments: str) -> str:
 
 
 @pytest.mark.slow
-def test_a_command_returns_when_its_effect_is_there_and_tells_it(site: Site) -> None:
+def test_command_returns_when_its_effect_is_there_and_tells_it(site: Site) -> None:
     before, leaders = site.orders(), site.led_by(1)
     assert "broker 1 is demoted (OverrideDemoted)" in said(site, "demote", "1", "--reason", "disk swap")
     assert site.health(1)["leaders"] == 0
@@ -69,7 +69,7 @@ def back(site: Site, before: Mapping[TopicPartition, tuple[int, ...]], leaders: 
 
 
 @pytest.mark.slow
-def test_a_topic_made_while_a_broker_is_demoted_gets_its_leaders_elsewhere(site: Site) -> None:
+def test_topic_made_while_broker_is_demoted_gets_its_leaders_elsewhere(site: Site) -> None:
     before = site.orders()
     site.demote(2)
     site.until_demoted(2, before)

@@ -46,7 +46,7 @@ def plugin(minimum: str) -> dict[str, Any]:
     return {"plugin": {"type": KIND, "periodSeconds": 1, "onFailing": "Suspect", "settings": settings}}
 
 
-def test_the_example_is_listed_once_it_is_installed_and_not_before(installed: dict[str, str]) -> None:
+def test_example_is_listed_once_it_is_installed_and_not_before(installed: dict[str, str]) -> None:
     without, with_it = bellwether({}, "--list"), bellwether(installed, "--list")
     assert KIND not in without.stdout
     (line,) = (line for line in with_it.stdout.splitlines() if line.startswith(KIND))

@@ -20,9 +20,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 VANTAGES = {"externalReachability": {"vantages": ["zone-a", "zone-b"]}}
 
 
-def test_a_broker_cut_off_loses_its_leaders_and_gets_them_back(
-    shared_site: Site, breakable_kafka: KafkaCluster
-) -> None:
+def test_broker_cut_off_loses_its_leaders_and_gets_them_back(shared_site: Site, breakable_kafka: KafkaCluster) -> None:
     site = shared_site
     all_healthy(site, "zone-a", "zone-b")
     before = site.orders()

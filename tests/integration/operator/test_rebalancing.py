@@ -113,7 +113,7 @@ def rebalanced(bare_site: Site, tmp_path: Path) -> Rebalanced:
     return Rebalanced(bare_site, tmp_path)
 
 
-def test_from_the_asking_to_the_last_wave_and_demotion_honours_the_new_orders(rebalanced: Rebalanced) -> None:
+def test_from_asking_to_last_wave_and_demotion_honours_new_orders(rebalanced: Rebalanced) -> None:
     rebalanced.begin()
     site, before = rebalanced.site, rebalanced.site.orders()
     rebalanced.annotate(rebalance="now")

@@ -113,7 +113,7 @@ def states(words: object, broker: int) -> list[tuple[str, str, bool]]:
     return found
 
 
-def test_a_cut_listener_and_a_slow_disk_are_judged_the_same_again(
+def test_cut_listener_and_slow_disk_are_judged_same_again(
     site: Site, breakable_kafka: KafkaCluster, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     probed(site, breakable_kafka)
@@ -158,7 +158,7 @@ def test_a_cut_listener_and_a_slow_disk_are_judged_the_same_again(
         shutil.copy(path, TRACES / path.name)
 
 
-def test_a_frozen_broker_is_fenced_in_the_replay_as_it_was(
+def test_frozen_broker_is_fenced_in_replay_as_it_was(
     site: Site, breakable_kafka: KafkaCluster, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     site.change(detection=VANTAGES)

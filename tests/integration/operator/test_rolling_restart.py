@@ -124,7 +124,7 @@ def test_kubectl_alone_drains_waits_and_hands_back_around_a_restart(site: Site) 
 
 
 @pytest.mark.slow
-def test_a_drain_moves_what_others_can_lead_and_names_what_stays(site: Site) -> None:
+def test_drain_moves_what_others_can_lead_and_names_what_stays(site: Site) -> None:
     alone = f"{site.topic}-alone"
     site.topics({alone: 1}, assignments={alone: [[3]]})
     site.until(lambda: site.led_by(3) and (site.health(3).get("leaders") or 0) >= 1, 20, "it is seen")
@@ -157,7 +157,7 @@ def test_a_broker_is_safe_to_stop_only_while_its_partitions_can_be_written_witho
     assert {len(p.isr) for p in site.partitions(needed).values()} == {3}
 
 
-def test_a_restart_that_is_seen_from_pods_drains_and_hands_back(shared_site: Site) -> None:
+def test_restart_that_is_seen_from_pods_drains_and_hands_back(shared_site: Site) -> None:
     site = shared_site
     before = site.orders()
     for broker in (1, 2, 3):

@@ -82,7 +82,7 @@ def test_an_operator_frozen_before_its_request_and_continued_later_loses_no_base
 
 
 @pytest.mark.slow
-def test_an_operator_frozen_past_its_lease_and_continued_does_not_fight(bare_site: Site) -> None:
+def test_operator_frozen_past_its_lease_and_continued_does_not_fight(bare_site: Site) -> None:
     site = bare_site
     site.topics()
     site.policy()

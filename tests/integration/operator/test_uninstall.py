@@ -66,7 +66,7 @@ def test_a_namespace_deleted_with_its_operator_in_mid_demotion_has_a_way_out(sit
 
 
 @pytest.mark.slow
-def test_a_namespace_deleted_under_an_operator_elsewhere_is_restored_and_ends(bare_site: Site) -> None:
+def test_namespace_deleted_under_operator_elsewhere_is_restored_and_ends(bare_site: Site) -> None:
     site = bare_site
     home = site.server.create_namespace(f"{site.namespace}-operator")
     site.topics()

@@ -62,7 +62,7 @@ def test_a_wrong_clock_is_shifted_and_time_passes_as_usual(tmp_path: Path, hours
     assert abs(monotonic - time.monotonic()) < 60
 
 
-def test_a_detour_breaks_the_path_to_the_named_ports_for_one_process_alone(tmp_path: Path, ports: HeldPorts) -> None:
+def test_detour_breaks_path_to_named_ports_for_one_process_alone(tmp_path: Path, ports: HeldPorts) -> None:
     closed = ports.take()
     with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
         named, unnamed = one.getsockname()[1], other.getsockname()[1]

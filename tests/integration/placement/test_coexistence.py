@@ -108,7 +108,7 @@ def test_the_baselines_of_a_recreated_topic_are_dropped(demoted: tuple[Site, Gui
     assert old.isdisjoint(key.topic_id for key in record.entries)
 
 
-def test_a_pause_of_strimzi_holds_the_way_back_and_not_a_persons_word(policy_site: Site, apiserver: ApiServer) -> None:
+def test_pause_of_strimzi_holds_way_back_and_not_persons_word(policy_site: Site, apiserver: ApiServer) -> None:
     from realparts import strimzi
 
     apiserver.apply(strimzi.definitions())

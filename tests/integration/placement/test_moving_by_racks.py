@@ -42,7 +42,7 @@ def test_weighted_racks_lead_in_proportion_and_a_topic_follows_its_own_rule(
     site.eventually(lambda _: site.orders() == before)
 
 
-def test_a_demotion_moves_what_the_others_can_carry_and_names_the_rest(
+def test_demotion_moves_what_others_can_carry_and_names_rest(
     site: KafkaSite, begin: Callable[..., Operator], topic: Callable[..., str]
 ) -> None:
     topic("crowded", *[(1, 2, 3)] * 20)

@@ -17,7 +17,7 @@ def led(site: Site, topic: str) -> int:
     return sum(p.leader == 1 for name, p in site.partitions().items() if name.topic == topic)
 
 
-def test_a_demotion_moves_what_is_in_scope_and_leaves_the_rest(policy_site: Site) -> None:
+def test_demotion_moves_what_is_in_scope_and_leaves_rest(policy_site: Site) -> None:
     site = policy_site
     site.topics({"orders": 12, "private": 12})
     before = site.orders()

@@ -81,7 +81,7 @@ def test_every_broker_is_produced_to_and_fetched_from(bench: Bench, client: Conf
         assert state.fetch.times
 
 
-def test_a_broker_that_is_cut_off_fails_alone_and_passes_again(bench: Bench, breakable_kafka: KafkaCluster) -> None:
+def test_broker_that_is_cut_off_fails_alone_and_passes_again(bench: Bench, breakable_kafka: KafkaCluster) -> None:
     proxy = breakable_kafka.proxy
     assert proxy is not None
     proxy.cut("broker-2")
@@ -94,7 +94,7 @@ def test_a_broker_that_is_cut_off_fails_alone_and_passes_again(bench: Bench, bre
     bench.until_read(2, Reading.PASSING)
 
 
-def test_a_network_that_delays_every_answer_fails_by_the_latency_of_produce(
+def test_network_that_delays_every_answer_fails_by_latency_of_produce(
     bench: Bench, breakable_kafka: KafkaCluster
 ) -> None:
     proxy = breakable_kafka.proxy

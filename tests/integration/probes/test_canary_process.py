@@ -69,7 +69,7 @@ def test_a_broker_that_answers_late_fails_with_what_clients_lost_and_passes_agai
 
 
 @pytest.mark.usefixtures("topic")
-def test_a_settled_cluster_causes_no_write_while_the_lease_is_renewed(bench: Any) -> None:
+def test_settled_cluster_causes_no_write_while_lease_is_renewed(bench: Any) -> None:
     started(bench)
     renewed = bench.lease()["renewTime"]
 

@@ -90,7 +90,7 @@ def test_a_dead_broker_fails_on_both_paths_although_it_has_left_metadata(
 
 
 @pytest.mark.slow
-def test_a_settled_cluster_causes_no_write_while_the_lease_is_renewed(bench: Any, kafka: KafkaCluster) -> None:
+def test_settled_cluster_causes_no_write_while_lease_is_renewed(bench: Any, kafka: KafkaCluster) -> None:
     assert kafka.brokers
     started(bench)
     before, renewed = bench.versions(1, 2, 3), bench.lease()["renewTime"]

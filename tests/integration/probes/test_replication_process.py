@@ -79,7 +79,7 @@ def test_a_follower_on_a_slow_disk_is_named_with_what_it_holds_back_and_passes_a
     assert process.wait(limit(60)) == 0, bench.logs()
 
 
-def test_a_frozen_follower_is_unknown_to_itself_alone_and_passes_again(bench: Any, written: KafkaCluster) -> None:
+def test_frozen_follower_is_unknown_to_itself_alone_and_passes_again(bench: Any, written: KafkaCluster) -> None:
     started(bench)
     written.broker(3).pause()
     # Three rounds, each of which waits for its timeout.
@@ -90,7 +90,7 @@ def test_a_frozen_follower_is_unknown_to_itself_alone_and_passes_again(bench: An
     until_the_third(bench, lambda reading: reading == "Passing", 40)
 
 
-def test_a_settled_cluster_causes_no_write_while_the_lease_is_renewed(bench: Any, written: KafkaCluster) -> None:
+def test_settled_cluster_causes_no_write_while_lease_is_renewed(bench: Any, written: KafkaCluster) -> None:
     assert written.brokers
     started(bench)
     before, renewed = bench.versions(1, 2, 3), bench.lease()["renewTime"]

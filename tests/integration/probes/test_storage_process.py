@@ -93,7 +93,7 @@ def test_reads_that_are_slow_alone_fail_by_a_signal_of_their_own(bench: Any, bre
 
 
 @pytest.mark.slow
-def test_a_broker_starts_with_the_probes_file_in_its_log_directory(breakable_kafka: KafkaCluster) -> None:
+def test_broker_starts_with_probes_file_in_its_log_directory(breakable_kafka: KafkaCluster) -> None:
     broker = breakable_kafka.broker(2)
     file = broker.log_dir / FILE_NAME
     file.write_bytes(b"\0" * 4096)

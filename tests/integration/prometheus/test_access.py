@@ -77,16 +77,14 @@ def asked(api: MemoryApi, server: PrometheusServer, **fields: Any) -> str:
     return said
 
 
-def test_a_user_of_a_secret_gets_in_by_way_of_a_proxy(
-    api: MemoryApi, server: PrometheusServer, proxy: RealProxy
-) -> None:
+def test_user_of_secret_gets_in_by_way_of_proxy(api: MemoryApi, server: PrometheusServer, proxy: RealProxy) -> None:
     by_way = {"url": proxy.url, "credentialsSecretName": "proxy"}
     said = asked(api, server, basicAuthSecretName="prom", proxy=by_way)
     assert "Passing" in said
     assert proxy.asked == [f"CONNECT {server.url.removeprefix('https://')}"]
 
 
-def test_without_a_user_or_with_a_wrong_password_the_fields_are_named(api: MemoryApi, server: PrometheusServer) -> None:
+def test_without_user_or_with_wrong_password_fields_are_named(api: MemoryApi, server: PrometheusServer) -> None:
     wanted = "refuses the credentials (401): check bearerTokenSecretName, basicAuthSecretName or workloadIdentity"
     assert wanted in asked(api, server)
     put(api, "prom", username=USER.encode(), password=b"wr0ng")
@@ -108,7 +106,7 @@ def test_a_proxy_that_refuses_its_user_is_named(api: MemoryApi, server: Promethe
     assert f"proxy.url {proxy.url} refuses its user (407): check its user name and password" in said
 
 
-def test_the_token_of_the_pod_goes_to_the_hosts_that_the_administrator_named(
+def test_token_of_pod_goes_to_hosts_that_administrator_named(
     api: MemoryApi, server: PrometheusServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token, identities = tmp_path / "token", tmp_path / "identities.yaml"
@@ -135,7 +133,7 @@ def test_a_sampler_s_options_get_in_as_well(
     assert PrometheusClient(server.url, access.read()).ask("vector(7)", "broker", 30).samples == (({}, 7.0),)
 
 
-def test_a_server_in_the_clear_is_asked_by_way_of_a_proxy_too(tmp_path: Path, proxy: RealProxy) -> None:
+def test_server_in_clear_is_asked_by_way_of_proxy_too(tmp_path: Path, proxy: RealProxy) -> None:
     with PrometheusServer(tmp_path) as running:
         chosen = HttpProxy(url=proxy.url, username="me", password="pr0xy", name="proxy.url")
         client = PrometheusClient(running.url, Access(proxy=chosen))

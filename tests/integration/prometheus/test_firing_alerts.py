@@ -61,7 +61,7 @@ def test_broker_fails_while_one_of_the_alerts_fires_for_it_and_others_pass(evalu
     assert judged(evaluating, "DiskFailing|SlowDisk|DiskGone") == [True, False, False]
 
 
-def test_every_broker_passes_while_no_alert_of_a_known_rule_fires(evaluating: PrometheusServer) -> None:
+def test_every_broker_passes_while_no_alert_of_known_rule_fires(evaluating: PrometheusServer) -> None:
     assert judged(evaluating, "DiskGone") == [False, False, False]
 
 
@@ -75,5 +75,5 @@ def test_alert_whose_rule_cannot_be_evaluated_is_no_answer(evaluating: Prometheu
         judged(evaluating, "Broken")
 
 
-def test_alert_that_names_no_broker_leaves_those_without_a_series_unknown(evaluating: PrometheusServer) -> None:
+def test_alert_that_names_no_broker_leaves_those_without_series_unknown(evaluating: PrometheusServer) -> None:
     assert judged(evaluating, "DiskFailing|Anonymous") == [True, None, None]

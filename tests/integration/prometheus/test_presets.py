@@ -113,7 +113,7 @@ def test_every_dialect_of_every_preset_shows_each_broker_its_own_figure(
 
 
 @each_site
-def test_a_policy_that_names_a_preset_finds_the_sick_broker_whichever_exporter_runs(
+def test_policy_that_names_preset_finds_sick_broker_whichever_exporter_runs(
     remembering: PrometheusServer, request: pytest.FixtureRequest
 ) -> None:
     site = request.node.callspec.params["remembering"]

@@ -222,7 +222,7 @@ def test_a_broker_that_is_no_longer_scraped_is_unknown_and_its_peers_are_not(
 
 
 @pytest.mark.slow
-def test_a_rule_that_is_taken_from_the_policy_leaves_no_entry_behind(bench: Bench, scraping: PrometheusServer) -> None:
+def test_rule_that_is_taken_from_policy_leaves_no_entry_behind(bench: Bench, scraping: PrometheusServer) -> None:
     bench.policy(scraping.url, IDLE, OFFLINE)
     bench.start()
     bench.until(lambda: bench.readings("idle") == WELL and bench.readings("offline") == WELL)
@@ -232,7 +232,7 @@ def test_a_rule_that_is_taken_from_the_policy_leaves_no_entry_behind(bench: Benc
 
 
 @pytest.mark.slow
-def test_tls_by_the_authority_of_a_secret_and_a_secret_that_comes_late(
+def test_tls_by_authority_of_secret_and_secret_that_comes_late(
     bench: Bench, exporters: dict[int, Exporter], tmp_path: Path
 ) -> None:
     authority = Authority(tmp_path / "tls")

@@ -105,7 +105,7 @@ def test_without_admission_no_prober_may(scene: Scene, what: str, account: str, 
     assert scene.admin.list(LEASES, scene.home) == before
 
 
-def test_a_lease_of_that_name_in_the_probers_own_namespace_orders_nothing(scene: Scene) -> None:
+def test_lease_of_that_name_in_probers_own_namespace_orders_nothing(scene: Scene) -> None:
     body = scene.admin.get(LEASES, scene.home, scene.lease())
     body["metadata"] = {"name": scene.lease(), "annotations": body["metadata"]["annotations"]}
     scene.by(PROBER).create(LEASES, scene.policies, {**body, "spec": {**body["spec"], "holderIdentity": "forged"}})

@@ -122,7 +122,7 @@ def test_a_quarantine_agent_reads_its_order_in_the_operators_namespace_and_gets_
     assert given("brokers", **agent, admission={"enabled": False}) == prober | needed(QUARANTINE_AGENT)
 
 
-def test_a_quarantine_agent_whose_brokers_are_known_reads_their_orders_alone() -> None:
+def test_quarantine_agent_whose_brokers_are_known_reads_their_orders_alone() -> None:
     account = {"name": "brokers", "policy": "main", "policyNamespace": POLICIES, "brokerIds": [0, 12]}
     agent = {"sidecars": {"accounts": [account], "quarantineAgent": {"enabled": True}}}
     grants = [g for g in granted(objects(**agent), "brokers") if g.namespace == HOME]

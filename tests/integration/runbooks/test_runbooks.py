@@ -53,5 +53,5 @@ def test_what_a_page_looks_with_shows_what_it_says(page: Path, broken: Installat
 
 
 @pytest.mark.parametrize("text", PARTINGS)
-def test_a_command_for_the_end_of_a_policy_has_its_effect(text: str, broken: Installation) -> None:
+def test_command_for_end_of_policy_has_its_effect(text: str, broken: Installation) -> None:
     PARTINGS[text](broken, text)

@@ -262,7 +262,7 @@ def test_a_part_works_with_its_acls_and_names_each_that_it_misses(
         assert f"grant the ACL {missing}" in (done.stdout + done.stderr).replace("Grant this user", "grant")
 
 
-def test_demoting_by_hand_without_the_acl_changes_nothing_and_names_it(
+def test_demoting_by_hand_without_acl_changes_nothing_and_names_it(
     command: Any, connection: Connection, allowed: Any, roles: Roles, tmp_path: Path
 ) -> None:
     allowed(roles["bellwether-observe"])

@@ -75,7 +75,7 @@ def test_a_password_renewed_in_kafka_first_stops_the_operator_until_its_secret_s
     assert "pw-1" not in site.kubectl("get", "lp,bh,cm,events", "-o", "json") + site.processes[0].log.read_text()
 
 
-def test_a_secret_renewed_first_is_followed_before_the_former_user_goes(
+def test_secret_renewed_first_is_followed_before_former_user_goes(
     site: Site, secured: SecuredKafka, user: str, put: Callable[..., None], demoted: Any
 ) -> None:
     displaced, other = site.orders(), f"{user}-b"
@@ -110,7 +110,7 @@ def test_a_secret_that_goes_bad_is_said_and_the_former_credentials_serve_on(
     site.until_restored(demoted)  # former credentials lead leaders back, too
 
 
-def test_a_password_renewed_in_the_middle_of_a_run_leaves_nothing_half_done(
+def test_password_renewed_in_middle_of_run_leaves_nothing_half_done(
     site: Site, secured: SecuredKafka, user: str, scram: dict[str, Any], renewed: Callable[[str], None]
 ) -> None:
     site.topics()
@@ -178,7 +178,7 @@ def test_a_client_s_secret_at_the_token_endpoint_is_renewed(
     assert "token-pw" not in str(site.status()) + site.processes[0].log.read_text()
 
 
-def test_probers_follow_a_renewed_password_and_no_leader_moves_by_it(
+def test_probers_follow_renewed_password_and_no_leader_moves_by_it(
     site: Site, secured: SecuredKafka, user: str, scram: dict[str, Any], renewed: Callable[[str], None]
 ) -> None:
     site.topics()

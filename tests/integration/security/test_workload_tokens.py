@@ -116,7 +116,7 @@ def test_a_token_file_is_followed_when_it_is_renewed(secured: SecuredKafka, tmp_
             time.sleep(0.2)
 
 
-def test_a_token_of_a_stranger_names_the_file_and_not_the_token(secured: SecuredKafka, tmp_path: Path) -> None:
+def test_token_of_stranger_names_file_and_not_token(secured: SecuredKafka, tmp_path: Path) -> None:
     file = tmp_path / "token"
     token = secured.tokens.token(TOKEN_CLIENT, aud="another-service")
     file.write_text(token)

@@ -61,7 +61,7 @@ def accept(server: ApiServer, body: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("what", list(BODIES))
-def test_what_the_tests_take_for_strimzis_is_accepted_with_its_status(server: ApiServer, what: str) -> None:
+def test_what_tests_take_for_strimzis_is_accepted_with_its_status(server: ApiServer, what: str) -> None:
     body = {"apiVersion": "kafka.strimzi.io/v1", "kind": what.split(maxsplit=1)[0], **BODIES[what]}
     text, kind = json.dumps(body), body["kind"]
     server.kubectl("create", "--validate=strict", "-f", "-", stdin=text)
@@ -110,7 +110,7 @@ def test_strimzi_has_no_field_for_further_containers(server: ApiServer) -> None:
         accept(server, body)
 
 
-def test_the_policies_rules_on_a_strimzi_cluster_hold_on_the_api_server(server: ApiServer) -> None:
+def test_policies_rules_on_strimzi_cluster_hold_on_api_server(server: ApiServer) -> None:
     policy = {
         "apiVersion": "bellwether.dev/v1alpha1",
         "kind": "LeadershipPolicy",

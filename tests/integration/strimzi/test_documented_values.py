@@ -46,7 +46,7 @@ def rules(objects: list[dict[str, Any]], account: str) -> set[tuple[str, str, st
     }
 
 
-def test_the_operator_may_read_what_a_strimzi_cluster_is_found_by(tmp_path: Path) -> None:
+def test_operator_may_read_what_strimzi_cluster_is_found_by(tmp_path: Path) -> None:
     objects = Helm(tmp_path).template(CHART, shown(), namespace="kafka")
     granted = rules(objects, "bellwether-operator")
     strimzi = "kafka.strimzi.io"

@@ -87,7 +87,7 @@ def test_the_same_seed_is_the_same_month() -> None:
 
 
 @pytest.mark.parametrize(("name", "kinds"), [("gc_pauses", {Kind.GC_PAUSE}), ("loss_bursts", {Kind.LOSS_BURST})])
-def test_a_number_that_is_changed_leaves_all_else_as_it_was(name: str, kinds: set[Kind]) -> None:
+def test_number_that_is_changed_leaves_all_else_as_it_was(name: str, kinds: set[Kind]) -> None:
     one, other = (drawn(6, (1, 6, 0), world, FaultRates())[0].episodes for world in (WORLD, WORLD.scaled(name, 2.0)))
     assert one != other
     assert [e for e in one if e.kind not in kinds] == [e for e in other if e.kind not in kinds]

@@ -29,7 +29,7 @@ def first(found: list[News], reading: Reading) -> float:
     return next(n.time for n in found if n.signal.reading is reading)
 
 
-def test_a_cut_fails_at_the_third_refusal_and_its_harm_grows() -> None:
+def test_cut_fails_at_third_refusal_and_its_harm_grows() -> None:
     found = news(effect(Path.REFUSED, 600.0))
     assert first(found, Reading.FAILING) == pytest.approx(1000.5 + 2 * RETRY_SHARE * SETTINGS.period_seconds, abs=0.05)
     harms = [n.signal.harm.lost_seconds for n in found if n.signal.harm is not None]
@@ -47,7 +47,7 @@ def test_a_black_hole_fails_later_than_a_cut_by_the_time_after_which_an_answer_i
     assert later == pytest.approx(SETTINGS.late_after_seconds, abs=0.05)
 
 
-def test_a_plain_probe_counts_three_in_a_row_at_an_even_pace() -> None:
+def test_plain_probe_counts_three_in_row_at_even_pace() -> None:
     question = Question(0.05, (effect(Path.REFUSED, 600.0),))
     found = plain(0, 0, 0.5, question, np.random.default_rng(1))
     assert [n.signal.reading for n in found] == [Reading.FAILING, Reading.PASSING]
@@ -65,7 +65,7 @@ def test_a_pause_of_nine_seconds_fails_inside_and_outside_alike() -> None:
     assert (Reading.FAILING, Reading.PASSING) not in told(found)
 
 
-def test_a_question_that_times_out_is_no_answer_whatever_the_hour() -> None:
+def test_question_that_times_out_is_no_answer_whatever_hour() -> None:
     question = Question(0.05, (effect(Path.DROPPED, 600.0),))
     assert not any(question.ask(1022.0 + n / 977, 2.0)[0].ok for n in range(3000))
 
@@ -76,7 +76,7 @@ def test_a_question_asked_in_the_last_second_of_a_black_hole_is_answered_at_the_
     assert not question.ask(1008.5, 2.0)[0].ok
 
 
-def test_losing_everything_is_a_black_hole_and_losing_nothing_is_none() -> None:
+def test_losing_everything_is_black_hole_and_losing_nothing_is_none() -> None:
     assert fails_by_loss(0.0) == 0.0
     assert fails_by_loss(1.0) == 1.0
     assert fails_by_loss(0.1) < fails_by_loss(0.3) < fails_by_loss(0.6)

@@ -76,6 +76,6 @@ def test_cruise_control_never_demotes_below_ten_brokers() -> None:
     assert peers.cruise_control(hanging, np.random.default_rng(1)) == []
 
 
-def test_cruise_control_does_not_find_a_disk_of_half_a_second() -> None:
+def test_cruise_control_does_not_find_disk_of_half_second() -> None:
     slow = month(on_disk(Disk.SLOW, 7200.0, (4,), 0.4))
     assert peers.cruise_control(slow, np.random.default_rng(1)) == []

@@ -37,7 +37,7 @@ def demoted(found: Outcome) -> list[tuple[int, str]]:
     return [(d.broker, d.reason) for d in found.demotions]
 
 
-def test_an_external_cut_demotes_once_it_has_cost_what_a_move_costs() -> None:
+def test_external_cut_demotes_once_it_has_cost_what_move_costs() -> None:
     found = lived(cut(Kind.EXTERNAL_CUT, 1000.0, 600.0, (1,), Path.REFUSED))
     assert demoted(found) == [(1, "ExternallyUnreachable")]
     assert 1001.5 < found.demotions[0].time < 1004.0
@@ -79,7 +79,7 @@ def freezing(*spans: tuple[float, float]) -> list[Episode]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_broker_that_pauses_at_random_is_demoted_within_half_a_minute(seed: int) -> None:
+def test_broker_that_pauses_at_random_is_demoted_within_half_minute(seed: int) -> None:
     rng, at, spans = np.random.default_rng(seed), 1000.0, []
     for _ in range(20):
         spans.append((at, rng.uniform(1.0, 6.0)))

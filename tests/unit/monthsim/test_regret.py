@@ -39,7 +39,7 @@ def test_a_cut_loses_every_request_of_its_broker_and_none_of_others() -> None:
     assert harm(month(CUT), 0) == []
 
 
-def test_a_disk_loses_the_share_of_its_writes_over_the_objective() -> None:
+def test_disk_loses_share_of_its_writes_over_objective() -> None:
     def share(seconds: float) -> float:
         return only(month(slow_disk(Kind.DISK_SLOW, 1000.0, 600.0, 1, seconds), appends=QUIET)).share
 
@@ -56,7 +56,7 @@ def test_a_disk_loses_the_share_of_its_writes_over_the_objective() -> None:
         pytest.param(0.5, BUSY, 2.0, 1.5, id="appends of 0.4 s and more: acks=all where it leads as well"),
     ],
 )
-def test_a_cure_ends_what_was_measured_of_each_kind_of_client(
+def test_cure_ends_what_was_measured_of_each_kind_of_client(
     seconds: float, appends: float, none: float, demotion: float
 ) -> None:
     found = only(month(slow_disk(Kind.DISK_SLOW, 1000.0, 600.0, 1, seconds), appends=appends))
@@ -72,7 +72,7 @@ def test_kafka_fences_a_stalled_disk_only_while_it_leads() -> None:
     assert suffered([fenced], demoted(1020.0)) == pytest.approx(2.0 * FENCED_SECONDS + MOVE_SECONDS)
 
 
-def test_requests_in_flight_are_lost_for_a_while_after_the_cure() -> None:
+def test_requests_in_flight_are_lost_for_while_after_cure() -> None:
     in_flight = Stretch(0.0, 100.0, 2.0, Cured(1.0, 2.0, 30.0))
     assert suffered([in_flight], demoted(10.0)) == pytest.approx(10 * 2 + 30 * 2 + 60 * 1 + MOVE_SECONDS)
     assert Cured(1.0, 2.0, 30.0).lost(since=0.0, start=100.0, end=110.0) == 10.0
@@ -114,7 +114,7 @@ def test_a_broker_that_freezes_again_and_again_loses_what_does_not_wait_for_foll
     assert clairvoyant(found) == MOVE_SECONDS
 
 
-def test_a_clairvoyant_bears_a_short_fault_and_moves_away_from_a_long_one() -> None:
+def test_clairvoyant_bears_short_fault_and_moves_away_from_long_one() -> None:
     assert clairvoyant([Stretch(0.0, 2.0, 1.0)]) == 2.0
     assert clairvoyant([Stretch(0.0, 600.0, 1.0)]) == MOVE_SECONDS
     assert clairvoyant([Stretch(t, t + 2.0, 1.0) for t in (0.0, 4.0, 8.0)]) == MOVE_SECONDS

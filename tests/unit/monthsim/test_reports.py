@@ -63,7 +63,7 @@ def test_a_missed_goal_is_said_to_be_missed() -> None:
     assert not missed["regret"]["standard"]["less_than_every_peer"]
 
 
-def test_regret_of_every_model_and_rule_set_is_in_the_report(report: reports.Figures) -> None:
+def test_regret_of_every_model_and_rule_set_is_in_report(report: reports.Figures) -> None:
     for key, rules in (("regret", set(RULES)), ("regret_without_agent", set(RULES) - {OURS})):
         assert {model: set(by_rule) for model, by_rule in report[key].items()} == dict.fromkeys(MODELS, rules)
     assert "spurious_upper_per_1000" in report

@@ -24,13 +24,13 @@ def test_a_demotion_during_a_fault_finds_it_with_its_delay() -> None:
     assert found.faults[Kind.EXTERNAL_CUT].delays == [5.0]
 
 
-def test_a_demotion_of_another_broker_is_false_and_the_fault_missed() -> None:
+def test_demotion_of_another_broker_is_false_and_fault_missed() -> None:
     found = score(month(CUT), [Demotion(1005.0, 2, UNREACHABLE)])
     assert [(f.broker, f.seed) for f in found.false] == [(2, (1, 3, 0))]
     assert (found.faults[Kind.EXTERNAL_CUT].injected, found.faults[Kind.EXTERNAL_CUT].found) == (1, 0)
 
 
-def test_a_demotion_shortly_after_a_fault_is_late_and_not_false() -> None:
+def test_demotion_shortly_after_fault_is_late_and_not_false() -> None:
     found = score(month(CUT), [Demotion(1605.0, 1, UNREACHABLE)])
     assert found.false == []
     assert found.faults[Kind.EXTERNAL_CUT].found == 0
@@ -56,7 +56,7 @@ def test_a_pause_of_the_broker_is_harm_to_its_clients() -> None:
     assert score(month(frozen(Kind.GC_PAUSE, 500.0, 6.0, 0)), [Demotion(505.0, 0, UNREACHABLE)]).false == []
 
 
-def test_a_demotion_for_the_wrong_evidence_does_not_find_a_fault() -> None:
+def test_demotion_for_wrong_evidence_does_not_find_fault() -> None:
     assert score(month(SLOW), [Demotion(1005.0, 1, UNREACHABLE)]).faults[Kind.DISK_SLOW].found == 0
     assert score(month(SLOW), [Demotion(1005.0, 1, STORAGE)]).faults[Kind.DISK_SLOW].found == 1
     assert score(month(CUT), [Demotion(1005.0, 1, STORAGE)]).faults[Kind.EXTERNAL_CUT].found == 0
@@ -67,7 +67,7 @@ def test_a_fault_that_is_held_back_is_missed_and_counted_as_held() -> None:
     assert (tally.injected, tally.found, tally.held) == (1, 0, 1)
 
 
-def test_a_broker_that_was_demoted_already_is_found_without_a_delay() -> None:
+def test_broker_that_was_demoted_already_is_found_without_delay() -> None:
     tally = score(month(CUT), [Demotion(950.0, 1, UNREACHABLE)]).faults[Kind.EXTERNAL_CUT]
     assert (tally.found, tally.delays) == (1, [])
 

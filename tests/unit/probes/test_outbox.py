@@ -45,7 +45,7 @@ def made(receiver: Receiver) -> Outbox:
     return outbox
 
 
-def test_only_the_last_word_is_written_when_the_receiver_is_back() -> None:
+def test_only_last_word_is_written_when_receiver_is_back() -> None:
     receiver = Receiver()
     receiver.refused.add(1)
     outbox = made(receiver)
@@ -88,7 +88,7 @@ def test_a_word_that_came_during_a_failing_write_wins() -> None:
     outbox.stop()
 
 
-def test_forgetting_replaces_an_undelivered_word_and_stopping_delivers_what_is_left() -> None:
+def test_forgetting_replaces_undelivered_word_and_stopping_delivers_what_is_left() -> None:
     receiver = Receiver()
     outbox = Outbox(receiver, SystemClock())
     outbox.post(signal(1))
@@ -124,7 +124,7 @@ def test_a_cleared_outbox_tells_nothing() -> None:
     assert receiver.written == []
 
 
-def test_every_source_of_a_prober_has_a_last_word_of_its_own() -> None:
+def test_every_source_of_prober_has_last_word_of_its_own() -> None:
     receiver = Receiver()
     outbox = Outbox(receiver, SystemClock())
     outbox.post(signal(1, "old", "a"))

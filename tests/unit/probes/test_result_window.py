@@ -55,7 +55,7 @@ def test_a_streak_turns_at_its_thresholds_and_remembers_since_when() -> None:
 
 
 @given(results, thresholds, thresholds)
-def test_a_streak_says_failing_only_after_so_many_failures_in_a_row(
+def test_streak_says_failing_only_after_so_many_failures_in_row(
     seen: list[bool], failures: int, successes: int
 ) -> None:
     before = Reading.UNKNOWN
@@ -72,7 +72,7 @@ def test_a_streak_says_failing_only_after_so_many_failures_in_a_row(
         before = streak.reading
 
 
-def test_harm_is_said_with_the_time_in_which_it_was_lost() -> None:
+def test_harm_is_said_with_time_in_which_it_was_lost() -> None:
     lost = HarmCounter(lost_seconds=8.1, since=at(0), counted_until=at(31))
     assert_wording(lost_text(lost))
 

@@ -155,7 +155,7 @@ def test_its_signal_is_posted_on_news_and_on_request() -> None:
     assert post.said[1].since - START < timedelta(seconds=32)
 
 
-def test_a_thread_of_its_own_keeps_watch_and_releases_in_the_end() -> None:
+def test_thread_of_its_own_keeps_watch_and_releases_in_end() -> None:
     post = Post()
     post.process.stopped = True
     post.agent.start()

@@ -122,7 +122,7 @@ def test_a_pod_without_a_shared_process_namespace_is_named(tmp_path: Path) -> No
     assert "set shareProcessNamespace: true" in BrokerProcess(proc=tmp_path).remedy()
 
 
-def test_a_broker_of_another_user_is_named_with_the_field_to_set(
+def test_broker_of_another_user_is_named_with_field_to_set(
     broker: subprocess.Popen[bytes], process: BrokerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     owner = (PROC / str(broker.pid)).stat().st_uid
@@ -138,7 +138,7 @@ def test_a_pattern_that_is_none_is_refused() -> None:
         BrokerProcess(pattern="(")
 
 
-def test_the_process_is_the_broker_of_the_log_directories_that_it_has_locked(tmp_path: Path) -> None:
+def test_process_is_broker_of_log_directories_that_it_has_locked(tmp_path: Path) -> None:
     with locking(formatted(tmp_path / "kafka-broker-1", 3), formatted(tmp_path / "b", 3)) as made:
         found = BrokerProcess(made.pid)
         assert found.identify().broker == 3
@@ -149,7 +149,7 @@ def test_the_process_is_the_broker_of_the_log_directories_that_it_has_locked(tmp
         found.release()
 
 
-def test_an_order_for_broker_1_never_stops_the_process_of_broker_3(tmp_path: Path) -> None:
+def test_order_for_broker_1_never_stops_process_of_broker_3(tmp_path: Path) -> None:
     with locking(formatted(tmp_path / "kafka-broker-1", 3)) as made:
         found = BrokerProcess(made.pid)
         found.expect(1)

@@ -87,7 +87,7 @@ def test_unreachable_api_is_recorded():
     assert any(i.news.get("away", {}).get("the Kubernetes API", 0) is None for i in made.kept.instants[-6:])
 
 
-def test_a_right_that_is_missing_is_named_and_the_rest_is_recorded():
+def test_right_that_is_missing_is_named_and_rest_is_recorded():
     made = Watched(site(3, {"orders": 6}))
     made.api.refuse("list", CONFIG_MAPS, Terminal("not allowed to list configmaps"))
     run(made, 3)
@@ -192,7 +192,7 @@ def test_unreadable_metadata_keeps_last_with_reason():
     assert metadata.trouble == ""
 
 
-def test_an_answer_that_is_overdue_is_said_before_the_reader_gives_up():
+def test_answer_that_is_overdue_is_said_before_reader_gives_up():
     clock = ManualClock()
     said: list[str] = []
 

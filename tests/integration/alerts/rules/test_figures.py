@@ -114,7 +114,7 @@ def test_the_table_has_the_time_of_the_verdict_and_of_the_demotion_and_what_is_b
         assert alert_rules.value(query("Who, why, since when", letter), told, wanted, tmp_path) == "", letter
 
 
-def test_an_alert_is_listed_with_the_time_since_when_it_is_active(tmp_path: Path) -> None:
+def test_alert_is_listed_with_time_since_when_it_is_active(tmp_path: Path) -> None:
     labels = 'alertname="BellwetherBrokerDown",namespace="kafka",policy="main",severity="warning"'
     told = {f'ALERTS{{{labels},alertstate="firing"}}': "1x20", f"ALERTS_FOR_STATE{{{labels}}}": "30x20"}
     wanted = [(f'{{{labels},alertstate="firing"}}', 270.0)]

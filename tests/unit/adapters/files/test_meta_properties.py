@@ -24,19 +24,19 @@ def test_a_formatted_directory_names_its_broker_and_cluster(tmp_path: Path) -> N
     assert found == LogDirIdentity(3, tmp_path, "MkU3OEVBNTcwNTJENDM2Qk", "8dJ")
 
 
-def test_of_foreign_text_only_what_an_id_may_have_is_taken(tmp_path: Path) -> None:
+def test_of_foreign_text_only_what_id_may_have_is_taken(tmp_path: Path) -> None:
     found = read_log_dir(formatted(tmp_path, 3, "\x1b[2Jc1 " + "x" * 5000, "\u202ed1"))
     assert (found.cluster_id, found.directory_id) == ("2Jc1" + "x" * 60, "d1")
 
 
-def test_the_mount_point_of_a_volume_is_known_by_the_directory_below(tmp_path: Path) -> None:
+def test_mount_point_of_volume_is_known_by_directory_below(tmp_path: Path) -> None:
     (tmp_path / "lost+found").mkdir(mode=0)
     formatted(tmp_path / "kafka-log104", 104)
     found = read_log_dir(tmp_path)
     assert (found.broker, found.path) == (104, tmp_path / "kafka-log104")
 
 
-def test_a_directory_in_another_file_system_root_keeps_its_own_path(tmp_path: Path) -> None:
+def test_directory_in_another_file_system_root_keeps_its_own_path(tmp_path: Path) -> None:
     formatted(tmp_path / "root" / "var" / "data", 5)
     found = read_log_dir(Path("/var/data"), tmp_path / "root")
     assert (found.broker, found.path) == (5, Path("/var/data"))
@@ -108,7 +108,7 @@ def test_directories_of_two_clusters_are_refused() -> None:
         same_broker([LogDirIdentity(1, Path("/a"), "c1"), LogDirIdentity(1, Path("/b"), "c2")])
 
 
-def test_a_broker_is_known_by_the_directories_that_can_be_read(tmp_path: Path) -> None:
+def test_broker_is_known_by_directories_that_can_be_read(tmp_path: Path) -> None:
     assert read_broker([tmp_path / "failed", formatted(tmp_path / "b", 3)]).broker == 3
     with pytest.raises(Transient, match="failed cannot be read"):
         read_broker([tmp_path / "failed"])

@@ -137,7 +137,7 @@ def test_a_file_changed_by_another_process_is_not_overwritten(path: Path) -> Non
     assert path.read_bytes() == foreign
 
 
-def test_a_copy_of_the_same_content_is_not_a_foreign_change(path: Path) -> None:
+def test_copy_of_same_content_is_not_foreign_change(path: Path) -> None:
     records = FileRecords(path, held(path))
     record = records.take_over("c")
     records.save(record.with_entries(ENTRY))

@@ -30,7 +30,7 @@ BY_TOKEN = Connection(("a:1",), security_settings.BY_TOKEN)
         (KafkaError.TOPIC_EXCEPTION, "not a valid name of a topic: correct spec.detection.canary.topic"),
     ],
 )
-def test_a_topic_that_cannot_be_used_is_reported_with_its_remedy(code: int, remedy: str):
+def test_topic_that_cannot_be_used_is_reported_with_its_remedy(code: int, remedy: str):
     found = topic_error("..", KafkaError(code))
     assert isinstance(found, Terminal)
     assert remedy in str(found)

@@ -76,7 +76,7 @@ def test_only_what_was_asked_for_is_asked_of_the_broker():
     assert not request.include_documentation
 
 
-def test_many_topics_are_asked_for_in_requests_of_a_bounded_size(monkeypatch):
+def test_many_topics_are_asked_for_in_requests_of_bounded_size(monkeypatch):
     monkeypatch.setattr(reading, "MOST_TOPICS", 2)
     topics = {f"t{n}": {MIN_ISR: str(n)} for n in range(5)}
     with asking(told(topics)) as (broker, configs, _):
@@ -108,7 +108,7 @@ def test_any_other_error_is_raised_by_what_to_do_next(code: int, kind: type[Exce
         configs.topic_configs(["orders"], [MIN_ISR])
 
 
-def test_an_answer_that_leaves_a_topic_out_is_not_taken_for_the_whole():
+def test_answer_that_leaves_topic_out_is_not_taken_for_whole():
     def short(request: Any) -> Any:
         answer = told({"a": {MIN_ISR: "1"}})(request)
         answer.results = answer.results[:1]
@@ -118,7 +118,7 @@ def test_an_answer_that_leaves_a_topic_out_is_not_taken_for_the_whole():
         configs.topic_configs(["a", "b"], [MIN_ISR])
 
 
-def test_a_broker_that_does_not_know_the_request_is_too_old():
+def test_broker_that_does_not_know_request_is_too_old():
     old = versions({DescribeConfigsRequest: (0, 0)})
     with (
         asking(told({}), versions=old) as (_, configs, _nodes),

@@ -197,7 +197,7 @@ def test_a_follower_trails_that_does_not_come_in_time_to_where_its_leader_was(
     assert (found.trailing, found.keeping_up) == (({1}, set()) if trails else (set(), {1}))
 
 
-def test_a_follower_that_trailed_lately_is_not_said_to_keep_up(monkeypatch: pytest.MonkeyPatch):
+def test_follower_that_trailed_lately_is_not_said_to_keep_up(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(reading, "LOOK_SECONDS", 0.0)
     monkeypatch.setattr(reading, "TRAILING_SECONDS", 0.0)
     monkeypatch.setattr(reading, "ROUNDS", 1)
@@ -229,7 +229,7 @@ def test_a_follower_is_not_said_to_keep_up_while_one_of_its_leaders_gives_no_ans
     assert (found.trailing, found.keeping_up) == (set(), set())
 
 
-def test_a_follower_that_does_not_tell_is_not_said_to_trail(monkeypatch: pytest.MonkeyPatch):
+def test_follower_that_does_not_tell_is_not_said_to_trail(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(reading, "LOOK_SECONDS", 0.0)
     with asking(voters((1, 0))) as (broker, margins):
         broker._answers[ListOffsetsRequest] = ends(10, 20, 30)

@@ -72,7 +72,7 @@ def elected(results: dict[TopicPartition, tuple[int, str | None]], error: int = 
     )
 
 
-def test_a_reorder_forbids_a_changed_replication_factor_and_carries_its_time_limit() -> None:
+def test_reorder_forbids_changed_replication_factor_and_carries_its_time_limit() -> None:
     answer = altered({A0: (0, None), A1: (39, "no"), B0: (3, None)})
     with ScriptedBroker({AlterPartitionReassignmentsRequest: answer}) as broker:
         outcomes = mover(broker.address).reorder([Reorder(A0, (2, 1)), Reorder(B0, (3, 1)), Reorder(A1, (1, 2))])
@@ -92,7 +92,7 @@ def test_a_reorder_forbids_a_changed_replication_factor_and_carries_its_time_lim
     }
 
 
-def test_a_cluster_without_the_guard_is_asked_in_the_version_that_it_knows() -> None:
+def test_cluster_without_guard_is_asked_in_version_that_it_knows() -> None:
     old = versions({AlterPartitionReassignmentsRequest: (0, 0)})
     answers = {ApiVersionsRequest: old, AlterPartitionReassignmentsRequest: altered({A0: (0, None)})}
     with ScriptedBroker(answers) as broker:
@@ -221,7 +221,7 @@ class TestTheAskedBroker:
             assert not self.knowing(one).forwards(9)
 
 
-def test_a_connection_lost_after_sending_is_transient_and_not_sent_again() -> None:
+def test_connection_lost_after_sending_is_transient_and_not_sent_again() -> None:
     with ScriptedBroker() as first, ScriptedBroker() as second:
         with pytest.raises(Transient, match="may have been carried out"):
             mover(first.address, second.address).elect([A0])

@@ -149,7 +149,7 @@ def test_a_broker_that_is_listed_nowhere_is_removed_unless_others_are_in_sync_wi
         pytest.param(set(), False, id="none listed"),
     ],
 )
-def test_a_user_without_alter_moves_nothing_and_the_acl_is_named(allowed: set[int], denied: bool) -> None:
+def test_user_without_alter_moves_nothing_and_acl_is_named(allowed: set[int], denied: bool) -> None:
     with ScriptedBroker(answers(topic("a", partition(0)), described=described(3, allowed=allowed))) as broker:
         said = reader(broker).read().immovable
     assert ("Grant this user the ACL Alter on Cluster" in said) == denied
@@ -237,7 +237,7 @@ def test_a_broker_that_follows_the_metadata_log_serves_though_it_is_in_no_isr() 
         pytest.param({"versions": versions(without=[DescribeQuorumRequest])}, id="not offered"),
     ],
 )
-def test_a_broker_of_which_the_quorum_says_nothing_is_not_called_removed(without: dict[str, Any]) -> None:
+def test_broker_of_which_quorum_says_nothing_is_not_called_removed(without: dict[str, Any]) -> None:
     with ScriptedBroker(answers(topic("a", partition(0, isr=(1,))), **without)) as broker:
         cluster = reader(broker).read()
     assert (cluster.unlisted, cluster.removed) == (set(), set())

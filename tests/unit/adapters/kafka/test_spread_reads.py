@@ -75,7 +75,7 @@ def test_while_nothing_changes_every_broker_is_read_in_turn(peers: Peers) -> Non
     assert all(found is cluster for found, _ in read)
 
 
-def test_a_change_is_believed_from_a_broker_that_is_not_behind(peers: Peers) -> None:
+def test_change_is_believed_from_broker_that_is_not_behind(peers: Peers) -> None:
     before = peers.settle()
     peers.offsets[1], peers.topics[1] = 11, topic("a", partition(0, leader=2))
     after, asked = peers.read()
@@ -102,7 +102,7 @@ def test_a_broker_with_old_metadata_does_not_hide_a_change(peers: Peers) -> None
     assert found.partitions[0].leader == 2
 
 
-def test_after_a_change_the_same_broker_is_asked_until_nothing_changes(peers: Peers) -> None:
+def test_after_change_same_broker_is_asked_until_nothing_changes(peers: Peers) -> None:
     peers.settle()
     peers.offsets[0], peers.topics[0] = 30, topic("a", partition(0, leader=2))
     peers.offsets[1], peers.topics[1] = 30, topic("a", partition(0, leader=2))

@@ -66,12 +66,12 @@ def test_topics_that_are_hidden_from_this_user_are_named_and_nothing_is_read(sho
     assert len(shown.reader.read().partitions) == 2
 
 
-def test_a_topic_that_was_just_deleted_or_created_is_not_hidden(shown: Shown) -> None:
+def test_topic_that_was_just_deleted_or_created_is_not_hidden(shown: Shown) -> None:
     shown.holds.append("deleted")
     assert shown.reader.read().immovable == ""
 
 
-def test_a_hidden_topic_is_found_behind_a_thousand_that_were_deleted(shown: Shown) -> None:
+def test_hidden_topic_is_found_behind_thousand_that_were_deleted(shown: Shown) -> None:
     shown.holds, shown.codes = [f"deleted-{n}" for n in range(1000)] + ["zz-secret"], {"zz-secret": 29}
     for _ in range(2):
         with pytest.raises(Unauthorized, match=r"1 topics \(zz-secret\)"):
@@ -106,7 +106,7 @@ def test_a_settled_cluster_is_asked_for_nothing_by_name(shown: Shown) -> None:
     assert len(shown.broker.asked(DescribeLogDirsRequest)) == 1
 
 
-def test_a_user_of_some_topics_is_named_before_there_are_others(shown: Shown) -> None:
+def test_user_of_some_topics_is_named_before_there_are_others(shown: Shown) -> None:
     shown.codes = {"__consumer_offsets": 29}
     with pytest.raises(Unauthorized, match="grant the ACL Describe on Topic"):
         shown.reader.read()
@@ -143,7 +143,7 @@ class Pool:
         return {"/data": frozenset({TopicPartition(f"t{broker}", 0)})}
 
 
-def test_each_broker_is_asked_once_and_later_one_in_a_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_broker_is_asked_once_and_later_one_in_read(monkeypatch: pytest.MonkeyPatch) -> None:
     pool = Pool(monkeypatch)
     visible = VisibleTopics(pool)  # type: ignore[arg-type]
     pool.silent = {2}

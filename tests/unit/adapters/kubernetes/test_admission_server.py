@@ -177,7 +177,7 @@ def test_a_body_up_to_the_limit_is_taken_and_one_above_is_not(hook: Hook) -> Non
     assert [len(b) for b in hook.took] == [BODY_LIMIT]
 
 
-def test_a_body_in_pieces_without_a_length_is_bounded_as_well(hook: Hook) -> None:
+def test_body_in_pieces_without_length_is_bounded_as_well(hook: Hook) -> None:
     sent = 0
 
     def endless() -> Iterator[bytes]:
@@ -330,7 +330,7 @@ def test_noise_is_no_trouble_and_fills_no_log(hook: Hook, noise: bytes, caplog: 
     assert hook.took == [b"{}"]
 
 
-def test_a_flood_is_answered_by_one_thread_to_the_last_sender(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flood_is_answered_by_one_thread_to_last_sender(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admission_server, "PATIENCE_SECONDS", limit(10))
     monkeypatch.setattr(admission_server, "MOST_SENDERS", 100)
     with ThreadPoolExecutor(100) as senders:

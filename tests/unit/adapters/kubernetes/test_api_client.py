@@ -227,7 +227,7 @@ def test_a_list_that_others_have_made_endless_is_not_read_to_its_end(
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_while_an_overloaded_server_wants_to_be_left_alone_it_is(paged: Paged, status: int) -> None:
+def test_while_overloaded_server_wants_to_be_left_alone_it_is(paged: Paged, status: int) -> None:
     client = client_of(paged.server.server_port)
     paged.refusal = (status, "20")
     with pytest.raises(Transient, match=f"HTTP {status}"):

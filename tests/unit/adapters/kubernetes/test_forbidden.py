@@ -19,7 +19,7 @@ def test_a_missing_verb_is_named_with_the_account_that_lacks_it_and_the_role_tha
     assert_wording(denied("PATCH brokerhealths kafka/main-1", RBAC))
 
 
-def test_what_is_asked_for_of_all_namespaces_needs_a_cluster_role() -> None:
+def test_what_is_asked_for_of_all_namespaces_needs_cluster_role() -> None:
     said = 'leases is forbidden: User "ann" cannot list resource "leases" in API group "x" at the cluster scope'
     text = denied("GET leases */*", said)
     assert_wording(text)

@@ -103,7 +103,7 @@ def test_a_file_that_is_no_kubeconfig_is_named(tmp_path: Path, text: str) -> Non
         api_access(path)
 
 
-def test_in_a_pod_the_namespace_is_that_of_the_service_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_pod_namespace_is_that_of_service_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     namespace = tmp_path / "namespace"
     namespace.write_text("kafka\n")
     monkeypatch.setattr(kubeconfig, "_SERVICE_ACCOUNT_NAMESPACE", namespace)

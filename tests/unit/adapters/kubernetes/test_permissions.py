@@ -44,7 +44,7 @@ def test_objects_of_the_operators_namespace_are_checked_in_that_namespace() -> N
     assert all("in a Role of namespace ops" in one for one in missing)
 
 
-def test_nothing_is_asked_of_the_whole_cluster_where_namespaces_are_named() -> None:
+def test_nothing_is_asked_of_whole_cluster_where_namespaces_are_named() -> None:
     named, every = Reviewed(lambda _: True), Reviewed(lambda _: True)
     list(operator_lacks(named, ["a", "b"], "ops"))
     list(operator_lacks(every, [], "ops"))
@@ -61,7 +61,7 @@ def test_subresources_are_asked_for_by_their_own_name() -> None:
 
 
 @pytest.mark.parametrize("role", [PROBER, SAMPLER])
-def test_a_prober_and_a_sampler_write_nothing_that_is_the_operators(role: tuple[Need, ...]) -> None:
+def test_prober_and_sampler_write_nothing_that_is_operators(role: tuple[Need, ...]) -> None:
     writes = {(need.resource, verb) for need in role for verb in need.verbs if verb not in ("get", "list", "watch")}
     assert writes <= {("brokerhealths/status", "patch"), ("leases", "create"), ("leases", "update")}
 

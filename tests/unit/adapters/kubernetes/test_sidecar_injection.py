@@ -26,14 +26,14 @@ def patch_for(pod: dict[str, Any], **sidecars: Any) -> list[dict[str, Any]]:
     return patch
 
 
-def test_containers_and_pull_secrets_are_added_to_those_of_the_pod() -> None:
+def test_containers_and_pull_secrets_are_added_to_those_of_pod() -> None:
     added = {"op": "add", "path": "/spec/containers/-", "value": STORAGE}
     secrets = {"op": "add", "path": "/spec/imagePullSecrets", "value": [{"name": "b"}, {"name": "a"}]}
     pod = {"serviceAccountName": "orders", "imagePullSecrets": [{"name": "b"}]}
     assert patch_for(pod) == [added, secrets]
 
 
-def test_a_pull_secret_that_the_pod_has_is_not_added_again() -> None:
+def test_pull_secret_that_pod_has_is_not_added_again() -> None:
     pod = {"serviceAccountName": "orders", "imagePullSecrets": [{"name": "a"}]}
     assert [one["path"] for one in patch_for(pod)] == ["/spec/containers/-"]
 
@@ -112,7 +112,7 @@ def test_a_pod_of_another_account_is_allowed_as_it_is(pod: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"request": {"uid": "u"}}', b'{"request": {"object": []}}'])
-def test_what_is_not_a_question_about_a_pod_is_an_error(body: bytes) -> None:
+def test_what_is_not_question_about_pod_is_error(body: bytes) -> None:
     with pytest.raises(ValueError, match=r"AdmissionReview|Expecting value"):
         answer(body, {})
 

@@ -57,7 +57,7 @@ def test_a_server_without_alert_rules_is_named(server: Any) -> None:
         PrometheusClient(server.url).check_alerts(["A"], 30)
 
 
-def test_a_gateway_that_lets_no_post_through_is_asked_with_get(server: Any) -> None:
+def test_gateway_that_lets_no_post_through_is_asked_with_get(server: Any) -> None:
     def reply(request: bytes, client: socket.socket) -> None:
         good = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(GOOD), GOOD)
         client.sendall(good if request.startswith(b"GET") else b"HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n")
@@ -219,7 +219,7 @@ def test_a_certificate_is_trusted_by_the_authority_that_is_given_and_by_no_other
     assert TOKEN not in str(error.value)
 
 
-def test_plain_http_to_a_server_that_speaks_tls_gets_no_answer(secured: tuple[str, Path]) -> None:
+def test_plain_http_to_server_that_speaks_tls_gets_no_answer(secured: tuple[str, Path]) -> None:
     with pytest.raises((Transient, Terminal)):
         PrometheusClient(secured[0].replace("https:", "http:")).ask("up", "broker", 30)
 
@@ -231,7 +231,7 @@ def test_authority_that_is_no_certificate_is_named(secured: tuple[str, Path], tm
         PrometheusClient(secured[0], Access(ca=bad)).ask("up", "broker", 30)
 
 
-def test_a_user_and_a_tenant_travel_in_headers_and_in_no_representation(server: Any) -> None:
+def test_user_and_tenant_travel_in_headers_and_in_no_representation(server: Any) -> None:
     server.says("200 OK", GOOD)
     access = Access(username="me", password="hunter2", headers=(("X-Scope-OrgID", "orders"),))
     PrometheusClient(server.url, access).ask("up", "broker", 30)

@@ -56,7 +56,7 @@ def test_nan_and_infinity_come_through_as_such() -> None:
         {"metric": {"broker": "1"}, "value": [0, "1" * 100]},
     ],
 )
-def test_a_value_that_is_no_number_keeps_its_series_without_a_value(one: Any) -> None:
+def test_value_that_is_no_number_keeps_its_series_without_value(one: Any) -> None:
     assert read_answer(body([one]), "broker").samples == (({"broker": "1"}, None),)
 
 
@@ -129,7 +129,7 @@ def test_every_status_says_what_to_do(status: int, kind: type[Exception], words:
         raise error
 
 
-def test_an_error_page_in_html_does_not_get_into_the_words() -> None:
+def test_error_page_in_html_does_not_get_into_words() -> None:
     assert str(error_of(502, b"<html><body>bad gateway</body></html>")) == "cannot answer now (502)"
 
 

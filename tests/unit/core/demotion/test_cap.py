@@ -368,7 +368,7 @@ class TestFailureDomains:
         found = verdicts(seen, sick=[1, 4], unknown=[3])
         assert list(decided(seen, found, policy(1)).demoted) == [1]
 
-    def test_a_broker_that_a_person_demoted_elsewhere_does_not_forbid_it(self):
+    def test_broker_that_person_demoted_elsewhere_does_not_forbid_it(self):
         seen = ring(9, racks=three_racks(9))
         found = verdicts(seen, sick=[1, 4, 7], unknown=[3])
         made = decided(seen, found, policy(1), undo=[demoted(3, Cause.COMMAND)])
@@ -382,7 +382,7 @@ class TestFailureDomains:
     def test_two_racks_are_two(self):
         assert self.demoted(ring(6, racks=three_racks(6)), [1, 2]) == [1]
 
-    def test_a_rack_of_half_of_the_brokers_has_a_shared_cause(self):
+    def test_rack_of_half_of_brokers_has_shared_cause(self):
         assert self.demoted(ring(6, racks={1: "a", 2: "a", 3: "a", 4: "b", 5: "b", 6: "b"}), [1, 2, 3]) == []
 
     def test_a_cluster_in_one_rack_has_no_domains(self):
@@ -391,7 +391,7 @@ class TestFailureDomains:
     def test_a_broker_without_a_rack_makes_domains_unknown(self):
         assert self.demoted(ring(6, racks={b: r for b, r in three_racks(6).items() if b != 6}), [1, 4]) == [1]
 
-    def test_a_partition_that_would_lose_its_last_healthy_member_forbids_it(self):
+    def test_partition_that_would_lose_its_last_healthy_member_forbids_it(self):
         seen = ring(6, racks=three_racks(6))
         alone = partition("alone", replicas=[1, 4, 2], isr=[1, 4])
         assert self.demoted(replace(seen, partitions=(*seen.partitions, alone)), [1, 4]) == [1]
@@ -413,7 +413,7 @@ class TestWhatTheOthersCanCarry:
     def test_a_rack_whose_leaders_fit_elsewhere_is_one_cause(self):
         assert self.decided(Capacity(max_leaders=3)) == [1, 2]
 
-    def test_a_rack_whose_leaders_do_not_fit_stays_under_the_cap(self):
+    def test_rack_whose_leaders_do_not_fit_stays_under_cap(self):
         assert self.decided(Capacity(max_leaders=2)) == [1]
 
     def test_nor_is_it_one_cause_where_their_load_does_not_fit(self):

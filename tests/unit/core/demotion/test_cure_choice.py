@@ -105,7 +105,7 @@ def test_a_stalled_disk_that_kafka_will_not_fence_is_demoted_without_an_agent_at
     assert cure(TRAILS, beside, hangs_as_well) == "NoRelief"
 
 
-def test_where_producers_wait_for_the_leader_alone_demotion_is_the_cure():
+def test_where_producers_wait_for_leader_alone_demotion_is_cure():
     assert cure(TRAILS, policy=replace(PLAIN, demotion=ACKS_ONE)) == "demotion"
 
 
@@ -121,7 +121,7 @@ def test_measured_remote_time_overrules_acks_one(reading: Reading, chosen: str):
     assert cure(TRAILS, disk(), measured, policy=policy) == chosen
 
 
-def test_a_broker_that_leads_nothing_is_demoted_as_nothing_is_elected():
+def test_broker_that_leads_nothing_is_demoted_as_nothing_is_elected():
     led = cluster(partition(replicas=(2, 3, 1)))
     assert cure(TRAILS, seen=led) == "demotion"
     assert cure(TRAILS, STALLED, seen=led) == "demotion"
@@ -156,7 +156,7 @@ def test_the_reason_says_why_and_what_helps():
     assert "no quarantine agent reports" in silent.message
 
 
-def test_a_broker_that_is_ordered_into_quarantine_is_left_to_it():
+def test_broker_that_is_ordered_into_quarantine_is_left_to_it():
     facts = replace(scene(LEADING, disk(), agent(), margins=TRAILS), quarantine_orders={1: ordered()})
     found = decide(Context(facts, held_in(LEADING), GUARDED))
     assert (found.demoted, found.to_hold, found.held) == ({}, (), ())
@@ -173,7 +173,7 @@ def test_without_brokers_there_is_no_cure():
     assert not choose_cures([], {}, Context(scene(), {}, PLAIN)).demoted
 
 
-def test_a_broker_without_relief_takes_no_place_of_the_cap_from_another():
+def test_broker_without_relief_takes_no_place_of_cap_from_another():
     seen = cluster(*LEADING.partitions, partition(index=2, replicas=(4, 5, 3)), brokers=5)
     judged = held_in(seen, sick=[1, 4])
     judged[1] = replace(judged[1], severity=9)

@@ -90,10 +90,10 @@ class TestOverrides:
     def test_one_holds_until_its_time(self):
         assert list(self.decide(override(7, until=after(100.1))).demoted) == [7]
 
-    def test_the_end_of_the_word_ends_the_demotion_of_the_healthy(self):
+    def test_end_of_word_ends_demotion_of_healthy(self):
         assert self.decide(undo=[demoted(7, Cause.OVERRIDE)]).promoted == (7,)
 
-    def test_the_end_of_the_word_leaves_the_sick_demoted_by_signals(self):
+    def test_end_of_word_leaves_sick_demoted_by_signals(self):
         made = self.decide(sick=[1], undo=[demoted(1, Cause.OVERRIDE, since=after(3))])
         assert (made.demoted[1].cause, made.demoted[1].since) == (Cause.SIGNALS, after(3))
 

@@ -70,7 +70,7 @@ def held(made: Decisions) -> dict[int, str]:
 
 
 class TestBeginning:
-    def test_a_broker_in_maintenance_is_kept_from_leading_with_the_persons_words(self):
+    def test_broker_in_maintenance_is_kept_from_leading_with_persons_words(self):
         made = decided(ring(), drain(1, "new disk", after(200)))
         assert made.demoted[1] == DemotedBroker(
             1,
@@ -131,7 +131,7 @@ class TestHolding:
         assert 1 not in made.demoted
         assert held(made)[1] == "AnotherBrokerUnhealthy"
 
-    def test_a_partition_without_another_leader_keeps_no_other_on_the_broker(self):
+    def test_partition_without_another_leader_keeps_no_other_on_broker(self):
         alone = [partition("logs", replicas=[1]), partition("logs", index=1, replicas=[1, 2, 3], isr=[1])]
         made = decided(ring(5, *alone), drain(1))
         assert (list(made.demoted), held(made)) == ([1], {})
@@ -180,7 +180,7 @@ class TestStopping:
             pytest.param((2, 1), (1, 2), 3, False, id="the minimum is at most the number of replicas"),
         ],
     )
-    def test_a_broker_may_be_stopped_where_enough_others_are_in_sync(
+    def test_broker_may_be_stopped_where_enough_others_are_in_sync(
         self, replicas: tuple[int, ...], isr: tuple[int, ...], least: int, safe: bool
     ):
         found = self.check(partition(replicas=replicas, isr=isr), least=least)
@@ -201,7 +201,7 @@ class TestStopping:
     def test_an_isr_member_that_is_dead_does_not_count(self):
         assert self.check(partition(replicas=(2, 3, 1)), fenced=[3]).reason is Reason.NO_FAULT_TOLERANCE
 
-    def test_the_last_member_of_the_isr_is_not_stopped_whatever_is_accepted(self):
+    def test_last_member_of_isr_is_not_stopped_whatever_is_accepted(self):
         found = self.check(partition(replicas=(2, 3, 1), isr=(1,)), accepting=True)
         assert (found.safe, found.reason) == (False, Reason.NO_FAULT_TOLERANCE)
         assert_wording(found.message)
@@ -317,7 +317,7 @@ class TestEnding:
     def test_an_end_in_the_past_is_an_end(self):
         assert decided(ring(), drain(1, until=after(99)), undo=[DRAINED]).promoted == (1,)
 
-    def test_manual_promotion_is_for_the_sick_and_not_for_a_planned_restart(self):
+    def test_manual_promotion_is_for_sick_and_not_for_planned_restart(self):
         assert decided(ring(), undo=[DRAINED], mode=PromotionMode.MANUAL).promoted == (1,)
 
     def test_one_whose_probers_are_silent_waits(self):
@@ -397,7 +397,7 @@ class TestPods:
         made = decided(ring(10), pods={1: self.LEAVING}, cap=1, undo=[demoted(8)], judged=verdicts(ring(10), sick=[8]))
         assert (list(made.demoted), held(made)) == ([8], {1: "CapReached"})
 
-    def test_where_half_of_the_pods_are_not_ready_none_is_drained(self):
+    def test_where_half_of_pods_are_not_ready_none_is_drained(self):
         pods = {b: Pod(f"kafka-{b}", ready=False) for b in (1, 2)}
         assert held(decided(ring(4), pods=pods, cap=4)) == {1: "SystemicCause", 2: "SystemicCause"}
 
@@ -437,7 +437,7 @@ class TestPods:
         assert (list(made.demoted), held(made)) == ([1], {2: "SystemicCause", 3: "SystemicCause"})
 
 
-def test_a_broker_without_the_asked_listener_is_never_safe_to_stop():
+def test_broker_without_asked_listener_is_never_safe_to_stop():
     seen = cluster(partition(replicas=[4, 1, 2]))
     facts = replace(snapshot(seen, overrides=[drain(4)]), floors={"orders": 1})
     found = stop_check(facts.maintenance[4], {4: demoted(4, Cause.MAINTENANCE)}, facts)

@@ -37,7 +37,7 @@ def test_it_takes_the_whole_time_where_no_harm_is_counted(lost: float | None) ->
 
 
 @pytest.mark.parametrize("other", [state for state in HealthState if state is not HealthState.HEALTHY])
-def test_it_takes_the_whole_time_while_another_broker_is_not_healthy(other: HealthState) -> None:
+def test_it_takes_whole_time_while_another_broker_is_not_healthy(other: HealthState) -> None:
     assert (left(other, 2), left(other, 4)) == (2.0, 0.0)
 
 

@@ -81,7 +81,7 @@ def test_a_third_that_is_not_healthy_takes_nothing():
 
 
 class TestReturn:
-    def test_the_leaders_return_once_no_lag_was_seen_for_the_stabilization_time(self):
+    def test_leaders_return_once_no_lag_was_seen_for_stabilization_time(self):
         stage = Stage()
         stage.cut()
         stage.mend(turns=8)
@@ -325,7 +325,7 @@ class TestPeople:
         stage.turn()
         assert stage.orders() == stage.home
 
-    def test_a_command_leaves_links_as_they_are_and_promotion_ends_them(self):
+    def test_command_leaves_links_as_they_are_and_promotion_ends_them(self):
         stage = Stage()
         stage.cut()
         stage.operator.reconcile(manual_decision())
@@ -340,7 +340,7 @@ class TestDeferral:
 
     BUSY = Strimzi(namespace="kafka", name="one", listener="tls", rebalancing=("full",))
 
-    def test_nothing_new_during_an_external_operation_and_what_has_moved_stays(self):
+    def test_nothing_new_during_external_operation_and_what_has_moved_stays(self):
         stage = Stage(6, partitions=24)
         stage.operator.world = replace(stage.operator.world, strimzi=self.BUSY)
         stage.cut()

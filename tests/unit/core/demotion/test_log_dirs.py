@@ -355,7 +355,7 @@ def test_manual_promotion_waits_for_a_person():
     assert hold.reason is Reason.PROMOTION_MANUAL
 
 
-def test_an_observing_policy_says_what_it_would_do_and_moves_nothing():
+def test_observing_policy_says_what_it_would_do_and_moves_nothing():
     stage = Stage(policy=replace(POLICY, mode=Mode.OBSERVE))
     stage.disk(SECOND, BAD)
     stage.turn()
@@ -374,7 +374,7 @@ def test_the_deletion_of_the_policy_restores_what_is_not_known_to_be_slow():
     assert (stage.demoted(), stage.orders()) == (set(), stage.home)
 
 
-def test_probes_that_name_no_directory_judge_the_broker_as_a_whole():
+def test_probes_that_name_no_directory_judge_broker_as_whole():
     stage = Stage()
     stage.site.signals.clear(1, SignalType.STORAGE_LATENCY)
     for number, reading in enumerate((GOOD, BAD)):

@@ -89,7 +89,7 @@ class TestBeginning:
         assert made.waits == {}
 
     @pytest.mark.parametrize("cause", [Cause.OVERRIDE, Cause.COMMAND])
-    def test_one_that_a_person_had_demoted_is_said_to_be_released(self, cause: Cause):
+    def test_one_that_person_had_demoted_is_said_to_be_released(self, cause: Cause):
         seen = away()
         made = decide(seen, undo=displaced(seen, demoted(cause=cause)), promoted=[1])
         assert made.returning[1].trigger is RestorationTrigger.RELEASED
@@ -105,7 +105,7 @@ class TestBeginning:
         assert decide(seen, undo=undo, promoted=[1]) == Restorations()
 
     @pytest.mark.parametrize(("count", "waved"), [(10, False), (12, True)])
-    def test_what_it_leads_for_the_racks_sake_counts_with_its_part(self, count: int, waved: bool):
+    def test_what_it_leads_for_racks_sake_counts_with_its_part(self, count: int, waved: bool):
         """All are at home in rack b; of what rack a leads instead, brokers 1 and 2 are to lead a half each."""
         led = [partition(index=i, replicas=[2, 1, 3]) for i in range(count)]
         seen = cluster(*led, brokers=4, racks={1: "a", 2: "a", 3: "b", 4: "b"})
@@ -210,7 +210,7 @@ class TestInSync:
     def of_the_last_step(self) -> int:
         return next(p.index for p in self.seen().partitions if wave_position(p.key) >= 50)
 
-    def test_one_partition_of_the_next_step_that_is_behind_holds_it(self):
+    def test_one_partition_of_next_step_that_is_behind_holds_it(self):
         seen = self.seen(self.of_the_second_step())
         made = decide(seen, returning(1, 10), undo=displaced(seen))
         assert share(made) == 10
@@ -304,7 +304,7 @@ class TestCold:
             1, 0, after(NOW), after(NOW), RestorationTrigger.RESTARTED
         )
 
-    def test_one_that_is_down_for_a_moment_keeps_what_it_had(self):
+    def test_one_that_is_down_for_moment_keeps_what_it_had(self):
         assert share(self.decide(self.seen(), returning(1, 50), down_for=5)) == 50
 
     def test_a_fenced_broker_is_down_too(self):
@@ -318,7 +318,7 @@ class TestCold:
         four = replace(half, partitions=(*half.partitions, partition("other", replicas=[4, 2], isr=[2], leader=2)))
         assert self.decide(four) == Restorations()
 
-    def test_nothing_is_reordered_for_it_while_others_work_on_the_cluster(self):
+    def test_nothing_is_reordered_for_it_while_others_work_on_cluster(self):
         seen = self.seen()
         judged = {b: replace(v, since=after(0)) for b, v in verdicts(seen, down=[1]).items()}
         busy = Strimzi(namespace="kafka", name="main", listener="tls", paused=True)

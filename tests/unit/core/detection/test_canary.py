@@ -137,9 +137,7 @@ def test_a_demoted_broker_whose_canary_still_fails_is_not_well_however_little_it
 
 
 @pytest.mark.parametrize(("readings", "missing"), [((DUNNO, GOOD, DUNNO), True), ((GOOD, GOOD, DUNNO), False)])
-def test_a_broker_that_the_canary_demoted_needs_a_quorum_that_passes(
-    readings: tuple[Reading, ...], missing: bool
-) -> None:
+def test_broker_that_canary_demoted_needs_quorum_that_passes(readings: tuple[Reading, ...], missing: bool) -> None:
     found = finding(*said(*readings), asked=True)
     assert found is not None
     assert (found.evidence is Evidence.MISSING) is missing
@@ -154,7 +152,7 @@ def test_a_failing_canary_makes_a_broker_sick_and_a_policy_without_it_ignores_it
     assert judge(scene, Policy(name="main", detection=without), {})[1].state is HealthState.HEALTHY
 
 
-def test_a_blind_vantage_that_sees_again_is_counted_for_every_broker() -> None:
+def test_blind_vantage_that_sees_again_is_counted_for_every_broker() -> None:
     policy = Policy(name="main", detection=DETECTION)
     reach = [signal(b, GOOD, source=s) for b in (1, 2, 3) for s in "abc"]
     before = judge(snapshot(None, *said(BAD, BAD, BAD, others=BAD), *reach), policy, {})

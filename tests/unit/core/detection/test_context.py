@@ -22,7 +22,7 @@ def test_a_policy_without_racks_has_no_rankings() -> None:
     assert context(snapshot(THREE)).rankings is None
 
 
-def test_there_is_health_evidence_with_a_signal_or_a_healthy_broker() -> None:
+def test_there_is_health_evidence_with_signal_or_healthy_broker() -> None:
     unknown = verdicts(THREE, unknown=[1, 2, 3])
     assert not context(snapshot(THREE), unknown).has_health_evidence
     assert context(snapshot(THREE, signal(age_seconds=None)), unknown).has_health_evidence

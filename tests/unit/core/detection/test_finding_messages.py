@@ -43,7 +43,7 @@ def test_a_report_from_before_it_fell_silent_says_nothing_of_its_host(age: float
     assert "host" not in found.message
 
 
-def test_a_probe_that_cannot_measure_reports_from_the_host_as_well():
+def test_probe_that_cannot_measure_reports_from_host_as_well():
     unsure = replace(disk(), reading=DUNNO)
     assert UP in of_one(snapshot(cluster(partition(), fenced=[1]), unsure, now=after(5)), before=WAS_DOWN).message
 
@@ -78,7 +78,7 @@ def test_no_client_waits_for_an_unreachable_broker_that_leads_nothing():
         ((2, 3), "it leads no partition; no client waits for it"),
     ],
 )
-def test_slow_disk_in_an_isr_delays_acks_all_under_any_leader(isr: tuple[int, ...], waits: str):
+def test_slow_disk_in_isr_delays_acks_all_under_any_leader(isr: tuple[int, ...], waits: str):
     disks = [
         replace(
             signal(b, BAD if b == 1 else GOOD, kind=SignalType.STORAGE_LATENCY, source=f"broker-{b}"),

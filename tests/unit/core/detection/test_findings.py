@@ -27,7 +27,7 @@ def scene(harm: dict[int, float], brokers: int = 12) -> SignalIndex:
 
 
 @given(st.dictionaries(st.integers(1, 12), st.sampled_from([0.0, 1.5, 8.0, 600.0]), max_size=12), st.integers(1, 12))
-def test_the_harm_of_peers_is_the_median_of_all_the_others(harm: dict[int, float], broker: int):
+def test_harm_of_peers_is_median_of_all_others(harm: dict[int, float], broker: int):
     others = [seconds for b, seconds in harm.items() if b != broker]
     expected = pytest.approx(median(others)) if others else None
     assert scene(harm).writes.of_peers(broker) == expected
@@ -49,7 +49,7 @@ def test_only_a_fresh_signal_with_a_known_reading_is_evidence(age: float | None,
     assert (evidence_item(said, 10).ignored_because == "") is counts
 
 
-def test_the_worst_finding_counts_and_of_two_alike_the_more_severe():
+def test_worst_finding_counts_and_of_two_alike_more_severe():
     found = [
         Finding(evidence, Reason.NO_EVIDENCE, "", severity)
         for evidence, severity in [(Evidence.GOOD, 9), (Evidence.DOUBTFUL, 9), (Evidence.BAD, 2), (Evidence.BAD, 3)]
@@ -58,7 +58,7 @@ def test_the_worst_finding_counts_and_of_two_alike_the_more_severe():
     assert worst(found[:2]) is found[1]
 
 
-def test_missing_evidence_is_worse_than_good_and_better_than_a_doubt():
+def test_missing_evidence_is_worse_than_good_and_better_than_doubt():
     kinds = [Finding(e, Reason.NO_EVIDENCE, "") for e in (Evidence.GOOD, Evidence.MISSING, Evidence.DOUBTFUL)]
     assert worst(kinds[:2]).evidence is Evidence.MISSING
     assert worst(kinds).evidence is Evidence.DOUBTFUL

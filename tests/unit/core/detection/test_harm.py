@@ -46,7 +46,7 @@ def test_of_a_slice_in_which_requests_turned_bad_or_good_half_counts() -> None:
 
 
 @pytest.mark.parametrize("phase", [0.0, 0.3, 0.7])
-def test_a_fault_of_one_second_in_ten_stays_within_the_allowance(phase: float) -> None:
+def test_fault_of_one_second_in_ten_stays_within_allowance(phase: float) -> None:
     """Whatever the phase of the measurements, and although the slow one takes half a second itself."""
     counter = counted((0, 10))
     for burst in range(60):
@@ -97,14 +97,14 @@ def test_a_drip_above_the_allowance_adds_up() -> None:
     assert counted((0, 60), (0.2, 60)).lost_seconds == pytest.approx(5.9)
 
 
-def test_a_source_passes_again_after_five_seconds_without_a_bad_request() -> None:
+def test_source_passes_again_after_five_seconds_without_bad_request() -> None:
     failing = counted((0, 10), (1, 30))
 
     assert counted((0, 4), start=failing).reading is Reading.FAILING
     assert counted((0, 5), start=failing).reading is Reading.PASSING
 
 
-def test_harm_is_remembered_while_it_fades_and_forgotten_after_a_minute() -> None:
+def test_harm_is_remembered_while_it_fades_and_forgotten_after_minute() -> None:
     failing = counted((0, 10), (1, 300))
 
     assert counted((0, 59), start=failing).lost_seconds > 250
@@ -121,7 +121,7 @@ def test_harm_is_bounded() -> None:
     assert counted((1, 2000)).lost_seconds == LARGEST_LOST_SECONDS
 
 
-def test_a_gap_in_which_nothing_can_be_measured_ends_the_count() -> None:
+def test_gap_in_which_nothing_can_be_measured_ends_count() -> None:
     counter = counted((0, 10), (1, 30)).unmeasured(T0)
 
     assert (counter.reading, counter.harm) == (Reading.UNKNOWN, None)
@@ -179,7 +179,7 @@ def test_that_requests_are_bad_again_is_reported() -> None:
     assert not again.differs(eased, 0.1)
 
 
-def test_the_turns_of_a_source_that_flaps_for_long_are_not_reported() -> None:
+def test_turns_of_source_that_flaps_for_long_are_not_reported() -> None:
     flapping = counted((0, 10), *[(1, 2), (0, 2)] * 20)
 
     assert not counted((1, 1), start=flapping).differs(flapping, 60)

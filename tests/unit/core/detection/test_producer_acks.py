@@ -75,7 +75,7 @@ def test_the_condition_names_field_figure_and_remedy():
     assert text.endswith("Set it to All")
 
 
-def test_a_policy_without_such_a_rule_says_nothing_and_believes_no_value():
+def test_policy_without_such_rule_says_nothing_and_believes_no_value():
     plain = Detection(prometheus_rules=(replace(RULE, shows_acks=False),))
     found = context([measured(WAITS, 4.0)], detection=plain)
     assert producer_acks_condition(found) is None

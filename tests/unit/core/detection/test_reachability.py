@@ -58,7 +58,7 @@ class TestComingUp:
     def test_a_broker_that_never_was_down_has_none(self):
         assert of_one(snapshot(None, *self.OUT), before=verdict(state=HealthState.HEALTHY)).state is HealthState.SICK
 
-    def test_a_short_silence_on_the_way_up_does_not_end_the_grace(self):
+    def test_short_silence_on_way_up_does_not_end_grace(self):
         blank = of_one(snapshot(None, *words(DUNNO, DUNNO), now=after(5)), before=self.WAS_DOWN)
         assert (blank.state, blank.restarted) == (HealthState.UNKNOWN, None)
         found = of_one(snapshot(None, *self.OUT, now=after(10)), before=blank)
@@ -168,7 +168,7 @@ class TestTooFewVantages:
         found = of_one(snapshot(None, *words(BAD, GOOD)), policy)
         assert_wording(found.message)
 
-    def test_a_vantage_that_has_failed_itself_is_not_a_prober_to_start(self):
+    def test_vantage_that_has_failed_itself_is_not_prober_to_start(self):
         blind = [signal(b, BAD, source="b") for b in (1, 2, 3)]
         found = of_one(snapshot(None, *words(BAD), *blind))
         assert_wording(found.message, found.change)
@@ -221,7 +221,7 @@ class TestLeaving:
         seen = self.gone(partition("orders", 0, (1,), isr=(1,), leader=1))
         assert of_one(snapshot(seen, *self.OUT)).reason is Reason.EXTERNALLY_UNREACHABLE
 
-    def test_a_demoted_broker_that_falls_out_of_every_isr_stays_sick(self):
+    def test_demoted_broker_that_falls_out_of_every_isr_stays_sick(self):
         seen = self.gone(partition("orders", 0, (2, 3, 1), isr=(2, 3), leader=2))
         undo = record(None, demoted(1))
         assert of_one(snapshot(seen, *self.OUT, undo=undo)).reason is Reason.EXTERNALLY_UNREACHABLE
@@ -260,7 +260,7 @@ class TestDisputes:
         found = of_one(snapshot(None, *self.lost(99.0, control=control)))
         assert (found.state, found.reason) == (HealthState.SUSPECT, Reason.VANTAGE_CONFLICT)
 
-    def test_only_a_vantage_that_fails_shows_that_the_broker_answers_inside(self):
+    def test_only_vantage_that_fails_shows_that_broker_answers_inside(self):
         reach = signal(1, GOOD, source="c", control=GOOD)
         found = of_one(snapshot(None, *self.lost(99.0, BAD, BAD, control=BAD), reach))
         assert found.state is HealthState.SUSPECT
@@ -354,7 +354,7 @@ class TestHarm:
         found = of_one(snapshot(None, *self.lost(9, 6.2, 7)))
         assert_wording(found.message)
 
-    def test_a_figure_at_the_limit_of_the_counter_is_the_least_that_clients_lost(self):
+    def test_figure_at_limit_of_counter_is_least_that_clients_lost(self):
         found = of_one(snapshot(None, *self.lost(600, 600, 600)))
         assert_wording(found.message)
 

@@ -65,7 +65,7 @@ class TestFreezing:
             was.since,
         )
 
-    def test_after_a_gap_its_answers_and_the_next_gap_are_one_word(self):
+    def test_after_gap_its_answers_and_next_gap_are_one_word(self):
         found = [of_one(snapshot(None, *seen)) for seen in (self.answers(1.5, GOOD), self.gap(2.2, 1.5))]
         assert {(v.state, v.reason) for v in found} == {(HealthState.SUSPECT, Reason.HARM_BELOW_COST)}
         assert found[0].message == found[1].message
@@ -89,7 +89,7 @@ class TestFreezing:
         undo = record(None, replace(demoted(1), reason=Reason.FREEZING))
         assert of_one(snapshot(None, undo=undo), before=self.FROZEN).state is HealthState.UNKNOWN
 
-    def test_within_a_minute_after_kafka_fenced_it_nothing_is_a_freeze(self):
+    def test_within_minute_after_kafka_fenced_it_nothing_is_freeze(self):
         was = of_one(snapshot(cluster(fenced=(1,))))
         for seconds in (1, 59):
             was = of_one(snapshot(None, *self.gap(90.0, 80.0), now=after(seconds)), before=was)

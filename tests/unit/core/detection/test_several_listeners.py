@@ -54,14 +54,14 @@ def test_both_listeners_are_named_where_the_same_vantages_reach_neither() -> Non
     assert_wording(found.message)
 
 
-def test_only_the_harm_of_the_listener_that_they_agree_on_counts() -> None:
+def test_only_harm_of_listener_that_they_agree_on_counts() -> None:
     long_cut_here, just_cut = {X: MUCH, Y: LITTLE}, {Y: LITTLE}
     found = of_three(said("a", X, Y, harms=long_cut_here), said("b", Y, harms=just_cut), said("c"))
     assert (found.state, found.reason) == (HealthState.SUSPECT, Reason.HARM_BELOW_COST)
     assert_wording(found.message)
 
 
-def test_a_listener_that_fails_at_every_broker_hides_no_other_listener() -> None:
+def test_listener_that_fails_at_every_broker_hides_no_other_listener() -> None:
     everywhere = [said(v, X, broker=b, harms={X: MUCH}) for v in "ab" for b in (2, 3)]
     cut = [said(v, X, Y, harms={X: MUCH, Y: MUCH}) for v in "ab"]
     found = judge(snapshot(None, *cut, *everywhere), POLICY, {})
@@ -88,7 +88,7 @@ def test_a_listener_that_is_not_measured_changes_nothing() -> None:
     assert of_three(*unmeasured).state is HealthState.HEALTHY
 
 
-def test_why_no_vantage_measures_the_only_listener_is_in_the_verdict() -> None:
+def test_why_no_vantage_measures_only_listener_is_in_verdict() -> None:
     why = "not probed: the broker advertises A, not EXTERNAL: correct spec.detection.externalReachability.listeners"
     unmeasured = [replace(signal(1, DUNNO, source=v), message=why) for v in "ab"]
     found = of_three(*unmeasured, policy=Policy(name="main"))
@@ -106,7 +106,7 @@ def test_the_evidence_is_what_the_vantages_said() -> None:
     assert [(f.source, f.reading) for f in found.facts] == [("a", BAD), ("b", BAD), ("c", GOOD)]
 
 
-def test_a_vantage_that_fails_everywhere_at_different_listeners_is_not_blind() -> None:
+def test_vantage_that_fails_everywhere_at_different_listeners_is_not_blind() -> None:
     mixed = [said("a", X, broker=1), said("a", Y, broker=2), said("a", X, broker=3)]
     found = judge(snapshot(None, *mixed, *(signal(b, GOOD, source=v) for b in (1, 2, 3) for v in "bc")), POLICY, {})[1]
     assert (found.reason, {f.ignored_because for f in found.facts}) == (Reason.VANTAGES_DISAGREE, {""})
@@ -132,7 +132,7 @@ def test_a_vantage_that_reaches_another_broker_counts_for_all_again() -> None:
     assert judge(said_at(*others, *seeing, seconds=1), POLICY, well)[1].state is HealthState.SUSPECT
 
 
-def test_a_reading_of_one_listener_is_a_signal_of_its_own() -> None:
+def test_reading_of_one_listener_is_signal_of_its_own() -> None:
     two = said("a", X, Y, harms={X: MUCH, Y: LITTLE})
     assert (two.at_listener(Y).reading, two.at_listener(Y).harm) == (BAD, LITTLE)
     assert (two.at_listener("OTHER").reading, two.at_listener("OTHER").harm) == (Reading.PASSING, None)

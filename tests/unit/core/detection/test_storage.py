@@ -58,14 +58,14 @@ def of_one(*signals: Signal, fenced: tuple[int, ...] = ()) -> Finding:
         pytest.param([], Evidence.DOUBTFUL, Reason.SYSTEMIC_CAUSE, id="no peer to compare with"),
     ],
 )
-def test_the_harm_of_a_slow_disk_is_compared_with_its_peers(peers: list[float], evidence: Evidence, reason: Reason):
+def test_harm_of_slow_disk_is_compared_with_its_peers(peers: list[float], evidence: Evidence, reason: Reason):
     others = [disk(n, BAD if lost else GOOD, 80, lost=lost) for n, lost in enumerate(peers, 2)]
     found = of_one(disk(1, BAD, 80), *others)
     assert (found.evidence, found.reason) == (evidence, reason)
 
 
 @pytest.mark.parametrize(("peers", "reason"), [(3.0, Reason.STORAGE_SLOW), (3.9, Reason.SYSTEMIC_CAUSE)])
-def test_what_a_disk_loses_beyond_its_peers_must_be_worth_a_move(peers: float, reason: Reason):
+def test_what_disk_loses_beyond_its_peers_must_be_worth_move(peers: float, reason: Reason):
     others = [disk(n, BAD, 80, lost=peers) for n in (2, 3)]
     assert of_one(disk(1, BAD, 80, lost=8.0), *others).reason is reason  # the limit is 4.6 s
 
@@ -132,7 +132,7 @@ def test_coordinators_make_a_move_more_costly():
     assert (found.reason, "about 4 s (assumed)" in found.message) == (Reason.HARM_BELOW_COST, True)
 
 
-def test_the_message_says_what_clients_lost_and_what_a_move_costs():
+def test_message_says_what_clients_lost_and_what_move_costs():
     found = of_one(disk(1, BAD, 80), disk(2, GOOD, 1))
     assert_wording(found.message)
 

@@ -95,7 +95,7 @@ def test_what_is_switched_off_says_nothing():
     assert of_one(LAG, detection=detection).state is HealthState.UNKNOWN
 
 
-def test_a_figure_that_only_leaders_have_does_not_judge_a_demoted_broker():
+def test_figure_that_only_leaders_have_does_not_judge_demoted_broker():
     produce, flush = said(SignalType.PROMETHEUS, "produce"), replace(FLUSH, reading=GOOD)
     assert of_one(produce, flush).state is HealthState.SICK
     by = demoted_by(SignalType.PROMETHEUS)

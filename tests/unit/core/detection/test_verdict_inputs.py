@@ -36,7 +36,7 @@ def before() -> dict[int, Verdict]:
     return judge(snapshot(None, *WELL), POLICY, {})
 
 
-def test_a_healthy_broker_of_which_nothing_is_new_keeps_the_very_verdict(before: dict[int, Verdict]):
+def test_healthy_broker_of_which_nothing_is_new_keeps_very_verdict(before: dict[int, Verdict]):
     found = judge(said(*WELL, seconds=86_400), replace(POLICY, detection=replace(POLICY.detection)), before)
     assert [found[b] is before[b] for b in (1, 2, 3)] == [True] * 3
 
@@ -126,7 +126,7 @@ def test_no_other_verdict_stands_by_itself(state: HealthState):
     assert (verdict.state, verdict.inputs) == (state, None)
 
 
-def test_nor_does_that_of_a_well_broker_that_waits_for_a_person():
+def test_nor_does_that_of_well_broker_that_waits_for_person():
     undo = record(None, demoted(1))
     found: dict[int, Verdict] = {}
     for seconds in range(0, 61, 10):

@@ -106,7 +106,7 @@ def test_the_only_broker_of_a_cluster_can_be_seen_down_by_a_vantage_that_sees():
     assert of_one(snapshot(alone, signal(1, BAD))).state is HealthState.SICK
 
 
-def test_a_dead_broker_does_not_keep_a_vantage_from_being_blind():
+def test_dead_broker_does_not_keep_vantage_from_being_blind():
     living = cluster(partition(), brokers=[2, 3])
     blind = [signal(b, BAD, source="a") for b in (2, 3)]
     found = judge(snapshot(living, signal(1, GOOD, source="a"), *blind), POLICY, {})
@@ -139,7 +139,7 @@ def test_the_internal_listener_is_the_control(controls: Sequence[Reading], state
         pytest.param(60.0, Reason.NOT_FENCED_IN_TIME, id="long since"),
     ],
 )
-def test_a_broker_that_kafka_does_not_fence_in_time_is_sick(control: Reading, waited: float, reason: Reason | None):
+def test_broker_that_kafka_does_not_fence_in_time_is_sick(control: Reading, waited: float, reason: Reason | None):
     first = of_one(snapshot(None, *words(BAD, BAD, control=control)))
     found = of_one(snapshot(None, *words(BAD, BAD, control=control), now=after(waited)), before=first)
     assert found.reason is (reason or first.reason)
@@ -195,7 +195,7 @@ def test_a_slow_disk_says_how_slow_in_its_probers_words():
     assert_wording(found.message)
 
 
-def test_a_storage_prober_that_has_gone_silent_is_not_a_slow_disk():
+def test_storage_prober_that_has_gone_silent_is_not_slow_disk():
     assert of_one(snapshot(None, storage(BAD, age=STALE))).state is HealthState.UNKNOWN
 
 
@@ -333,7 +333,7 @@ class TestExplaining:
 
 
 @pytest.mark.parametrize("held", [True, False])
-def test_the_fault_of_a_held_broker_goes_on_to_be_measured(held: bool):
+def test_fault_of_held_broker_goes_on_to_be_measured(held: bool):
     slow = replace(storage(BAD), harm=Harm(40.0, 1.0, NOW))
     facts = replace(
         snapshot(cluster(partition(), fenced=(1,)), slow, storage(GOOD, broker=2), storage(GOOD, broker=3)),

@@ -83,7 +83,7 @@ def test_a_broker_that_leads_in_maintenance_is_not_promoted_meanwhile():
 
 
 @pytest.mark.parametrize("seconds", [1, 10, 40])
-def test_a_broker_that_was_healthy_before_a_short_maintenance_must_stay_well(seconds: int):
+def test_broker_that_was_healthy_before_short_maintenance_must_stay_well(seconds: int):
     well = judged(words(1, GOOD))
     pod = replace(demoted(1, Cause.MAINTENANCE, after(1)), drained_since=after(1))
     facts = snapshot(SEEN, *words(1, GOOD), now=after(1), undo=record(None, pod), overrides=[drain(1)])
@@ -173,7 +173,7 @@ class TestAfterwards:
         verdicts = judged(said, 100 + GRACE, before=verdicts)
         assert (verdicts[1].state, verdicts[1].resumed) == (HealthState.SICK, None)
 
-    def test_a_drained_broker_must_stay_well_before_it_counts_as_such(self):
+    def test_drained_broker_must_stay_well_before_it_counts_as_such(self):
         stopped = judged(words(1, BAD), 50, drain(1), seen=cluster(*SEEN.partitions, fenced=[1]), drained=True)
         back = judged(words(1, GOOD), 60, drain(1), before=stopped, drained=True)
         found = judged(words(1, GOOD), 100, before=back, drained=True)
@@ -203,7 +203,7 @@ class TestOthers:
         assert ended[1].state is HealthState.UNKNOWN
         assert_wording(ended[1].message)
 
-    def test_a_vantage_that_knows_nothing_of_a_broker_does_not_reach_it(self):
+    def test_vantage_that_knows_nothing_of_broker_does_not_reach_it(self):
         said = [word for b, reading in ((1, BAD), (2, BAD), (3, Reading.UNKNOWN)) for word in words(b, reading)]
         assert judged(said, 0)[1].state is HealthState.UNKNOWN
 

@@ -47,7 +47,7 @@ def item(
         ),
     ],
 )
-def test_a_passing_signal_that_began_at_another_time_failed_in_between(
+def test_passing_signal_that_began_at_another_time_failed_in_between(
     last: list[EvidenceItem], now: list[EvidenceItem], failed: bool
 ):
     assert KnownGood(passing=passing_since(last)).failed_since(passing_since(now)) is failed
@@ -78,7 +78,7 @@ class TestStabilization:
         assert (waiting.state, waiting.since) == (HealthState.RECOVERING, after(10))
         assert self.judged(70, waiting, GOOD, GOOD).state is HealthState.HEALTHY
 
-    def test_between_two_reads_no_more_counts_than_a_signal_stays_fresh(self):
+    def test_between_two_reads_no_more_counts_than_signal_stays_fresh(self):
         first = self.judged(10, verdict(), GOOD, GOOD)
         assert self.judged(3600, first, GOOD, GOOD).known_good.seconds == 10
 
@@ -112,7 +112,7 @@ class TestStabilization:
         cold = of_one(snapshot(None, *blipped, now=after(100), undo=self.SICK), POLICY, reported)
         assert (cold.state, cold.known_good.seconds) == (HealthState.UNKNOWN, 0)
 
-    def test_a_failure_while_its_source_was_gone_starts_the_wait_again(self):
+    def test_failure_while_its_source_was_gone_starts_wait_again(self):
         gone = self.judged(25, self.well([10, 20], verdict()))
         blipped = [replace(s, since=after(26)) for s in words(GOOD, GOOD)]
         assert of_one(snapshot(None, *blipped, now=after(30), undo=self.SICK), POLICY, gone).known_good.seconds == 0
@@ -129,7 +129,7 @@ class TestStabilization:
         found = self.judged(6, former, GOOD, GOOD)
         assert (found.since, found.known_good.seconds) == (after(6), 0)
 
-    def test_a_broker_that_a_person_demoted_while_it_was_healthy_stays_healthy(self):
+    def test_broker_that_person_demoted_while_it_was_healthy_stays_healthy(self):
         self.SICK = record(None, demoted(1, Cause.OVERRIDE, since=after(5)))
         former = verdict(state=HealthState.HEALTHY, since=after(0))
         assert self.judged(6, former, GOOD, GOOD).state is HealthState.HEALTHY
@@ -149,7 +149,7 @@ class TestStabilization:
         found = of_one(snapshot(None, *blipped, now=after(70)), before=first)
         assert (found.state, found.since) == (HealthState.HEALTHY, after(10))
 
-    def test_a_failure_in_between_is_not_read_from_the_clock_of_the_prober(self):
+    def test_failure_in_between_is_not_read_from_clock_of_prober(self):
         ahead = [replace(s, since=after(9999)) for s in words(GOOD, GOOD)]
         policy = replace(POLICY, promotion=Promotion(stabilization_seconds=60))
         found = verdict()

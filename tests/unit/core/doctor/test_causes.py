@@ -38,7 +38,7 @@ def test_ten_partitions_that_miss_one_dead_broker_are_one_finding() -> None:
     assert said.remediations[0].commands == (), "no command of Kafka starts a broker"
 
 
-def test_a_removed_broker_is_replaced_by_one_reassignment_and_not_started() -> None:
+def test_removed_broker_is_replaced_by_one_reassignment_and_not_started() -> None:
     lists = [partition(index=i, replicas=(1, 2, 4), isr=(1, 2)) for i in range(25)]
     (cause,) = causes(diagnose_cluster(cluster(*lists, removed=[4]), RiskInputs()), LIVE)
     assert (cause.kind, cause.brokers) == (CauseKind.BROKERS_REMOVED, (4,))
@@ -120,14 +120,14 @@ def test_causes_and_classes_come_worst_first() -> None:
     assert (down.brokers, lagging.kind) == ((4, 5), CauseKind.OUT_OF_ISR)
 
 
-def test_the_broker_that_brings_back_the_most_offline_partitions_is_started_first() -> None:
+def test_broker_that_brings_back_most_offline_partitions_is_started_first() -> None:
     four, five = (partition(replicas=(b, 1), isr=(b,), leader=None) for b in (4, 5))
     (cause,) = grouped(four, five, five, partition(replicas=(1, 2, 6), isr=(1, 2)))
     start, otherwise = advice(cause).remediations
     assert_wording(start.do, otherwise.do, otherwise.checks, advice(cause).safe)
 
 
-def test_a_killed_broker_that_was_eligible_is_not_promised_to_lead() -> None:
+def test_killed_broker_that_was_eligible_is_not_promised_to_lead() -> None:
     (cause,) = grouped(partition(replicas=(4, 1), isr=(), elr=(4,), leader=None))
     assert_wording(advice(cause, elr=True).remediations[0].cost)
 
@@ -148,7 +148,7 @@ def test_the_setting_is_not_touched_where_an_offline_partition_of_the_topic_wait
     assert_wording(ways.safe)
 
 
-def test_the_advice_stays_short_for_a_hundred_topics_and_fifty_dead_brokers() -> None:
+def test_advice_stays_short_for_hundred_topics_and_fifty_dead_brokers() -> None:
     many = [
         replace(partition(replicas=(1, 10 + i % 50, 60 + i % 50), isr=(1,)), topic=f"topic-{i}", index=i)
         for i in range(100)

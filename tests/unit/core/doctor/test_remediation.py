@@ -78,7 +78,7 @@ def test_without_a_leader_nothing_works(risk: Risk):
     ("topic", "words"), [("__consumer_offsets", "commit"), ("__transaction_state", "transactions")]
 )
 @pytest.mark.parametrize("risk", [Risk.UNDER_MIN_ISR, Risk.LAST_ISR_MEMBER_LOST])
-def test_what_a_topic_of_kafkas_own_is_needed_for_is_said(topic: str, words: str, risk: Risk):
+def test_what_topic_of_kafkas_own_is_needed_for_is_said(topic: str, words: str, risk: Risk):
     assert words in told(replace(EVERY[risk], topic=topic)).clients
 
 
@@ -159,7 +159,7 @@ def test_eligible_replicas_that_were_killed_are_no_longer_eligible_when_they_ret
     assert_wording(told(last).remediations[0].cost, told(waiting).safe)
 
 
-def test_the_last_known_leader_may_lack_what_it_had_not_written():
+def test_last_known_leader_may_lack_what_it_had_not_written():
     last = replace(partition(replicas=(4, 1), isr=(), leader=None), last_known_elr=(4,))
     assert_wording(told(last).remediations[0].cost)
 
@@ -192,7 +192,7 @@ def test_addresses_in_brackets_survive_the_shell():
     assert any("--bootstrap '[fd00::1]:9092'" in command for command in told_)
 
 
-def test_an_unclean_election_is_bounded_by_the_same_samples_as_the_advice():
+def test_unclean_election_is_bounded_by_same_samples_as_advice():
     tools = CommandOptions("b:9092", store=" --store s3://bucket/samples")
     assert_wording(commands(remediation_plan(found(EVERY[Risk.LAST_ISR_MEMBER_LOST]), tools, elr=True))[0])
 
@@ -204,7 +204,7 @@ def test_replica_being_added_is_awaited_and_none_is_called_missing():
     assert not any("no broker" in way.do for way in advice.remediations)
 
 
-def test_no_unclean_election_is_offered_while_the_controller_believes_in_the_leader():
+def test_no_unclean_election_is_offered_while_controller_believes_in_leader():
     silent = partition(isr=(4,), replicas=(4, 1, 2), leader=4)
     assert found(silent).risk is Risk.LAST_ISR_MEMBER_LOST
     advice = told(silent)

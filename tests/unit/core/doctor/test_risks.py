@@ -108,7 +108,7 @@ def test_a_lost_leader_with_another_in_the_isr_waits_for_kafkas_own_election(lea
     assert (found.risk, found.awaited, found.loss) == (Risk.LEADER_LOST, (2,), None)
 
 
-def test_an_eligible_replica_that_lives_may_lead_once_the_isr_is_empty():
+def test_eligible_replica_that_lives_may_lead_once_isr_is_empty():
     for isr, leader in (((2,), 2), ((), None)):
         found = told(partition(isr=isr, leader=leader, elr=(1,)), live=frozenset({1, 3}))
         assert (found.risk, found.awaited) == (Risk.LEADER_LOST, (1,))
@@ -127,7 +127,7 @@ def test_with_isr_and_elr_empty_the_last_known_leader_is_waited_for():
     assert told(replace(lost, elr=(2,)), live=frozenset({1})).awaited == (2,)
 
 
-def test_the_candidate_of_an_unclean_election_is_the_first_of_the_order_that_lives():
+def test_candidate_of_unclean_election_is_first_of_order_that_lives():
     found = told(partition(replicas=(3, 2, 1), isr=(3,), leader=None), live=frozenset({1, 2}))
     assert found.loss is not None
     assert found.loss.candidate == 2
@@ -138,7 +138,7 @@ def test_without_live_replicas_no_leader_can_be_elected():
     assert (found.risk, found.awaited, found.loss) == (Risk.ALL_REPLICAS_LOST, (1,), None)
 
 
-def test_a_broker_that_does_not_answer_is_not_counted_among_the_living():
+def test_broker_that_does_not_answer_is_not_counted_among_living():
     seen = cluster(partition(isr=(1, 2)), partition(index=1, replicas=(2, 3)))
     facts = RiskInputs(floors={"orders": 1})
     assert [d.risk for d in diagnose_cluster(seen, facts).diagnoses] == [Risk.UNDER_REPLICATED, Risk.IN_SYNC]
@@ -162,12 +162,12 @@ class TestLoss:
         assert found is not None
         return found
 
-    def test_it_is_at_least_what_the_sample_saw_beyond_the_candidates_end(self):
+    def test_it_is_at_least_what_sample_saw_beyond_candidates_end(self):
         loss = self.loss(LogEndSample(120, START, 1, 6), 100)
         assert loss.least == 20
         assert_wording(str(loss))
 
-    def test_a_candidate_beyond_the_sample_loses_nothing_that_the_sample_saw(self):
+    def test_candidate_beyond_sample_loses_nothing_that_sample_saw(self):
         assert self.loss(LogEndSample(90, START, 1, 6), 100).least == 0
 
     @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ class TestLoss:
         assert self.loss(LogEndSample(120, START, 1, 7), 100, unfenced).least == 20
         assert self.loss(LogEndSample(120, START, 1, 6), 100, unfenced).least is None
 
-    def test_a_living_replica_that_reaches_further_than_the_candidate_is_named(self):
+    def test_living_replica_that_reaches_further_than_candidate_is_named(self):
         def further(ends: dict[int, int]) -> tuple[int, int] | None:
             return told(self.LOST, live=frozenset({2, 3}), facts=RiskInputs(ends={name(): ends})).further
 
@@ -236,13 +236,13 @@ class TestWard:
         assert len(self.WARD.diagnoses) == len(self.SEEN.partitions)
 
 
-def test_settings_are_worth_asking_for_only_where_a_replica_is_missing():
+def test_settings_are_worth_asking_for_only_where_replica_is_missing():
     seen = [partition("full"), partition("short", isr=(1, 2)), partition("leaderless", leader=None)]
     assert topics_short_of_replicas(seen) == {"short", "leaderless"}
 
 
 class TestShortcomings:
-    def test_what_is_led_by_a_full_isr_is_not_looked_at(self):
+    def test_what_is_led_by_full_isr_is_not_looked_at(self):
         seen = cluster(partition(), partition(index=1, isr=(1, 2)), partition(index=2, leader=None))
         risk_summary = partitions_at_risk(seen, {"orders": 2})
         assert [(d.partition.index, d.risk) for d in risk_summary.at_risk] == [

@@ -57,7 +57,7 @@ def test_healthy_idle_broker_that_may_lead_is_the_first_remedy() -> None:
     assert_wording(steps(judged))
 
 
-def test_a_demotion_by_hand_is_advised_where_it_moves_a_leader() -> None:
+def test_demotion_by_hand_is_advised_where_it_moves_leader() -> None:
     judged = JudgedBrokers((CUT,), frozenset({3}), (IdleBroker(3, LET_LEAD),))
     assert_wording(steps(judged))
 

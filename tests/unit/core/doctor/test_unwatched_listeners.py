@@ -32,11 +32,11 @@ def test_where_all_are_watched_there_is_nothing_to_say():
     assert [*check({1: settings("CLIENTS", "PARTNERS")}, "CLIENTS", "PARTNERS").sentences()] == []
 
 
-def test_a_listener_that_one_broker_alone_has_is_named_for_it():
+def test_listener_that_one_broker_alone_has_is_named_for_it():
     assert check({1: settings("CLIENTS"), 2: settings("CLIENTS", "ODD")}, "CLIENTS").unwatched == {"ODD": (2,)}
 
 
-def test_the_listener_of_the_policys_own_connection_is_no_clients_listener():
+def test_listener_of_policys_own_connection_is_no_clients_listener():
     brokers = {1: settings("CLIENTS", "OPERATORS", inter_broker_listener_name="INTERNAL")}
     assert check(brokers, "CLIENTS", connected="out:9095").unwatched == {}
 

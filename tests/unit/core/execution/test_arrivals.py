@@ -58,7 +58,7 @@ class TestProofs:
             checks = after_checks(sent_to(2), ALL, checks, {2: answered}, moment)
         return 2 in drained_brokers(ALL, checks, ARRIVAL_SECONDS)
 
-    def test_two_answers_further_apart_than_kafka_holds_a_request_prove_it(self):
+    def test_two_answers_further_apart_than_kafka_holds_request_prove_it(self):
         assert self.proven((0, True), (ARRIVAL_SECONDS, True))
         assert ARRIVAL_SECONDS > FORWARDING_SECONDS
 

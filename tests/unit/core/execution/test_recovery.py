@@ -97,7 +97,7 @@ def test_a_foreign_order_is_what_we_go_back_to_and_forgets_what_was_ours():
     assert (now.baseline, now.written, now.replaced) == (FOREIGN, FOREIGN, None)
 
 
-def test_an_order_that_comes_in_the_middle_of_a_reassignment_is_not_judged():
+def test_order_that_comes_in_middle_of_reassignment_is_not_judged():
     known = entry()
     found = recovered(known, partition(replicas=(*HOME, 4), adding=[4]), 1)
     assert (entry_of(found), found.notes) == (known, ())
@@ -128,7 +128,7 @@ def test_topics_are_read_once_more_before_a_conclusion_is_drawn(seen: list[Parti
         pytest.param(RESTORED, LATE, True, id="restored, and it leads to an order that is outstanding"),
     ],
 )
-def test_a_reassignment_that_an_unseen_reorder_of_ours_became_is_astray(
+def test_reassignment_that_unseen_reorder_of_ours_became_is_astray(
     state: EntryState, written: tuple[int, ...], astray: bool
 ):
     known = entry(written=written, state=state, outstanding=[(LATE, 3)])
@@ -138,7 +138,7 @@ def test_a_reassignment_that_an_unseen_reorder_of_ours_became_is_astray(
 
 class TestOutstanding:
     @pytest.mark.parametrize("state", [INTENDED, RESTORING])
-    def test_a_reorder_whose_order_is_seen_may_take_effect_once_more(self, state: EntryState):
+    def test_reorder_whose_order_is_seen_may_take_effect_once_more(self, state: EntryState):
         written = HOME if state is RESTORING else AWAY
         known = entry(written=written, state=state, outstanding=[(written, 2), (LATE, 3)])
         now = entry_of(recovered(known, partition(replicas=written), 1))
@@ -166,7 +166,7 @@ class TestOutstanding:
         assert now is not None
         assert (now.state, now.written, now.contests, found.notes) == (INTENDED, AWAY, 0, ())
 
-    def test_an_order_of_another_tool_is_kept_against_what_is_outstanding(self):
+    def test_order_of_another_tool_is_kept_against_what_is_outstanding(self):
         found = recovered(entry(outstanding=[(LATE, 3)]), partition(replicas=FOREIGN))
         kept = entry_of(found)
         assert kept is not None
@@ -195,7 +195,7 @@ class TestContests:
 
 
 class TestMissingTopics:
-    def test_a_partition_that_metadata_does_not_name_is_kept_for_a_while(self):
+    def test_partition_that_metadata_does_not_name_is_kept_for_while(self):
         first = entry_of(recovered(entry(), None, 1))
         assert first == entry(finished_at=NOW)
         early = replace(first, finished_at=after(100 - GRACE + 0.1))
@@ -248,7 +248,7 @@ class TestTombstones:
         stone = replace(self.stone(10**6), outstanding=(SentOrder(AWAY, 2),))
         assert entry_of(recovered(stone, partition())) == stone
 
-    def test_one_is_dropped_when_the_asked_broker_holds_nothing_any_more(self):
+    def test_one_is_dropped_when_asked_broker_holds_nothing_any_more(self):
         stone = replace(self.stone(10**6), outstanding=(SentOrder(AWAY, 2),))
         found = recover(record({KEY: stone}), cluster(partition(), brokers=4), NOW, GRACE, None, {2})
         assert found.record.entries == {}
@@ -341,7 +341,7 @@ def test_a_record_in_which_nothing_is_under_way_need_not_be_compared_with_the_sa
     ],
     ids=["not seen before", "outstanding", "tombstone", "overwritten"],
 )
-def test_a_record_with_an_entry_that_may_change_is_compared_each_time(known: UndoEntry):
+def test_record_with_entry_that_may_change_is_compared_each_time(known: UndoEntry):
     seen = cluster(partition(replicas=AWAY))
     found = recovered(known, None, living=seen)
     assert not found.repeats(found.record, seen)

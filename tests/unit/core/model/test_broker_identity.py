@@ -44,7 +44,7 @@ def problem(hosts: Mapping[int, tuple[str, ...]], **labels: str) -> str:
 
 
 class TestProof:
-    def test_pod_of_a_second_pool_is_the_broker_that_advertises_its_host(self) -> None:
+    def test_pod_of_second_pool_is_broker_that_advertises_its_host(self) -> None:
         pods = [{"pod": f"kafka-broker-{n}", "namespace": "kafka"} for n in (0, 1, 2)]
         assert found(BITNAMI, *pods) == [100, 101, 102]
         assert found(BITNAMI, pods[1]) == [101], "one series alone proves as much"
@@ -53,7 +53,7 @@ class TestProof:
     def test_equal_pods_of_two_regions_differ_by_namespace(self, namespace: str) -> None:
         assert found(REGIONS, {"pod": "kafka-1", namespace: "east"}, {"pod": "kafka-1", namespace: "west"}) == [101, 1]
 
-    def test_equal_pods_of_two_regions_without_a_namespace_are_no_brokers(self) -> None:
+    def test_equal_pods_of_two_regions_without_namespace_are_no_brokers(self) -> None:
         assert found(REGIONS, {"pod": "kafka-1"}) == [None]
         assert_wording(problem(REGIONS, pod="kafka-1"))
 
@@ -67,7 +67,7 @@ class TestProof:
     def test_address_that_no_broker_advertises_is_no_broker(self) -> None:
         assert found(MSK, {"instance": "b-9.demo.a1b2c3.c2.kafka.eu-west-1.amazonaws.com:11001"}) == [None]
 
-    def test_address_of_a_load_balancer_before_all_brokers_is_no_broker(self) -> None:
+    def test_address_of_load_balancer_before_all_brokers_is_no_broker(self) -> None:
         assert found({1: ("lb.example.com",), 2: ("lb.example.com",)}, {"instance": "lb.example.com:9404"}) == [None]
 
     @pytest.mark.parametrize("host", ["[fd00::7]:9092", "fd00::7", "10.0.0.7"])
@@ -81,11 +81,11 @@ class TestProof:
     def test_pod_without_a_namespace_may_be_one_of_a_broker_whose_host_is_not_known(self) -> None:
         assert found({7: ("kafka-1.kafka.default.svc",), 8: ()}, {"pod": "kafka-1"}) == [None]
 
-    def test_host_of_a_domain_is_not_the_pod_of_its_first_label(self) -> None:
+    def test_host_of_domain_is_not_pod_of_its_first_label(self) -> None:
         hosts = {0: ("kafka-1.example.com",), 1: ("kafka-0.example.com",)}
         assert found(hosts, {"pod": "kafka-1"}) == [None]
 
-    def test_host_with_three_parts_is_a_pod_only_in_its_namespace(self) -> None:
+    def test_host_with_three_parts_is_pod_only_in_its_namespace(self) -> None:
         hosts = {7: ("kafka-1.kafka.prod",), 8: ()}
         assert found(hosts, {"pod": "kafka-1", "namespace": "prod"}, {"pod": "kafka-1"}) == [7, None]
 
@@ -107,7 +107,7 @@ class TestProof:
 
 
 class TestContradiction:
-    def test_label_that_contradicts_the_host_is_a_conflict_that_names_both(self) -> None:
+    def test_label_that_contradicts_host_is_conflict_that_names_both(self) -> None:
         labels = {"broker": "1", "pod": "kafka-broker-1", "namespace": "kafka"}
         assert_wording(problem(BITNAMI, **labels))
 
@@ -244,7 +244,7 @@ class TestKnownHosts:
         assert set(known.hosts[1]) == {"a.internal", *proven}
         assert known.seen(there).hosts == known.hosts
 
-    def test_fenced_broker_that_was_never_read_leaves_the_hosts_of_others(self) -> None:
+    def test_fenced_broker_that_was_never_read_leaves_hosts_of_others(self) -> None:
         here = cluster(*self.HERE.brokers.values(), Broker(3, host="c.internal", fenced=True))
         settings = {b: {"listeners": f"OUT://b{b}.example.com:1"} for b in (1, 2)}
         known = KnownHosts().seen(here).answered([1, 2], settings, 0.0).seen(here)
@@ -258,7 +258,7 @@ class TestKnownHosts:
         known = known.answered([2], {2: lb}, 0.0).seen(self.HERE)
         assert [known.hosts[b][1:] for b in (1, 2)] == [("lb.example.com",), ("lb.example.com",)]
 
-    def test_what_a_former_process_read_counts_while_the_host_is_the_same(self) -> None:
+    def test_what_former_process_read_counts_while_host_is_same(self) -> None:
         known = KnownHosts({1: ("a.internal", "a.example.com"), 2: ("b.internal", "b.example.com"), 3: ()})
         assert known.seen(self.HERE).hosts == {
             1: ("a.internal", "a.example.com"),

@@ -57,7 +57,7 @@ def test_adding_and_removing_are_reassigning():
     assert not partition().reassigning
 
 
-def test_the_target_is_what_is_left_once_a_reassignment_is_done():
+def test_target_is_what_is_left_once_reassignment_is_done():
     assert partition(replicas=[1, 2, 3, 4], adding=[4], removing=[1]).target == (2, 3, 4)
 
 

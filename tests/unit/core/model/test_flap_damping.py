@@ -24,7 +24,7 @@ def test_a_demotion_that_lasts_is_not_counted_again():
     assert count_flaps(known, SICK, SICK, after(9999), WINDOW) == known
 
 
-def test_a_promotion_starts_the_time_in_which_the_next_demotion_is_a_flap():
+def test_promotion_starts_time_in_which_next_demotion_is_flap():
     assert count_flaps({1: FlapCounter(2, after(0))}, SICK, {}, after(500), WINDOW) == {1: FlapCounter(2, after(500))}
 
 

@@ -28,7 +28,7 @@ def disks(*lost: float) -> HarmHistory:
         ),
     ],
 )
-def test_the_limit_is_the_one_that_would_have_cost_clients_least(history: HarmHistory, cause: HarmCause, factor: float):
+def test_limit_is_one_that_would_have_cost_clients_least(history: HarmHistory, cause: HarmCause, factor: float):
     assert history.limit_factor(cause, PRICE).factor == factor
 
 

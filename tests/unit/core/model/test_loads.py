@@ -84,7 +84,7 @@ def test_followed_bytes_take_room_under_any_leader():
     assert not account.fits(1, KEYS[1])
 
 
-def test_an_account_uses_up_its_own_figures_and_not_the_loads():
+def test_account_uses_up_its_own_figures_and_not_loads():
     loads = Loads({KEYS[0]: 30}, following={1: 70})
     LeaderLoads({1: 0}, Capacity(max_load=100), loads).add(1, KEYS[0])
     assert loads.following == {1: 70}

@@ -132,7 +132,7 @@ def test_topics_that_no_rule_matches_are_left_alone_without_a_preference_for_all
     assert rankings.of("payments") is None
 
 
-def test_leaders_outside_preferred_racks_are_counted_and_the_first_is_named():
+def test_leaders_outside_preferred_racks_are_counted_and_first_is_named():
     seen = stretched(
         partition("x", 1, (3, 1), leader=3), partition("x", 0, (5, 1), leader=5), partition("x", 2, (1, 3)),
         partition("x", 3, (3, 5)), partition("x", 4, (1, 3), isr=[], leader=None), partition("y", 0, (3, 1)),
@@ -179,7 +179,7 @@ def test_preferences_without_effect_are_reported_with_reasons(placement: Placeme
     assert all(m.message for m in found)
 
 
-def test_a_topic_of_kafkas_own_keeps_no_pattern_from_matching_all():
+def test_topic_of_kafkas_own_keeps_no_pattern_from_matching_all():
     seen = stretched(partition("orders"), partition("oil"), partition("__consumer_offsets", internal=True))
     found = placement_warnings(Placement(rules=(TopicRule("o*", Preference(("a",))),)), seen)
     assert [m.reason for m in found] == [Reason.PLACEMENT_UNSUITABLE]

@@ -33,7 +33,7 @@ def test_a_cluster_in_which_no_replica_moves_has_none():
     assert bulk_reassignment(foreign_reassignments(seen, record()), seen, {}) is None
 
 
-def test_a_single_move_by_hand_holds_nothing_but_its_own_partition():
+def test_single_move_by_hand_holds_nothing_but_its_own_partition():
     assert told() is None
 
 

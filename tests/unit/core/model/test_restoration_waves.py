@@ -38,7 +38,7 @@ def test_the_waves_of_every_broker_let_go_the_same_partitions():
     ("leaders", "share", "released"),
     [(1, 10, 1), (2, 50, 1), (3, 50, 2), (4, 10, 1), (4, 50, 2), (6, 50, 3), (21, 10, 2), (21, 50, 11), (150, 10, 15)],
 )
-def test_a_wave_of_few_leaders_holds_its_share_to_the_nearest_partition(leaders: int, share: int, released: int):
+def test_wave_of_few_leaders_holds_its_share_to_nearest_partition(leaders: int, share: int, released: int):
     for topic in range(30):
         keys = [PartitionKey(f"topic-{topic}", number) for number in range(leaders)]
         wave = returning(share=0).with_share(share, after(1), keys)
@@ -53,7 +53,7 @@ def test_no_later_wave_withholds_what_was_released_whatever_vanishes_meanwhile(l
     assert not any(later.withholds(key) for key in keys if not wave.withholds(key))
 
 
-def test_a_wave_without_any_leader_holds_the_share_of_what_may_come():
+def test_wave_without_any_leader_holds_share_of_what_may_come():
     wave = returning(share=0).with_share(50, after(1), [])
     assert [wave.withholds(key) for key in KEYS] == [returning(share=50).withholds(key) for key in KEYS]
 

@@ -39,7 +39,7 @@ class TestSending:
         assert {sent.order for sent in made.outstanding} == {AWAY, OTHER}
         assert None in {sent.broker for sent in made.outstanding}
 
-    def test_a_partition_never_has_more_than_the_orders_of_its_replicas(self):
+    def test_partition_never_has_more_than_orders_of_its_replicas(self):
         made, orders = entry(), list(permutations((1, 2, 3, 4)))
         for number in range(10 * len(orders)):
             made = made.send(SentOrder(orders[number % len(orders)], number), orders[0], EntryState.INTENDED)

@@ -41,7 +41,7 @@ def displaced(
         pytest.param(1, (1, 2, 3), {1}, (1, 2, 3), id="a demoted one that must lead is first"),
     ],
 )
-def test_the_order_follows_from_the_baseline_the_demoted_and_the_chosen(
+def test_order_follows_from_baseline_demoted_and_chosen(
     first: int | None, baseline: tuple[int, ...], demoted: set[int], order: tuple[int, ...]
 ):
     assert order_with(first, baseline, demoted) == order
@@ -73,7 +73,7 @@ def test_a_broker_that_leads_much_already_gets_fewer():
     assert Counter(assign_leaders(led, {2: 10, 3: 4}).values()) == {3: 8, 2: 2}
 
 
-def test_partitions_with_one_candidate_are_counted_before_those_with_a_choice():
+def test_partitions_with_one_candidate_are_counted_before_those_with_choice():
     free = displaced(partition(index=0, replicas=[1, 2, 3]), demoted=[1])
     bound = displaced(partition(index=1, replicas=[1, 2, 3], isr=[1, 2]), demoted=[1])
     assert assign_leaders([free, bound], {}) == {free.partition.key: 3, bound.partition.key: 2}
@@ -124,7 +124,7 @@ def test_the_choices_are_counted_after_those_without_even_where_the_difference_i
     assert chosen == {free.partition.key: 3, bound.partition.key: 2}
 
 
-def test_a_partition_does_not_move_where_that_only_exchanges_two_counts():
+def test_partition_does_not_move_where_that_only_exchanges_two_counts():
     """Brokers 2 and 3 lead 6 and 5: another leader makes them 5 and 6, whatever is evened out between 4 and 5."""
     kept = displaced(partition(index=0, replicas=(2, 3, 1)), [1], baseline=(1, 2, 3))
     crowded = [displaced(partition(index=i, replicas=(4, 5, 1)), [1], baseline=(1, 4, 5)) for i in range(1, 11)]
@@ -164,7 +164,7 @@ def test_the_lightest_takes_over_however_many_it_leads_where_a_limit_has_loads_k
     assert set(assign_within_capacity(led, account).chosen.values()) == {3}
 
 
-def test_the_heaviest_is_placed_first_so_that_the_light_ones_fill_up():
+def test_heaviest_is_placed_first_so_that_light_ones_fill_up():
     led = [displaced(partition(index=i, replicas=[1, 2, 3]), demoted=[1]) for i in range(5)]
     loads = Loads({item.key: load for item, load in zip(led, (10, 10, 10, 10, 100), strict=True)})
     chosen = assign_within_capacity(led, LeaderLoads({2: 0, 3: 0}, BY_LOAD, loads)).chosen
@@ -206,7 +206,7 @@ def test_all_candidates_of_that_rack_are_offered():
     assert led(by, b=4).wanting(by, (2, 3, 1)) == [2, 1]
 
 
-def test_a_rack_without_a_weight_leads_only_where_no_other_can():
+def test_rack_without_weight_leads_only_where_no_other_can():
     by = ranking(a=1, b=1)
     assert led(by, a=50, b=50).wanting(by, (5, 3)) == [3]
     assert led(by).wanting(by, (5,)) == (5,)

@@ -60,7 +60,7 @@ def test_an_order_of_a_list_that_names_a_removed_broker_is_refused_and_says_whic
     assert refuse_reorder(asked._replace(removed=frozenset({9}))) is None
 
 
-def test_the_first_refusal_of_the_chain_is_the_one_that_is_given():
+def test_first_refusal_of_chain_is_one_that_is_given():
     both = proposal(partition(adding=[3]), fought=True)
     assert contested(both) is not None
     refusal = refuse_reorder(both)
@@ -79,7 +79,7 @@ def test_what_kafka_refused_is_asked_again_ever_more_rarely():
         assert refused_before(seen._replace(now=after(waits))) is None
 
 
-def test_another_order_than_the_refused_one_is_asked_for_at_once():
+def test_another_order_than_refused_one_is_asked_for_at_once():
     assert refused_before(proposal()._replace(refused=refused(9, 0, (3, 2, 1)))) is None
 
 

@@ -143,7 +143,7 @@ def test_what_a_demoted_broker_leads_goes_before_what_it_follows_whatever_the_na
     ]
 
 
-def test_a_leader_that_returns_goes_before_followers_that_are_only_reordered():
+def test_leader_that_returns_goes_before_followers_that_are_only_reordered():
     returned = partition("returned", replicas=[2, 5, 1], leader=2)
     undo = record({returned.key: entry("returned", (1, 2, 5), (2, 5, 1))})
     made = plan(cluster(returned, partition("followed", replicas=[4, 3, 5]), brokers=5), 3, undo=undo)
@@ -172,7 +172,7 @@ class TestRestoring:
         (move,) = self.plan(partition(replicas=self.AWAY)).moves
         assert (move.kind, move.order, move.elect, move.leads_next) == (MoveKind.RESTORE, self.HOME, True, 1)
 
-    def test_the_order_returns_though_the_preferred_leader_is_not_in_sync_yet(self):
+    def test_order_returns_though_preferred_leader_is_not_in_sync_yet(self):
         made = self.plan(partition(replicas=self.AWAY, isr=[2, 3]))
         assert [(m.order, m.elect) for m in made.moves] == [(self.HOME, False)]
         assert made.holds[0].reason is Reason.PREFERRED_NOT_IN_ISR
@@ -188,7 +188,7 @@ class TestRestoring:
     def test_a_tombstone_is_left_as_it_is(self):
         assert self.plan(partition(replicas=self.HOME), EntryState.RESTORED).entries == {}
 
-    def test_a_leader_that_is_still_away_is_elected_from_a_tombstone(self):
+    def test_leader_that_is_still_away_is_elected_from_tombstone(self):
         made = self.plan(partition(replicas=self.HOME, leader=2), EntryState.RESTORED)
         assert [(m.reorders, m.elect) for m in made.moves] == [(False, True)]
 
@@ -260,7 +260,7 @@ class TestReturningInWaves:
         made = build_plan(context(found, verdicts(cluster(seen), sick=sick)), decisions(back=[returning(1)]))
         assert [m.order for m in made.moves] == [(1, 2, 3)]
 
-    def test_a_demoted_broker_is_no_reason_for_a_wave_to_hold(self):
+    def test_demoted_broker_is_no_reason_for_wave_to_hold(self):
         seen = partition(index=self.LATE, replicas=[2, 1], leader=2)
         made = self.plan(seen, 2, baseline=(1, 2))
         assert [(m.order, m.elect) for m in made.moves] == [((1, 2), True)]
@@ -274,7 +274,7 @@ class TestReturningInWaves:
         assert made.empty
         assert [h.reason for h in made.holds] == [Reason.REASSIGNING]
 
-    def test_a_topic_made_in_the_meantime_waits_for_its_wave_too(self):
+    def test_topic_made_in_meantime_waits_for_its_wave_too(self):
         late, early = partition(index=self.LATE), partition(index=self.EARLY)
         seen = cluster(late, early)
         made = build_plan(context(snapshot(seen)), decisions(back=[returning(1)]))

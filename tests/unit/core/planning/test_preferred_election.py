@@ -74,7 +74,7 @@ def test_nothing_is_looked_for_unless_the_policy_asks():
     assert plan_preferred_election(None, context(snapshot(cluster(ASTRAY))), Plan()) is None
 
 
-def test_the_first_of_an_order_is_elected_and_nothing_is_reordered():
+def test_first_of_order_is_elected_and_nothing_is_reordered():
     (made,) = found().moves
     assert (made.kind, made.reorders, made.elect, made.leads_next) == (MoveKind.BALANCE, False, True, 1)
     assert made.seen == made.order == made.baseline == (1, 2, 3)

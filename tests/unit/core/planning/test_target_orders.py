@@ -97,7 +97,7 @@ class TestOrderedRacks:
     def test_what_becomes_of_a_partition(self, seen: Partition, moves: list[tuple[tuple[int, ...], bool]]):
         assert orders_of(plan(stretched(seen))) == moves
 
-    def test_the_baseline_is_the_order_as_it_was_and_the_move_displaces(self):
+    def test_baseline_is_order_as_it_was_and_move_displaces(self):
         (move,) = plan(stretched(partition(replicas=(3, 1, 5)))).moves
         assert (move.kind, move.baseline) == (MoveKind.DISPLACE, (3, 1, 5))
 
@@ -113,11 +113,11 @@ class TestOrderedRacks:
         seen = cluster(lost, brokers=[3, 4, 5, 6], racks=RACKS)
         assert plan(seen).empty
 
-    def test_when_all_candidates_of_a_rack_are_demoted_the_next_leads(self):
+    def test_when_all_candidates_of_rack_are_demoted_next_leads(self):
         made = plan(stretched(partition(replicas=(1, 2, 4, 5))), 1, 2)
         assert orders_of(made) == [((4, 5, 1, 2), True)]
 
-    def test_another_of_the_same_rack_leads_before_any_of_the_next(self):
+    def test_another_of_same_rack_leads_before_any_of_next(self):
         made = plan(stretched(partition(replicas=(1, 3, 2))), 1)
         assert orders_of(made) == [((2, 3, 1), True)]
 
@@ -386,7 +386,7 @@ class TestSeveralDemoted:
         two = self.decided(b1=self.SLOW, b2=self.SLOW)
         assert self.order(partition(replicas=(2, 1, 3)), two) == (3, 2, 1)
 
-    def test_a_verdict_that_changes_from_reconcile_to_reconcile_changes_no_order(self):
+    def test_verdict_that_changes_from_reconcile_to_reconcile_changes_no_order(self):
         two = self.decided(b1=self.CUT_OFF, b2=self.SLOW)
         seen = stretched(partition(replicas=(1, 2, 3)))
         first = plan(seen, wish=None, decided=two, sick=[1, 2]).targets
@@ -409,7 +409,7 @@ class TestSeveralDemoted:
         assert made.empty
         assert [h.reason for h in made.holds] == [Reason.NO_HEALTHY_ISR_MEMBER]
 
-    def test_a_demoted_broker_that_leads_for_want_of_another_is_named(self):
+    def test_demoted_broker_that_leads_for_want_of_another_is_named(self):
         made = plan(stretched(partition(replicas=(3, 2, 1), isr=(1,))), wish=None, decided=self.decided(b1=self.SLOW))
         assert [h.reason for h in made.holds] == [Reason.NO_HEALTHY_ISR_MEMBER]
 

@@ -72,7 +72,7 @@ def test_it_holds_once_an_order_appears_between_two_reads():
     assert post.reconcile(order(renewal=6)) is AgentAction.NOTHING, "once is enough"
 
 
-def test_an_order_that_it_finds_after_a_gap_must_be_renewed():
+def test_order_that_it_finds_after_gap_must_be_renewed():
     post = Post()
     post.reconcile(OrderRead(), None, None, None)
     assert post.reconcile(order(), order(), order()) is AgentAction.NOTHING, "who gave it may be dead by now"
@@ -123,7 +123,7 @@ def test_it_releases_when_it_loses_its_orders(reads: list[HoldOrder | OrderRead 
     assert (post.watch.reading, post.watch.number) == (Reading.PASSING, 1)
 
 
-def test_renewals_keep_it_held_until_the_limit_that_it_counts_itself():
+def test_renewals_keep_it_held_until_limit_that_it_counts_itself():
     post = Post().held(limit=60)
     renewals = [order(renewal=6 + i, limit=60) for i in range(59)]
     assert post.reconcile(*renewals) is AgentAction.NOTHING
@@ -240,7 +240,7 @@ def test_an_agent_that_cannot_hold_reports_it(process: ProcessState, says: str):
     assert says in post.watch.message
 
 
-def test_a_hold_that_failed_is_not_tried_again_by_the_same_order():
+def test_hold_that_failed_is_not_tried_again_by_same_order():
     post = Post().held()
     post.watch, post.process = hold_failed(post.watch, "no such process"), ProcessState.RUNNING
     assert post.reconcile(order(renewal=6)) is AgentAction.NOTHING

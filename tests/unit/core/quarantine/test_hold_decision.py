@@ -207,7 +207,7 @@ def test_a_slow_disk_that_keeps_up_or_is_not_known_to_trail_is_no_reason_to_hold
     assert ended(margins=fast) is None, "a held broker is not asked again"
 
 
-def test_a_stalled_disk_delays_acks_all_whatever_the_log_ends_say():
+def test_stalled_disk_delays_acks_all_whatever_log_ends_say():
     stalled = replace(disk(), latency_seconds=STALLED_SECONDS)
     quiet = FaultTolerance({"orders": 1}, CONTROLLERS, keeping_up=SLOW)
     assert refused(scene(None, stalled, agent(), margins=quiet)) is None
@@ -316,7 +316,7 @@ def test_a_quarantine_ends_at_its_limit_and_when_the_clock_is_set_back():
     assert ended(order=held(since=NOW + timedelta(seconds=1))) == Reason.QUARANTINE_LIMIT
 
 
-def test_a_limit_that_is_lowered_ends_a_quarantine_that_was_given_longer():
+def test_limit_that_is_lowered_ends_quarantine_that_was_given_longer():
     long = held(since=NOW - timedelta(seconds=59), until=NOW + timedelta(days=3650))
     assert ended(order=long, policy=opted_in(limit_seconds=60)) is None
     over = replace(long, since=NOW - timedelta(seconds=60))
@@ -332,7 +332,7 @@ def test_an_override_or_a_changed_policy_ends_quarantine():
         assert "quarantine is off" in ending(policy=policy).message
 
 
-def test_a_quarantine_ends_on_any_further_loss_in_the_isr_or_the_quorum():
+def test_quarantine_ends_on_any_further_loss_in_isr_or_quorum():
     shrunk = cluster(partition(replicas=(2, 3, 1), isr=(2,)))
     assert ended(seen=shrunk, margins=FaultTolerance({"orders": 2}, CONTROLLERS)) == Reason.NO_FAULT_TOLERANCE
     raised = FaultTolerance({"orders": 3}, CONTROLLERS)

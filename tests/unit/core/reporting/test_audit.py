@@ -119,7 +119,7 @@ def test_a_drain_is_logged_with_the_person_or_the_pod(reason: str, word: str):
     assert change.word == word
 
 
-def test_a_broker_that_is_well_again_is_promoted_by_its_signals():
+def test_broker_that_is_well_again_is_promoted_by_its_signals():
     record = replace(NOTHING, demoted={1: demoted(1)})
     well = verdict(state=HealthState.HEALTHY)
     (change,) = entry(Plan(), record, verdicts={1: well}).changes
@@ -151,7 +151,7 @@ def test_a_broker_that_is_gone_is_promoted_by_the_cluster():
     assert (change.broker, change.word, change.reason) == (9, "cluster", "BrokerDown")
 
 
-def test_the_end_of_a_policy_is_the_word_for_what_it_promotes():
+def test_end_of_policy_is_word_for_what_it_promotes():
     record = replace(NOTHING, demoted={1: demoted(1)})
     made = entry(Plan(), record, verdicts={1: verdict()}, occasion="the policy is being deleted")
     assert made.occasion == made.changes[0].word == "the policy is being deleted"
@@ -181,7 +181,7 @@ def test_an_election_alone_is_logged_as_an_election():
     assert_wording(moves.sample)
 
 
-def test_ten_thousand_moves_make_an_entry_no_larger_than_a_few():
+def test_ten_thousand_moves_make_entry_no_larger_than_few():
     many = Plan(moves=tuple(move(n, f"topic-{n % 5000}", leader=n % 1000) for n in range(10_000)))
     moves = entry(many).moves
     assert moves is not None
@@ -276,7 +276,7 @@ def test_two_entries_are_the_same_whenever_they_were():
 
 
 @pytest.mark.parametrize("broker", [1, 2])
-def test_an_entry_names_the_brokers_that_leaders_left_and_came_to(broker: int):
+def test_entry_names_brokers_that_leaders_left_and_came_to(broker: int):
     assert broker in entry(Plan(moves=(move(0),))).brokers()
     assert 3 not in entry(Plan(moves=(move(0),))).brokers()
 

@@ -72,7 +72,7 @@ class TestBrokerConditions:
         assert (condition.status, condition.reason, condition.message) == (False, Reason.CAP_REACHED, "the cap is 1")
 
     @pytest.mark.parametrize("policy", [Policy(name="main"), Policy(name="main", mode=Mode.ENFORCE, suspend=True)])
-    def test_a_sick_broker_that_a_policy_may_not_demote_says_why(self, policy: Policy):
+    def test_sick_broker_that_policy_may_not_demote_says_why(self, policy: Policy):
         seen = cluster(partition())
         report, *_ = said(snapshot(seen), policy, plan=Plan(decisions=decisions(1))).brokers
         condition = report.condition("Demoted")
@@ -93,7 +93,7 @@ class TestHoldingBack:
         judged = {**verdicts(seen), 1: replace(verdict(1), slow=slow)}
         return said(snapshot(seen), judged=judged).brokers[0].conditions[2]
 
-    def test_in_an_isr_that_another_leads_it_holds_acks_all_back(self):
+    def test_in_isr_that_another_leads_it_holds_acks_all_back(self):
         condition = self.said_of(cluster(partition(replicas=(2, 1, 3))))
         assert (condition.type, condition.status, condition.reason) == ("HoldsBackISR", True, Reason.STORAGE_SLOW)
 

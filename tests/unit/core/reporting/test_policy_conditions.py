@@ -171,7 +171,7 @@ class TestPreferredRacks:
         assert (fits.status, fits.reason) == (False, Reason.PLACEMENT_UNSUITABLE)
         assert fits.message.endswith("; and 3 more")
 
-    def test_a_partition_is_in_its_place_where_its_racks_want_it(self):
+    def test_partition_is_in_its_place_where_its_racks_want_it(self):
         away = partition(replicas=(1, 3))
         assert self.said(away, plan=Plan(targets={away.key: (1, 3)})).leaders_out_of_place == 0
         assert self.said(away, plan=Plan(targets={away.key: (3, 1)})).leaders_out_of_place == 1

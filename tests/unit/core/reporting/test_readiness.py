@@ -265,7 +265,7 @@ def test_a_healthy_broker_demoted_by_a_person_is_named_apart():
     assert_wording(ready.message)
 
 
-def test_a_shared_cause_keeps_the_policy_from_its_work_whatever_is_worse():
+def test_shared_cause_keeps_policy_from_its_work_whatever_is_worse():
     ready = of(partition(leader=None, isr=()), plan=SHARED, sick=[1, 2]).condition("Ready")
     assert (ready.status, ready.reason) == (False, Reason.OFFLINE_PARTITIONS)
     assert_wording(ready.message)

@@ -118,7 +118,7 @@ def test_settled_is_when_nothing_is_left_to_do(plan: Plan, result: ExecutionResu
     assert said(plan=plan, result=result).settled is settled
 
 
-def test_reports_of_brokers_that_did_not_change_are_the_same_objects():
+def test_reports_of_brokers_that_did_not_change_are_same_objects():
     first = said()
     assert said(last=first).brokers is first.brokers
     later = said(judged=verdicts(cluster(partition()), sick=[2]), last=first)
@@ -126,7 +126,7 @@ def test_reports_of_brokers_that_did_not_change_are_the_same_objects():
     assert kept == [True, False, True]
 
 
-def test_a_broker_that_is_gone_changes_the_reports_of_no_other():
+def test_broker_that_is_gone_changes_reports_of_no_other():
     first = said(snapshot(cluster(partition(), brokers=4)))
     later = said(last=first)
     assert later.brokers == first.brokers[:3]

@@ -61,7 +61,7 @@ def test_where_a_reconcile_takes_long_the_next_comes_later(demoted: tuple[Report
     assert 4.0 / (4.0 + rest) == PACE.busy_share
 
 
-def test_however_long_a_reconcile_takes_the_next_comes_within_the_usual_time(demoted: tuple[Report, UndoRecord]):
+def test_however_long_reconcile_takes_next_comes_within_usual_time(demoted: tuple[Report, UndoRecord]):
     assert PACE.after(demoted[0], POLICY, demoted[1], 300.0) == PACE.idle_seconds
 
 

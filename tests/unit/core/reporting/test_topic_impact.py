@@ -58,7 +58,7 @@ def test_topics_are_sorted_by_what_hurts_clients_most() -> None:
     assert [topic.topic for topic in found] == ["z", "b", "a", "c"]
 
 
-def test_a_cluster_without_a_fault_has_no_topic_that_is_hit() -> None:
+def test_cluster_without_fault_has_no_topic_that_is_hit() -> None:
     seen = cluster(partition("a", replicas=(2, 3, 1), leader=2))
     assert impacts(seen, {}) == ()
 

@@ -38,7 +38,7 @@ def test_times_are_utc_in_every_time_zone():
 @pytest.mark.parametrize(
     "expression", ["", "0 4 * *", "0 0 4 * * *", "@daily", "61 * * * *", "0 4 * * FUNDAY", "0 0 31 2 *", "a b c d e"]
 )
-def test_what_is_no_schedule_is_refused_with_an_example_of_one(expression: str):
+def test_what_is_no_schedule_is_refused_with_example_of_one(expression: str):
     with pytest.raises(ValueError, match=r"is not a schedule \(.+\): use minute, hour.+'0 4 \* \* \*'"):
         Schedule(expression)
 
@@ -60,6 +60,6 @@ def test_a_noted_time_of_another_schedule_counts_no_more(noted: str):
     assert Schedule("0 4 * * *").due(utc(noted), SATURDAY) == utc("2026-11-22T04:00")
 
 
-def test_a_noted_time_that_lies_beyond_the_next_counts_no_more():
+def test_noted_time_that_lies_beyond_next_counts_no_more():
     """Every Monday has become every night: Monday is a time of that, too, and not the next."""
     assert Schedule("0 4 * * *").due(utc("2026-11-23T04:00"), SATURDAY) == utc("2026-11-22T04:00")

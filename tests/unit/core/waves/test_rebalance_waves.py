@@ -68,7 +68,7 @@ def test_a_wave_takes_so_many_partitions_and_the_next_one_goes_on_behind_it():
     assert second.application == application(3, taken_up=3, waved_at=after(1))
 
 
-def test_the_next_wave_waits_for_the_pause_and_says_when_it_comes():
+def test_next_wave_waits_for_pause_and_says_when_it_comes():
     by, standing = policy(settings(pause_seconds=30)), record()
     waiting = reconcile(undo=replace(standing, application=application(3, taken_up=1)), by=by, seconds=12)
     assert waiting.waits is not None
@@ -90,7 +90,7 @@ def test_the_next_wave_waits_until_the_last_one_is_done():
     assert waiting.record.application == application(3, taken_up=1)
 
 
-def test_a_partition_that_a_guard_holds_back_is_not_waited_for():
+def test_partition_that_guard_holds_back_is_not_waited_for():
     """It may take hours to be reassigned."""
     moving = partition(replicas=(1, 2, 3), adding=(4,))
     undo = record({FIRST.key: entry(baseline=(2, 1, 3), written=(1, 2, 3))})
@@ -127,7 +127,7 @@ def test_no_wave_is_taken_up_while_a_broker_is_not_well_that_was(standing: str):
     assert waiting.record == record()
 
 
-def test_no_wave_is_taken_up_in_the_reconcile_that_demotes_a_broker():
+def test_no_wave_is_taken_up_in_reconcile_that_demotes_broker():
     waiting = reconcile(demoted=(3,))
     assert waiting.waits is not None
     assert_wording(waiting.waits.message)
@@ -228,12 +228,12 @@ def test_a_planned_order_under_another_leader_is_taken_for_election():
     assert done.record.entries == {FIRST.key: UndoEntry("orders", (2, 1, 3), (2, 1, 3), state=EntryState.DISPLACED)}
 
 
-def test_a_partition_without_a_leader_gets_the_order_and_so_a_leader():
+def test_partition_without_leader_gets_order_and_so_leader():
     leaderless = partition(replicas=(1, 2, 3), leader=None)
     assert reconcile(accepted(loadmove(leaderless)), cluster(leaderless)).taken == 1
 
 
-def test_a_displaced_partition_gets_a_new_home_and_stays_where_it_is():
+def test_displaced_partition_gets_new_home_and_stays_where_it_is():
     displaced = replace(entry(baseline=(1, 2, 3), written=(3, 2, 1), outstanding=[((2, 3, 1), 3)]), contests=2)
     seen = cluster(partition(replicas=(3, 2, 1)))
     done = reconcile(accepted(MOVES[0], closed=[1]), seen, record({FIRST.key: displaced}), demoted=(1,))
@@ -241,9 +241,7 @@ def test_a_displaced_partition_gets_a_new_home_and_stays_where_it_is():
 
 
 @pytest.mark.parametrize(("replicas", "replaced"), [((1, 2, 3), (1, 2, 3)), ((3, 2, 1), None)])
-def test_the_order_before_a_reorder_that_is_not_seen_yet_is_kept(
-    replicas: tuple[int, ...], replaced: tuple[int, ...] | None
-):
+def test_order_before_reorder_that_is_not_seen_yet_is_kept(replicas: tuple[int, ...], replaced: tuple[int, ...] | None):
     intended = entry(baseline=(1, 2, 3), written=(3, 2, 1), state=EntryState.INTENDED)
     undo = record({FIRST.key: intended})
     done = reconcile(accepted(MOVES[0], closed=[1]), cluster(partition(replicas=replicas)), undo, demoted=(1,))

@@ -88,7 +88,7 @@ def test_once_the_planned_leader_leads_the_plan_is_done():
     assert (done.ended, done.left) == (ApplicationEnd.DONE, {})
 
 
-def test_a_plan_that_wants_a_less_preferred_rack_to_lead_is_refused():
+def test_plan_that_wants_less_preferred_rack_to_lead_is_refused():
     """The preferred racks have changed since the plan was made, or the better rack has come back."""
     seen = partition(replicas=(1, 3))
     ended = reconcile(seen_with(seen), seen, to=3).application

@@ -192,7 +192,7 @@ def test_answers_that_are_late_because_this_process_did_not_run_are_no_evidence(
     assert {post.reading for post in bench.posts} == {Reading.PASSING}
 
 
-def test_a_broker_without_a_partition_is_unknown_and_says_what_to_do(bench: Bench) -> None:
+def test_broker_without_partition_is_unknown_and_says_what_to_do(bench: Bench) -> None:
     bench.refresh({1: 10})
     bench.run(1)
     found = bench.last(2)
@@ -200,7 +200,7 @@ def test_a_broker_without_a_partition_is_unknown_and_says_what_to_do(bench: Benc
     assert_wording(found.message)
 
 
-def test_a_topic_that_is_missing_makes_all_unknown_with_the_reason(bench: Bench) -> None:
+def test_topic_that_is_missing_makes_all_unknown_with_reason(bench: Bench) -> None:
     bench.probe.refresh(None, {}, frozenset(PARTITIONS), "topic bellwether-canary does not exist")
     bench.run(1)
     assert_wording({bench.last(broker).message for broker in PARTITIONS})
@@ -216,7 +216,7 @@ def test_a_broker_that_leaves_is_forgotten(bench: Bench) -> None:
     assert bench.forgotten == [2]
 
 
-def test_a_right_that_is_missing_is_unknown_and_is_reported_once(bench: Bench) -> None:
+def test_right_that_is_missing_is_unknown_and_is_reported_once(bench: Bench) -> None:
     bench.brokers.refusal = "not authorized: grant Write on topic bellwether-canary"
     bench.run(10)
     posted = len(bench.posts)

@@ -79,7 +79,7 @@ def test_the_kind_that_lost_more_decides_the_harm() -> None:
     assert both.worse.kind == FETCH
 
 
-def test_without_a_partition_nothing_is_known_and_the_reason_is_given() -> None:
+def test_without_partition_nothing_is_known_and_reason_is_given() -> None:
     found = signal(WELL.unmeasured("no partition", START))
     assert (found.reading, found.message) == (Reading.UNKNOWN, "not measured: no partition")
 

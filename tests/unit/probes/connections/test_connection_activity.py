@@ -46,7 +46,7 @@ def reading(watch: Watch) -> Reading:
     return watch.known.streak.reading
 
 
-def test_a_broker_that_is_talked_to_passes_after_success_threshold_looks() -> None:
+def test_broker_that_is_talked_to_passes_after_success_threshold_looks() -> None:
     assert reading(last_received((TALKED_TO, 2))) is Reading.UNKNOWN
     assert reading(last_received((TALKED_TO, 3))) is Reading.PASSING
 

@@ -93,7 +93,7 @@ def test_another_patience_counts_from_the_next_look_on() -> None:
     bench.probe.stop()
 
 
-def test_one_measurement_ends_with_the_first_word_or_with_the_patience() -> None:
+def test_one_measurement_ends_with_first_word_or_with_patience() -> None:
     assert measure_once(Table(HEARD), QUICK, SystemClock())[1] is Reading.PASSING
     assert measure_once(Table(ConnectionSample()), QUICK, SystemClock())[1] is Reading.FAILING
     assert measure_once(Table(ConnectionSample(blind="only new ones")), QUICK, SystemClock())[1] is Reading.UNKNOWN

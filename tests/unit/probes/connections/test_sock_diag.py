@@ -60,7 +60,7 @@ def test_a_kernel_without_byte_counts_gives_no_time() -> None:
     )
 
 
-def test_a_refusal_is_an_error_and_a_family_that_the_kernel_lacks_is_empty() -> None:
+def test_refusal_is_error_and_family_that_kernel_lacks_is_empty() -> None:
     with pytest.raises(PermissionError):
         decode(message(2, struct.pack("=i", -errno.EPERM)))
     assert decode(message(2, struct.pack("=i", -errno.EAFNOSUPPORT))).ended

@@ -80,6 +80,6 @@ def test_a_broker_without_an_address_is_not_asked(cluster: Cluster) -> None:
     assert 3 not in Listeners(cluster.brokers, cluster, ManualClock()).refresh()
 
 
-def test_a_broker_that_says_nothing_at_first_is_known_by_the_metadata(cluster: Cluster) -> None:
+def test_broker_that_says_nothing_at_first_is_known_by_metadata(cluster: Cluster) -> None:
     cluster.said[1] = Said()
     assert Listeners(cluster.brokers, cluster, ManualClock()).refresh()[1] == {"BOOTSTRAP": "in-1:9092"}

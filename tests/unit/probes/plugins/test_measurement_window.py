@@ -53,7 +53,7 @@ def test_a_passing_broker_stays_so_until_the_failures_are_enough_and_comes_back_
     assert reading(after(GOOD, GOOD, start=sick)) is Reading.PASSING
 
 
-def test_the_message_and_the_value_are_of_a_measurement_that_agrees_with_the_reading() -> None:
+def test_message_and_value_are_of_measurement_that_agrees_with_reading() -> None:
     signal = after(BAD, BAD, BAD, GOOD).signal(1, "Kind", "here")
     assert signal is not None
     assert (signal.reading, signal.message, signal.value) == (Reading.FAILING, "sick", 7.0)
@@ -123,7 +123,7 @@ def news(seconds: float, **changed: Any) -> bool:
     return differs(replace(TOLD, **changed), TOLD, seconds)
 
 
-def test_a_reading_is_news_at_once_and_the_same_word_never() -> None:
+def test_reading_is_news_at_once_and_same_word_never() -> None:
     assert differs(TOLD, None, 0)
     assert news(0, reading=Reading.FAILING)
     assert not news(1e9)

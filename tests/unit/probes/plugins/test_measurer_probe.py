@@ -136,7 +136,7 @@ def test_a_measurement_that_hangs_is_no_evidence_delays_no_other_and_keeps_one_t
     assert bench.probe.alive()
 
 
-def test_what_a_hanging_measurement_returns_in_the_end_does_not_count(bench: Bench) -> None:
+def test_what_hanging_measurement_returns_in_end_does_not_count(bench: Bench) -> None:
     bench.measurer.doing[1] = bench.measurer.hang
     until(lambda: bench.last()[1] is Reading.UNKNOWN)
     bench.measurer.doing[1] = lambda: Measurement(True, "well")

@@ -201,7 +201,7 @@ def test_a_broker_passes_without_a_series_only_while_the_rule_of_its_alert_is_ev
     assert_wording(play.last(2).message)
 
 
-def test_the_query_has_the_time_that_the_check_of_its_alerts_left() -> None:
+def test_query_has_time_that_check_of_its_alerts_left() -> None:
     given = []
 
     class Slow(Server):
@@ -244,7 +244,7 @@ def test_a_warning_of_the_server_is_logged_once(play: Play) -> None:
     assert_wording([e["reason"] for e in logs if e["log_level"] == "warning"])
 
 
-def test_a_broker_whose_series_vanish_turns_unknown_and_its_peers_stay(play: Play) -> None:
+def test_broker_whose_series_vanish_turns_unknown_and_its_peers_stay(play: Play) -> None:
     play.rules(FLUSH)
     play.server.says["flush_seconds"] = ILL
     play.round(2)
@@ -339,7 +339,7 @@ def test_since_is_when_the_reading_turned(play: Play) -> None:
     assert timedelta(0) <= play.last(1).since - began <= timedelta(seconds=15)
 
 
-def test_a_server_whose_every_word_differs_floods_neither_the_log_nor_the_api(play: Play) -> None:
+def test_server_whose_every_word_differs_floods_neither_log_nor_api(play: Play) -> None:
     play.rules(FLUSH, IDLE)
     with capture_logs() as logs:
         for n in range(40):

@@ -50,7 +50,7 @@ class TestFigures:
     def test_each_broker_gets_its_value(self) -> None:
         assert found(("1", 5.0), ("main-kafka-2", 6.0), ("3", 7.0)).values == {1: 5.0, 2: 6.0, 3: 7.0}
 
-    def test_a_broker_without_a_series_has_no_figure_and_the_others_keep_theirs(self) -> None:
+    def test_broker_without_series_has_no_figure_and_others_keep_theirs(self) -> None:
         seen = found(("1", 5.0))
         assert seen.values == {1: 5.0}
         assert_wording(seen.unusable)
@@ -78,7 +78,7 @@ class TestFigures:
         )
         assert seen.unusable[2].startswith(nothing)
 
-    def test_a_broker_without_an_alert_has_zero_unless_one_names_no_broker(self) -> None:
+    def test_broker_without_alert_has_zero_unless_one_names_no_broker(self) -> None:
         assert found(("1", 1.0), alerts=("DiskFailing",)).values == {1: 1.0, 2: 0.0, 3: 0.0}
         assert found(("1", 1.0), (None, 1.0), alerts=("DiskFailing",)).values == {1: 1.0}
 
@@ -126,7 +126,7 @@ class TestFigures:
 
 
 class TestJudging:
-    def test_a_value_beyond_the_threshold_is_bad_on_the_side_that_the_rule_names(self) -> None:
+    def test_value_beyond_threshold_is_bad_on_side_that_rule_names(self) -> None:
         seen = found(("1", 101.0), ("2", 100.0), ("3", 99.0))
         assert [judge(b, seen, rule()).bad for b in BROKERS] == [True, False, False]
         assert [judge(b, seen, rule(comparison=Comparison.BELOW)).bad for b in BROKERS] == [False, False, True]

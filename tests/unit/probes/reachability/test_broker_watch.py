@@ -203,7 +203,7 @@ def failing_at(signal: Signal) -> list[str]:
     return [one.name for one in signal.listeners if one.reading is Reading.FAILING]
 
 
-def test_each_listener_is_asked_in_every_round_and_the_control_once() -> None:
+def test_each_listener_is_asked_in_every_round_and_control_once() -> None:
     watched = two()
     before = len(watched.listeners.asked)
     watched.run(10)
@@ -222,7 +222,7 @@ def test_listeners_that_all_answer_are_one_signal_that_names_none() -> None:
     assert_wording(watched.posts[-1][1].message)
 
 
-def test_the_second_listener_alone_makes_the_broker_fail_and_is_named() -> None:
+def test_second_listener_alone_makes_broker_fail_and_is_named() -> None:
     watched = two()
     watched.questions.silent = {"partners:1"}
     watched.run(6)
@@ -259,7 +259,7 @@ def test_the_broker_passes_once_its_last_listener_does() -> None:
     assert last.since == watched.watch.states[SECOND].external.reading_since
 
 
-def test_a_listener_that_is_cut_is_no_freeze_while_another_answers() -> None:
+def test_listener_that_is_cut_is_no_freeze_while_another_answers() -> None:
     watched = two()
     watched.questions.silent = {"partners:1", "inside:1"}
     watched.run(6)
@@ -282,7 +282,7 @@ def test_where_the_only_listener_is_not_advertised_the_signal_is_unknown_and_say
     assert_wording(last.message)
 
 
-def test_a_listener_that_is_no_longer_advertised_is_no_longer_asked() -> None:
+def test_listener_that_is_no_longer_advertised_is_no_longer_asked() -> None:
     watched = two()
     watched.listeners.advertised = {"INTERNAL": "inside:1", FIRST: "outside:1"}
     watched.run(3)
@@ -293,7 +293,7 @@ def test_a_listener_that_is_no_longer_advertised_is_no_longer_asked() -> None:
     assert (last.reading, last.listeners) == (Reading.PASSING, (ListenerReading(SECOND, Reading.UNKNOWN),))
 
 
-def test_trouble_with_the_credentials_of_one_listener_leaves_the_other_known() -> None:
+def test_trouble_with_credentials_of_one_listener_leaves_other_known() -> None:
     watched = two()
     watched.listeners.trouble["partners:1"] = Unauthenticated("not for this listener")
     watched.run(6)
@@ -302,7 +302,7 @@ def test_trouble_with_the_credentials_of_one_listener_leaves_the_other_known() -
     assert_wording(last.message)
 
 
-def test_a_listener_that_is_added_is_watched_from_the_next_round_on(watched: Watched) -> None:
+def test_listener_that_is_added_is_watched_from_next_round_on(watched: Watched) -> None:
     watched.listeners.advertised = {"EXTERNAL": "outside:1", SECOND: "partners:1"}
     watched.settings = Reachability(listeners=("EXTERNAL", SECOND))
     watched.run(3)

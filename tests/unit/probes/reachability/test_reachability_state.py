@@ -37,7 +37,7 @@ def test_nothing_is_said_before_enough_was_measured() -> None:
     assert after(seen(REFUSED)).signal(1, "here") is None
 
 
-def test_an_unreachable_broker_is_named_with_its_harm_and_its_control() -> None:
+def test_unreachable_broker_is_named_with_its_harm_and_its_control() -> None:
     signal = after(*[seen(REFUSED)] * 3, start=WELL).signal(1, "here")
     assert signal is not None
     assert (signal.reading, signal.control, signal.latency_seconds) == (Reading.FAILING, Reading.PASSING, None)

@@ -50,7 +50,7 @@ def test_each_begins_again_when_it_is_due(rounds: Rounds) -> None:
     assert all(later - earlier >= 0.05 for earlier, later in zip(often.begun, often.begun[1:], strict=False))
 
 
-def test_a_round_that_is_brought_forward_replaces_the_one_that_was_due(rounds: Rounds) -> None:
+def test_round_that_is_brought_forward_replaces_one_that_was_due(rounds: Rounds) -> None:
     far, near = Watch(3600), Watch(0.1)
     far.forward = near.forward = CLOCK.monotonic()
     rounds.add(far)

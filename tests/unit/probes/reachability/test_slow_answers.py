@@ -63,7 +63,7 @@ def test_a_broker_that_is_forgotten_is_no_peer() -> None:
     assert not answers.slow("EXTERNAL", 1)
 
 
-def test_a_thousand_brokers_are_compared_in_the_time_that_their_number_takes() -> None:
+def test_thousand_brokers_are_compared_in_time_that_their_number_takes() -> None:
     def took(brokers: int) -> float:
         answers = SlowAnswers()
         for broker in range(brokers):

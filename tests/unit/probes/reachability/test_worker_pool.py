@@ -9,7 +9,7 @@ from bellwether.simulation.memory_world import ManualClock
 from waiting import limit, until
 
 
-def test_a_question_keeps_what_it_was_answered_or_what_went_wrong() -> None:
+def test_question_keeps_what_it_was_answered_or_what_went_wrong() -> None:
     questions = WorkerPool(SystemClock())
     good, bad = WorkItem(lambda: 42), WorkItem[int](lambda: 1 // 0)
     questions.put(good)

@@ -115,7 +115,7 @@ def test_a_lag_at_the_threshold_is_none() -> None:
     assert blamed(weigh(lags(range(1, 4), slow(3, brokers=3), seconds=THRESHOLD), THRESHOLD, everywhere)) == []
 
 
-def test_figures_count_partitions_and_members_of_the_isr_and_name_the_worst() -> None:
+def test_figures_count_partitions_and_members_of_isr_and_name_worst() -> None:
     late = [Lag(TopicPartition("orders", n), 1 + n % 2, 3, 11.0 + n, 100, n < 4) for n in range(6)]
     well = [Lag(TopicPartition("pay", n), 1, 3, 0.5, 1, True) for n in range(4)]
     measurement = weigh([*late, *well], THRESHOLD, everywhere)[3]

@@ -60,7 +60,7 @@ class TestCounting:
         assert (lost.reading, lost.value) == (Reading.UNKNOWN, None)
         assert_wording(lost.message)
 
-    def test_a_single_silence_neither_adds_to_a_streak_nor_ends_it(self) -> None:
+    def test_single_silence_neither_adds_to_streak_nor_ends_it(self) -> None:
         assert signal(after(WELL, WELL, WELL, LATE, SILENT, LATE, SILENT, LATE)).reading is Reading.FAILING
 
     def test_a_lag_that_is_not_blamed_passes(self) -> None:

@@ -59,7 +59,7 @@ class TestLag:
         watch.see(100, 100, 100)
         assert [watch.lag(100 + 10 * n, 100, 100 + 10 * n) for n in range(1, 5)] == [0, 1, 2, 3]
 
-    def test_a_follower_that_is_always_as_far_behind_has_a_steady_lag(self) -> None:
+    def test_follower_that_is_always_as_far_behind_has_steady_lag(self) -> None:
         watch = Watch()
         for second in range(10):
             watch.see(10 * second, max(0, 10 * (second - 3)), 10 * second)
@@ -70,11 +70,11 @@ class TestLag:
         lag = Watch().see(100, 60, 100, at=cluster(partition(isr=(1, 3))))[2]
         assert (lag.records, lag.in_isr) == (40, False)
 
-    def test_a_follower_that_was_behind_at_the_start_lags_since_then_only(self) -> None:
+    def test_follower_that_was_behind_at_start_lags_since_then_only(self) -> None:
         watch = Watch()
         assert [watch.lag(1000, 5, 1000) for _ in range(4)] == [0, 1, 2, 3]
 
-    def test_a_follower_that_catches_up_lags_no_more_and_is_forgotten(self) -> None:
+    def test_follower_that_catches_up_lags_no_more_and_is_forgotten(self) -> None:
         watch = Watch()
         for second in range(20):
             watch.see(second, 0, second)
@@ -89,7 +89,7 @@ class TestNoLag:
         assert watch.lag(100, 100, 100, seconds=3600) == 0
         assert watch.lag(101, 100, 101, seconds=3600) == 0, "the first write after an hour is no lag of an hour"
 
-    def test_a_follower_asked_before_its_leader_does_not_lag_for_it(self) -> None:
+    def test_follower_asked_before_its_leader_does_not_lag_for_it(self) -> None:
         trails = OffsetHistory()
         for second in range(5):
             early, late = float(second), second + 0.9
@@ -98,7 +98,7 @@ class TestNoLag:
                 0.0 if second == 0 else pytest.approx(0)
             ]
 
-    def test_while_questions_are_under_way_the_doubt_is_in_the_followers_favour(self) -> None:
+    def test_while_questions_are_under_way_doubt_is_in_followers_favour(self) -> None:
         trails = OffsetHistory()
         list(trails.round(cluster(), {1: Word({ORDERS: 100}, 1.0, 4.0), 2: Word({ORDERS: 90}, 1.0, 4.0)}))
         answers = {1: Word({ORDERS: 100}, 5.0, 9.0), 2: Word({ORDERS: 90}, 5.0, 9.0)}
@@ -139,7 +139,7 @@ class TestNoLag:
         lag = Watch().see(100, 120, 100)[2]
         assert (lag.seconds, lag.records) == (0.0, 0)
 
-    def test_a_replica_that_is_being_added_copies_and_does_not_lag(self) -> None:
+    def test_replica_that_is_being_added_copies_and_does_not_lag(self) -> None:
         assert 3 not in Watch().see(100, 100, 7, at=cluster(partition(adding=(3,))))
 
 
@@ -153,7 +153,7 @@ class TestSilence:
     def test_a_partition_without_a_leader_is_left_out(self) -> None:
         assert Watch().see(100, 90, 100, at=cluster(partition(leader=None))) == {}
 
-    def test_a_follower_that_misses_a_round_or_two_keeps_its_lag(self) -> None:
+    def test_follower_that_misses_round_or_two_keeps_its_lag(self) -> None:
         watch = Watch()
         for second in range(1, 11):
             watch.see(100 + second, 100, 100 + second)

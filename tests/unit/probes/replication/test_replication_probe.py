@@ -102,7 +102,7 @@ def bench() -> Iterator[Bench]:
 GOOD, BAD, NOT_KNOWN = Reading.PASSING, Reading.FAILING, Reading.UNKNOWN
 
 
-def test_a_stuck_follower_fails_and_passes_again_and_the_others_always_pass(bench: Bench) -> None:
+def test_stuck_follower_fails_and_passes_again_and_others_always_pass(bench: Bench) -> None:
     until(bench.are(GOOD, GOOD, GOOD))
     bench.world.stuck[3] = bench.world.end
     until(bench.are(GOOD, GOOD, BAD))

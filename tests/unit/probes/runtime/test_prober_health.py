@@ -92,7 +92,7 @@ def test_a_hanging_loop_is_reported_and_recovers(api: MemoryApi, stop: threading
     thread.join(limit(10))
 
 
-def test_an_api_that_is_away_is_no_trouble_of_the_probers_own(api: MemoryApi, stop: threading.Event) -> None:
+def test_api_that_is_away_is_no_trouble_of_probers_own(api: MemoryApi, stop: threading.Event) -> None:
     clock = ManualClock()
     made = prober(api, ProbeMetrics(), clock)
     api.away = True
@@ -134,7 +134,7 @@ def test_the_kubelet_hears_of_it(api: MemoryApi) -> None:
         server.close()
 
 
-def test_the_metrics_port_and_a_port_of_its_own_serve_health() -> None:
+def test_metrics_port_and_port_of_its_own_serve_health() -> None:
     with HeldPorts() as held:
         ports = Ports(held.take(), held.take())
     metrics = ProbeMetrics()

@@ -65,7 +65,7 @@ def beside(api: MemoryApi, stop: threading.Event) -> list[object]:
     return sidecar.told
 
 
-def test_a_sidecar_measures_under_its_policys_settings_until_it_is_ended() -> None:
+def test_sidecar_measures_under_its_policys_settings_until_it_is_ended() -> None:
     api = MemoryApi()
     api.put(POLICIES, policy(detection={"objectives": {"produceMilliseconds": 70}}))
     assert beside(api, threading.Event()) == ["start", 70, "stop"]

@@ -139,7 +139,7 @@ class TestWatchedPolicies:
         scene.end()
         assert second.stop.is_set()
 
-    def test_a_run_that_fails_is_begun_again_and_others_go_on(self, scene: Scene) -> None:
+    def test_run_that_fails_is_begun_again_and_others_go_on(self, scene: Scene) -> None:
         scene.want("a", "b")
         failing, other = scene.run("a"), scene.run("b")
         failing.error = RuntimeError("as a test wants")
@@ -148,7 +148,7 @@ class TestWatchedPolicies:
         assert not other.stop.is_set()
         assert len(scene.runs["kafka", "b"]) == 1
 
-    def test_one_stuck_policy_of_several_interrupts_the_others_only_after_long(self, scene: Scene) -> None:
+    def test_one_stuck_policy_of_several_interrupts_others_only_after_long(self, scene: Scene) -> None:
         scene.want("a", "b")
         one, other = scene.run("a"), scene.run("b")
         one.stuck_seconds = 200
@@ -158,7 +158,7 @@ class TestWatchedPolicies:
         other.stuck_seconds, one.stuck_seconds = 0, watched_policies.PATIENCE_SECONDS + 1
         assert scene.policies.problems() == ["stuck for 901 s"]
 
-    def test_a_single_policy_that_is_stuck_needs_a_restart_at_once(self, scene: Scene) -> None:
+    def test_single_policy_that_is_stuck_needs_restart_at_once(self, scene: Scene) -> None:
         scene.want("a")
         scene.run("a").stuck_seconds = 200
         assert scene.policies.problems() == ["stuck for 200 s"]

@@ -57,12 +57,12 @@ def test_every_old_segment_is_read_and_the_active_one_never(tmp_path: Path, open
     assert set(opened) == {OLDER, OLD}
 
 
-def test_without_an_old_segment_nothing_is_read_and_the_reason_is_given(tmp_path: Path) -> None:
+def test_without_old_segment_nothing_is_read_and_reason_is_given(tmp_path: Path) -> None:
     log_of(tmp_path, "orders-0", ACTIVE)
     assert reason(DiskReader(tmp_path)) == NO_OLD_SEGMENT
 
 
-def test_files_that_are_no_segments_of_a_partition_are_left_alone(tmp_path: Path, opened: list[str]) -> None:
+def test_files_that_are_no_segments_of_partition_are_left_alone(tmp_path: Path, opened: list[str]) -> None:
     log_of(tmp_path, "orders-0.4f2a-delete", OLD, ACTIVE)
     log_of(tmp_path, "lost+found", OLD, ACTIVE)
     log_of(tmp_path, "orders-0", "recovery.log", "snapshot.log")
@@ -86,7 +86,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     assert reason(DiskReader(log)) == NO_OLD_SEGMENT
 
 
-def test_a_named_pipe_in_place_of_a_segment_does_not_hang_the_reader(tmp_path: Path) -> None:
+def test_named_pipe_in_place_of_segment_does_not_hang_reader(tmp_path: Path) -> None:
     log_of(tmp_path, "orders-0", ACTIVE)
     os.mkfifo(tmp_path / "orders-0" / OLD)
     assert reason(DiskReader(tmp_path)) == NO_OLD_SEGMENT
@@ -109,7 +109,7 @@ def test_a_log_directory_that_cannot_be_read_is_an_error(tmp_path: Path) -> None
         DiskReader(tmp_path / "absent").open()
 
 
-def test_without_direct_reads_nothing_is_measured_and_the_reason_is_given(
+def test_without_direct_reads_nothing_is_measured_and_reason_is_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log_of(tmp_path, "orders-0", OLD, ACTIVE)

@@ -61,7 +61,7 @@ def bench() -> Iterator[Bench]:
     made.probe.stop()
 
 
-def test_a_hanging_read_is_reported_while_it_hangs_and_passes_again(bench: Bench) -> None:
+def test_hanging_read_is_reported_while_it_hangs_and_passes_again(bench: Bench) -> None:
     until(bench.reads(Reading.PASSING))
     bench.disk.hang.set()
     until(bench.reads(Reading.FAILING))

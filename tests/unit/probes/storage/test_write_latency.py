@@ -108,7 +108,7 @@ def test_a_disk_that_refuses_writes_fails_with_the_reason() -> None:
     assert_wording(signal.message)
 
 
-def test_the_first_write_ever_that_hangs_and_then_fails_is_reported() -> None:
+def test_first_write_ever_that_hangs_and_then_fails_is_reported() -> None:
     hanging = after(*[Sample(float(seconds), stalled=True) for seconds in range(1, 11)])
     failed = after(Sample(10.5, "the disk reports an I/O error"), start=hanging)
     assert_wording(signal_of(failed).message, signal_of(after(*[FULL] * 5, start=failed)).message)
@@ -135,7 +135,7 @@ def test_bad_times_do_not_become_usual() -> None:
     assert after(*[FAST] * 100, *[SLOW] * 500).baseline.usual == pytest.approx(0.001)
 
 
-def test_an_objective_that_no_write_meets_is_said_with_the_fastest_write() -> None:
+def test_objective_that_no_write_meets_is_said_with_fastest_write() -> None:
     strict = Objectives(produce_milliseconds=1)
     signal = signal_of(after(*[Sample(0.003)] * 5, objectives=strict), strict)
     assert_wording(signal.message)
@@ -153,13 +153,13 @@ def test_a_write_that_was_slow_only_while_the_prober_did_not_run_is_no_harm() ->
     assert lost(after(*[AWAY, FAST] * 20, start=WELL)) == 0
 
 
-def test_a_prober_that_is_never_let_run_says_unknown_and_why() -> None:
+def test_prober_that_is_never_let_run_says_unknown_and_why() -> None:
     signal = signal_of(after(*[AWAY] * 5, start=WELL))
     assert signal.reading is Reading.UNKNOWN
     assert_wording(signal.message)
 
 
-def test_a_write_that_is_slow_even_without_the_probers_absence_counts() -> None:
+def test_write_that_is_slow_even_without_probers_absence_counts() -> None:
     assert lost(after(*[Sample(0.2, away=0.1)] * 5, start=WELL)) == pytest.approx(4.0)
 
 
@@ -169,5 +169,5 @@ def test_an_absence_hides_no_error_and_no_stall() -> None:
     assert after(stalled, start=WELL).reading is Reading.FAILING
 
 
-def test_a_frozen_prober_does_not_take_the_time_for_missed_writes() -> None:
+def test_frozen_prober_does_not_take_time_for_missed_writes() -> None:
     assert lost(after(Sample(30.0, away=29.999, covers=1.0), FAST, start=WELL)) == 0

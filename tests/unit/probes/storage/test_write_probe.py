@@ -186,7 +186,7 @@ def test_a_link_in_the_files_place_is_not_followed(tmp_path: Path) -> None:
     assert target.read_text() == "keep"
 
 
-def test_a_directory_that_was_never_there_is_the_probers_own_trouble(tmp_path: Path) -> None:
+def test_directory_that_was_never_there_is_probers_own_trouble(tmp_path: Path) -> None:
     writer = DiskWriter(tmp_path / "absent")
     assert measure_once(writer, 1, SystemClock())[0].own_trouble
 

@@ -19,7 +19,7 @@ def test_only_an_answer_has_a_time() -> None:
     assert registry.get_sample_value("bellwether_kafka_request_duration_seconds_sum", MINE) == 0.2
 
 
-def test_a_request_to_kubernetes_takes_its_time_whatever_comes_of_it() -> None:
+def test_request_to_kubernetes_takes_its_time_whatever_comes_of_it() -> None:
     registry = LabelledRegistry("operator")
     told = ClientMetrics(registry)
     told.kubernetes("patch", "brokerhealths", "ok", 0.1)

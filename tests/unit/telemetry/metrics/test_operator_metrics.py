@@ -148,7 +148,7 @@ def test_what_the_policy_does_not_judge_by_is_not_missed(metrics: OperatorMetric
     assert value(metrics, "signals", type="ExternalReachability", state="stale") is None
 
 
-def test_a_process_without_the_lease_exports_its_own_state_and_counts_only(metrics: OperatorMetrics):
+def test_process_without_lease_exports_its_own_state_and_counts_only(metrics: OperatorMetrics):
     metrics.leading("default", "main", True)
     ended(metrics)
     metrics.export_signal_ages("default", "main", by_source(signal(1, age_seconds=1)), lambda _type, _source: 15.0)

@@ -42,7 +42,7 @@ def test_a_thousand_brokers_make_less_than_fifty_series_each() -> None:
     assert 1000 < sum(len(family.samples) for family in metrics.registry.collect()) < 50_000
 
 
-def test_buckets_reach_from_a_quick_disk_to_a_connection_that_hangs() -> None:
+def test_buckets_reach_from_quick_disk_to_connection_that_hangs() -> None:
     assert (LATENCY_BUCKETS[0], LATENCY_BUCKETS[-1]) == (0.001, 30.0)
     assert all(below * 2 <= above <= below * 4 for below, above in pairwise(LATENCY_BUCKETS))
 

@@ -88,7 +88,7 @@ def test_a_huge_answer_is_read_and_not_remembered() -> None:
     assert _which_addresses(4, 72, Connection(("x:1",)).client_id)._remembered.cache_info().currsize == 0
 
 
-def test_a_request_of_a_clients_size_is_answered_as_a_small_one_is() -> None:
+def test_request_of_clients_size_is_answered_as_small_one_is() -> None:
     sizes = []
 
     def told(request: Any) -> Any:
@@ -100,7 +100,7 @@ def test_a_request_of_a_clients_size_is_answered_as_a_small_one_is() -> None:
     assert sizes[0] - sizes[1] == 16384
 
 
-def test_another_broker_at_the_address_is_named_as_the_wrong_one() -> None:
+def test_another_broker_at_address_is_named_as_wrong_one() -> None:
     refusal = described(42, "Unexpected broker id, expected 2 or empty string, but received 1")
     with ScriptedBroker({DescribeConfigsRequest: refusal}) as broker:
         answer = PLAIN.ask(broker.address, 1, 20)
@@ -108,7 +108,7 @@ def test_another_broker_at_the_address_is_named_as_the_wrong_one() -> None:
     assert "expected 2" in answer.message
 
 
-def test_a_missing_permission_makes_the_answer_weaker_and_names_the_acl() -> None:
+def test_missing_permission_makes_answer_weaker_and_names_acl() -> None:
     with ScriptedBroker({DescribeConfigsRequest: described(31)}) as broker:
         answer = PLAIN.ask(broker.address, 1, 20)
     assert (answer.ok, answer.weaker) == (True, True)
@@ -130,7 +130,7 @@ def test_a_peer_that_never_finishes_an_answer_is_left(peer: Any) -> None:
     assert "no answer in time" in answer.message
 
 
-def test_a_broker_that_answers_the_first_request_and_then_freezes_is_left(
+def test_broker_that_answers_first_request_and_then_freezes_is_left(
     leap: Callable[[float], None],
 ) -> None:
     def late(_: Any) -> Any:
@@ -235,7 +235,7 @@ def test_a_refusal_is_inconclusive_while_every_broker_refuses_the_credentials() 
                 probe.ask(broker.address, 1, 20)
 
 
-def test_a_refusal_counts_against_the_broker_while_another_takes_the_credentials() -> None:
+def test_refusal_counts_against_broker_while_another_takes_credentials() -> None:
     with guarded(lambda: False) as broker, guarded(lambda: True) as other:
         probe = BrokerProbe(Connection((broker.address,), PLAIN_USER))
         assert probe.ask(other.address, 2, 20).ok
@@ -252,7 +252,7 @@ def test_credentials_that_were_taken_long_ago_may_be_at_fault_by_now() -> None:
             probe.ask(broker.address, 1, 20)
 
 
-def test_a_quota_of_ours_is_never_measured_as_the_brokers_time() -> None:
+def test_quota_of_ours_is_never_measured_as_brokers_time() -> None:
     throttled = versions(throttle_ms=60_000)
     with ScriptedBroker({ApiVersionsRequest: throttled, DescribeConfigsRequest: described()}) as broker:
         answer = PLAIN.ask(broker.address, 7, 20)

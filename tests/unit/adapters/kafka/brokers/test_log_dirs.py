@@ -71,7 +71,7 @@ def ask(address: str, *partitions: TopicPartition, timeout: float = 300.0, longe
     return ASKER.ask(address, partitions, timeout, longest)
 
 
-def test_the_partitions_that_are_asked_for_are_asked_for_by_topic() -> None:
+def test_partitions_that_are_asked_for_are_asked_for_by_topic() -> None:
     with ScriptedBroker({DescribeLogDirsRequest: sizes({T0: 5, T1: 7, U0: 0})}) as broker:
         answer = ask(broker.address, U0, T1, T0)
     assert (answer.sizes, answer.problem) == ({T0: 5, T1: 7, U0: 0}, "")
@@ -93,7 +93,7 @@ def test_many_partitions_are_asked_in_bounded_requests_on_one_connection() -> No
     assert len(broker.asked(ApiVersionsRequest)) == 1
 
 
-def test_a_copy_on_its_way_to_another_directory_is_not_counted() -> None:
+def test_copy_on_its_way_to_another_directory_is_not_counted() -> None:
     with ScriptedBroker({DescribeLogDirsRequest: sizes({T0: 5}, future={T0: 3, T1: 9})}) as broker:
         assert ask(broker.address, T0, T1).sizes == {T0: 5}
 

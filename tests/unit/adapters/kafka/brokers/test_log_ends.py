@@ -95,7 +95,7 @@ def test_a_question_asked_again_is_sent_the_same_and_one_that_has_changed_is_not
 
 
 @pytest.mark.parametrize("code", [3, 6, 74, 75])
-def test_a_partition_that_has_moved_is_counted_and_is_no_trouble(code: int) -> None:
+def test_partition_that_has_moved_is_counted_and_is_no_trouble(code: int) -> None:
     with ScriptedBroker({ListOffsetsRequest: ends({T0: 5}, {T1: code})}) as broker:
         answer = ask(broker.address, {T0: 1, T1: 1})
     assert (answer.ends, answer.moved, answer.problem) == ({T0: 5}, 1, "")
@@ -142,7 +142,7 @@ def test_a_broker_silent_half_way_still_gives_its_first_answers(leap: Callable[[
     assert "no answer in time" in answer.problem
 
 
-def test_a_broker_that_always_answers_late_costs_the_longest_time_at_most(leap: Callable[[float], None]) -> None:
+def test_broker_that_always_answers_late_costs_longest_time_at_most(leap: Callable[[float], None]) -> None:
     known = {TopicPartition("t", n): n for n in range(8 * MOST_PARTITIONS)}
     told, asked = ends({}), []
 
@@ -157,7 +157,7 @@ def test_a_broker_that_always_answers_late_costs_the_longest_time_at_most(leap: 
     assert "no answer in time" in answer.problem
 
 
-def test_our_own_work_on_the_questions_is_not_the_brokers_silence(
+def test_our_own_work_on_questions_is_not_brokers_silence(
     monkeypatch: pytest.MonkeyPatch, leap: Callable[[float], None]
 ) -> None:
     encoded = log_ends._encoded

@@ -126,7 +126,7 @@ def test_a_request_that_is_missing_has_its_cause(offered: Any, said: str) -> Non
     assert found.value.lasting
 
 
-def test_silence_after_a_throttled_answer_is_the_quotas_not_the_brokers() -> None:
+def test_silence_after_throttled_answer_is_quotas_not_brokers() -> None:
     never = {ApiVersionsRequest: versions(throttle_ms=1500), MetadataRequest: lambda _: None}
     with (
         ScriptedBroker(never) as broker,

@@ -58,7 +58,7 @@ class TestOrder:
         nodes.learn([broker(1), broker(2)])
         assert nodes.addresses() == ("h:1", "h:2", "boot:1")
 
-    def test_a_fenced_broker_and_one_without_an_address_are_not_learned(self) -> None:
+    def test_fenced_broker_and_one_without_address_are_not_learned(self) -> None:
         nodes = BrokerPool(Connection(("boot:1",)))
         nodes.learn([broker(1), dataclasses.replace(broker(2), fenced=True), Broker(3)])
         assert nodes.addresses() == ("h:1", "boot:1")
@@ -92,7 +92,7 @@ class TestReads:
             nodes.read(address)
             assert nodes.addresses() == (second.address, third.address, first.address)
 
-    def test_many_silent_brokers_cost_no_more_than_the_limit_of_a_read(self, leap: Callable[[float], None]) -> None:
+    def test_many_silent_brokers_cost_no_more_than_limit_of_read(self, leap: Callable[[float], None]) -> None:
         with contextlib.ExitStack() as stack:
             asked: list[socket.socket] = []
 
@@ -372,7 +372,7 @@ class TlsFront:
 
 
 class TestSecrets:
-    def test_a_connection_lost_while_the_password_is_sent_does_not_print_it(self) -> None:
+    def test_connection_lost_while_password_is_sent_does_not_print_it(self) -> None:
         def handshake(_: Any) -> Any:
             return SaslHandshakeResponse(error_code=0, mechanisms=["PLAIN"])
 

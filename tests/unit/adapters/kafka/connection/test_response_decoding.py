@@ -65,7 +65,7 @@ def test_unknown_tagged_fields_are_skipped() -> None:
     assert len(found.topics[0].partitions) == 3
 
 
-def test_tagged_fields_that_copy_the_frame_again_and_again_are_refused() -> None:
+def test_tagged_fields_that_copy_frame_again_and_again_are_refused() -> None:
     # 32,000 partitions in 640 kB would copy 10 GB, and ten times as many a hundred times as much.
     with pytest.raises(ValueError, match="tagged fields"):
         decode(MetadataResponse, 12, metadata_with(32_000, UNKNOWN_TAG))
@@ -76,7 +76,7 @@ def test_a_length_that_goes_on_and_on_is_refused_before_it_is_read() -> None:
         decode(MetadataResponse, 12, bytes(9) + b"\xff" * 64_000 + b"\1")
 
 
-def test_metadata_of_200_000_partitions_fits_with_a_topic_for_each() -> None:
+def test_metadata_of_200_000_partitions_fits_with_topic_for_each() -> None:
     name, partition = 40, 2 + 3 * 4 + 2 * (1 + 3 * 4) + 1 + 1
     topic = 2 + 1 + name + 16 + 1 + 1 + 4 + 1
     assert 200_000 * (topic + partition) < response_decoding.LARGE_LIMIT

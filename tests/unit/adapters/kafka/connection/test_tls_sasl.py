@@ -35,7 +35,7 @@ def test_scram_escapes_what_rfc_5802_reserves_in_a_name() -> None:
 
 
 @pytest.mark.parametrize("answer", [b"", b"r=other,s=QSXCR+Q6sek8bf92,i=4096", b"r=x,s=!,i=many", b"\xff"])
-def test_a_server_that_does_not_follow_scram_is_refused_without_the_password(answer: bytes) -> None:
+def test_server_that_does_not_follow_scram_is_refused_without_password(answer: bytes) -> None:
     scram = exchange("SCRAM-SHA-256")
     scram.message(0)
     with pytest.raises(ValueError, match="SCRAM answer is not valid") as caught:
@@ -43,7 +43,7 @@ def test_a_server_that_does_not_follow_scram_is_refused_without_the_password(ans
     assert caught.value.__cause__ is None
 
 
-def test_a_server_that_cannot_prove_that_it_knows_the_password_is_refused() -> None:
+def test_server_that_cannot_prove_that_it_knows_password_is_refused() -> None:
     scram = exchange("SCRAM-SHA-256")
     nonce = scram.message(0).rpartition(b"r=")[2]
     scram.answer(0, b"r=" + nonce + b"server,s=QSXCR+Q6sek8bf92,i=4096")
@@ -88,7 +88,7 @@ def test_an_authority_that_cannot_be_read_is_named(tmp_path: Path, content: str 
     assert str(path) in str(caught.value)
 
 
-def test_a_context_is_shared_until_one_of_its_files_has_changed(tmp_path: Path) -> None:
+def test_context_is_shared_until_one_of_its_files_has_changed(tmp_path: Path) -> None:
     authority = Authority(tmp_path / "one")
     trusted = tmp_path / "ca.pem"
     trusted.write_bytes(authority.path.read_bytes())
@@ -108,7 +108,7 @@ def ends(path: Path) -> float:
     return load_pem_x509_certificate(path.read_bytes()).not_valid_after_utc.timestamp()
 
 
-def test_of_two_authorities_the_last_counts_and_of_a_chain_the_first(tmp_path: Path) -> None:
+def test_of_two_authorities_last_counts_and_of_chain_first(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     own, _ = authority.issue("client")
     expired, _ = authority.issue("old", expired=True)

@@ -98,7 +98,7 @@ def growing(seconds: float) -> Deadline:
     return Deadline(seconds, grows=True)
 
 
-def test_the_deadline_of_a_read_grows_with_the_bytes_that_arrive(clock: ManualClock) -> None:
+def test_deadline_of_read_grows_with_bytes_that_arrive(clock: ManualClock) -> None:
     read, change = growing(2).within(2), Deadline(2).within(2)
     for deadline in (read, change):
         deadline.arrived(4 * READ_RATE)
@@ -154,7 +154,7 @@ def connects(monkeypatch: pytest.MonkeyPatch, *failures: tuple[int, int]) -> Non
 
 @pytest.mark.parametrize("nowhere", [errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT])
 @pytest.mark.parametrize("first", [True, False])
-def test_an_address_family_without_a_path_from_here_hides_no_refusal(
+def test_address_family_without_path_from_here_hides_no_refusal(
     monkeypatch: pytest.MonkeyPatch, nowhere: int, first: bool
 ) -> None:
     with pytest.raises(BrokerConnectionError) as found:

@@ -104,7 +104,7 @@ def test_the_verification_gives_the_known_answer_of_aws_documentation():
     assert found == "aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404"
 
 
-def test_a_token_is_a_presigned_connect_to_the_cluster_s_region():
+def test_token_is_presigned_connect_to_cluster_s_region():
     grant = aws_msk_iam.sign(KEY)
     url, fields = opened(grant.token)
     assert url.startswith("https://kafka.eu-central-1.amazonaws.com/?Action=kafka-cluster%3AConnect&")
@@ -163,7 +163,7 @@ def test_a_role_is_assumed_with_the_credentials_of_the_pod(web_identity: Path, s
     assert fields["X-Amz-Signature"] == signature(url, sts.keys["ASIA1"], added_later=("User-Agent",))
 
 
-def test_no_proxy_of_the_environment_is_used_and_a_chosen_one_is(
+def test_no_proxy_of_environment_is_used_and_chosen_one_is(
     web_identity: Path, sts: Sts, monkeypatch: pytest.MonkeyPatch
 ):
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
@@ -230,6 +230,6 @@ def test_a_source_of_tokens_signs_and_keeps_them():
 
 
 @pytest.mark.parametrize("region", ["", "Frankfurt", "eu-central-1.evil.example/?", "eu-central-1\n"])
-def test_a_region_that_is_none_is_refused_before_anything_is_signed(region: str):
+def test_region_that_is_none_is_refused_before_anything_is_signed(region: str):
     with pytest.raises(ValueError, match="is not an AWS region, such as eu-central-1"):
         AwsMskIam(region=region)

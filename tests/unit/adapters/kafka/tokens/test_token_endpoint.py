@@ -69,7 +69,7 @@ def test_no_scope_is_sent_where_none_is_wanted(endpoint: TokenEndpoint, oauth: O
     assert endpoint.asked == [{"grant_type": "client_credentials"}]
 
 
-def test_a_token_without_expires_in_is_taken_at_its_own_word(endpoint: TokenEndpoint, oauth: OAuth):
+def test_token_without_expires_in_is_taken_at_its_own_word(endpoint: TokenEndpoint, oauth: OAuth):
     endpoint.extra = {"expires_in": None}
     assert ask(oauth, 5).seconds == 300.0
 

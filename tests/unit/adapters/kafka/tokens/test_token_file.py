@@ -46,7 +46,7 @@ def test_the_file_is_read_again_within_a_minute_however_long_its_token_lasts(fil
     assert (grant.token, grant.seconds) == (token, LONGEST_SECONDS)
 
 
-def test_a_token_that_was_replaced_is_used_when_the_former_is_due(file: TokenFile):
+def test_token_that_was_replaced_is_used_when_former_is_due(file: TokenFile):
     now = 0.0
     source = TokenSource(file, monotonic=lambda: now)
     put(file, "one")

@@ -81,7 +81,7 @@ def test_a_token_is_renewed_early_without_blocking_requests(endpoint: Endpoint):
     assert endpoint.asked == 2
 
 
-def test_a_token_that_is_about_to_end_is_not_handed_out(endpoint: Endpoint):
+def test_token_that_is_about_to_end_is_not_handed_out(endpoint: Endpoint):
     endpoint.token()
     endpoint.now = 90.0
     assert endpoint.token() == "token-2"
@@ -145,7 +145,7 @@ def test_a_failed_renewal_leaves_the_token_that_still_is_good(endpoint: Endpoint
         endpoint.token()
 
 
-def test_a_token_that_a_broker_refuses_serves_until_the_next_one_is_there(endpoint: Endpoint):
+def test_token_that_broker_refuses_serves_until_next_one_is_there(endpoint: Endpoint):
     refused = endpoint.source.token(SOON)
     endpoint.source.refuse(refused)
     assert endpoint.token() == "token-1", "another broker may take it"
@@ -158,7 +158,7 @@ def test_a_token_that_a_broker_refuses_serves_until_the_next_one_is_there(endpoi
     assert endpoint.asked == 2
 
 
-def test_a_broker_that_refuses_every_token_does_not_keep_the_endpoint_busy(endpoint: Endpoint):
+def test_broker_that_refuses_every_token_does_not_keep_endpoint_busy(endpoint: Endpoint):
     fetched_at = []
     for _ in range(600):
         asked = endpoint.asked
@@ -191,7 +191,7 @@ def test_seconds_left_are_counted_from_when_it_was_asked_for(endpoint: Endpoint)
     assert endpoint.source.seconds_left(token) == 0.0
 
 
-def test_the_same_credentials_have_the_same_source_and_renewed_ones_another():
+def test_same_credentials_have_same_source_and_renewed_ones_another():
     again = OAuth(token_endpoint=OAUTH.token_endpoint, client_id="bellwether", client_secret="s3cr3t")
     renewed = OAuth(token_endpoint=OAUTH.token_endpoint, client_id="bellwether", client_secret="renewed")
     assert source_of(OAUTH) is source_of(again)

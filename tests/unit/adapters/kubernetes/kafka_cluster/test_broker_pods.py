@@ -115,7 +115,7 @@ def test_a_pod_as_the_api_shows_it(body: dict[str, Any], found: Pod | None):
     assert looked([pod(0), body], HOSTS)[0] == {0: Pod("kafka-0"), **({1: found} if found else {})}
 
 
-def test_pods_of_two_pools_are_the_brokers_that_advertise_their_hosts():
+def test_pods_of_two_pools_are_brokers_that_advertise_their_hosts():
     hosts = {
         **{n: (f"controller-{n}.controller-headless.default.svc",) for n in (0, 1)},
         **{100 + n: (f"kafka-{n}.{HEADLESS}",) for n in (0, 1)},

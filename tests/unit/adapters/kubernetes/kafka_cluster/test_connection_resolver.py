@@ -121,7 +121,7 @@ def test_a_client_s_secret_and_its_authority_come_from_secrets(desk: Desk):
     assert Path(found.ca_file).exists()
 
 
-def test_every_certificate_of_the_secret_is_trusted_except_those_of_clients(desk: Desk, tmp_path: Path):
+def test_every_certificate_of_secret_is_trusted_except_those_of_clients(desk: Desk, tmp_path: Path):
     old = Authority(tmp_path / "old").path.read_bytes()
     clients = {"tls.crt": desk.certificate, "user.crt": desk.certificate}
     desk.put("main-cluster-ca-cert", **{"ca.crt": desk.authority.path.read_bytes(), "ca-2025.crt": old, **clients})
@@ -206,7 +206,7 @@ def test_everything_is_called_by_its_field(desk: Desk):
     assert oauth.called("client_secret") == "spec.kafka.sasl.oauth.clientSecretRef (kafka-user, password)"
 
 
-def test_each_secret_is_read_once_so_that_a_pair_belongs_together(desk: Desk, monkeypatch: pytest.MonkeyPatch):
+def test_each_secret_is_read_once_so_that_pair_belongs_together(desk: Desk, monkeypatch: pytest.MonkeyPatch):
     asked: list[str] = []
     get = desk.api.get
 
@@ -295,7 +295,7 @@ def test_identities_are_followed_without_a_restart(desk: Desk, identities: Path)
         {"tls": None},
     ],
 )
-def test_an_identity_of_the_pod_goes_only_to_whom_tls_has_verified(desk: Desk, identities: Path, kafka: dict[str, Any]):
+def test_identity_of_pod_goes_only_to_whom_tls_has_verified(desk: Desk, identities: Path, kafka: dict[str, Any]):
     sasl = {"mechanism": "OAUTHBEARER", "workloadIdentity": "file", "allowPlaintext": True}
     wanted = {name: value for name, value in {**kafka, "sasl": sasl}.items() if value is not None}
     with pytest.raises(Terminal, match="workloadIdentity requires TLS that verifies host names"):

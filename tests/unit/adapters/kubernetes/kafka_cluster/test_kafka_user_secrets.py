@@ -66,7 +66,7 @@ def test_during_renewal_old_and_new_authority_are_both_trusted(api: MemoryApi, s
     assert len(pem.validities(Path(authorities(secrets, "ca")).read_bytes())) == 2
 
 
-def test_a_user_with_a_certificate_has_it_and_its_key_as_files(
+def test_user_with_certificate_has_it_and_its_key_as_files(
     api: MemoryApi, secrets: SecretReader, pair: tuple[bytes, bytes]
 ):
     put(api, "bellwether", ca_crt="the clients' authority", user_crt=pair[0], user_key=pair[1], user_password="hunter2")
@@ -75,13 +75,13 @@ def test_a_user_with_a_certificate_has_it_and_its_key_as_files(
     assert (found.mechanism, found.username, found.password) == (None, "", "")
 
 
-def test_a_user_with_a_password_is_named_by_its_jaas_configuration(api: MemoryApi, secrets: SecretReader):
+def test_user_with_password_is_named_by_its_jaas_configuration(api: MemoryApi, secrets: SecretReader):
     put(api, "prefix-bellwether", password="hunter2", sasl_jaas_config=SCRAM.format("bellwether", "hunter2"))
     expected = UserCredentials(mechanism=Mechanism.SCRAM_SHA_512, username="bellwether", password="hunter2")
     assert user_credentials(secrets, "prefix-bellwether") == expected
 
 
-def test_a_password_alone_belongs_to_the_user_whom_the_secret_is_called_after(api: MemoryApi, secrets: SecretReader):
+def test_password_alone_belongs_to_user_whom_secret_is_called_after(api: MemoryApi, secrets: SecretReader):
     put(api, "bellwether", password="hunter2\n")
     found = user_credentials(secrets, "bellwether")
     assert (found.username, found.password) == ("bellwether", "hunter2")
@@ -184,7 +184,7 @@ def test_authorities_that_cannot_be_used_are_named(
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_secret_that_is_missing_says_what_to_put_into_it(secrets: SecretReader):
+def test_secret_that_is_missing_says_what_to_put_into_it(secrets: SecretReader):
     with pytest.raises(Unauthenticated, match=r"secret kafka/u does not exist: create it with key 'user\.crt' and"):
         user_credentials(secrets, "u")
     with pytest.raises(Unauthenticated, match=r"secret kafka/ca does not exist: create it with key 'ca\.crt'"):

@@ -87,7 +87,7 @@ def test_what_the_policy_says_itself_goes_before_what_is_found(secrets: SecretRe
     assert security.called("password") == "spec.kafka.sasl.passwordSecretName (mine)"
 
 
-def test_a_password_of_the_policys_own_is_not_sent_in_the_clear(secrets: SecretReader, api: MemoryApi):
+def test_password_of_policys_own_is_not_sent_in_clear(secrets: SecretReader, api: MemoryApi):
     api.put(KAFKAS, kafka(listeners=[listener("bare", 9095, tls=False, user="custom")]))
     with pytest.raises(Terminal, match=r"spec\.kafka\.strimzi\.listener: bare .* without TLS"):
         connection(wanted({}, SASL, listener="bare"), secrets)

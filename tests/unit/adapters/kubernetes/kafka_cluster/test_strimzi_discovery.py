@@ -119,7 +119,7 @@ def test_a_renewed_authority_is_another_file(api: MemoryApi, clusters: StrimziCl
     assert Path(after).read_text().strip() == renewed.strip()
 
 
-def test_a_changed_listener_user_or_password_shows_at_the_next_look(api: MemoryApi, clusters: StrimziClusters):
+def test_changed_listener_user_or_password_shows_at_next_look(api: MemoryApi, clusters: StrimziClusters):
     api.put(KAFKAS, kafka(bootstrap={"tls": "elsewhere:9093"}))
     api.put(SECRETS, strimzi_objects.scram_secret("another"))
     found = clusters.find(WANTED)
@@ -271,7 +271,7 @@ def test_a_cluster_that_was_up_and_is_sick_now_is_found_all_the_same(api: Memory
         pytest.param("bellwether", ["KafkaUser bellwether", "user operator"], id="user"),
     ],
 )
-def test_a_secret_that_is_missing_is_named_with_who_makes_it(
+def test_secret_that_is_missing_is_named_with_who_makes_it(
     api: MemoryApi, clusters: StrimziClusters, name: str, words: Sequence[str]
 ):
     api.delete(SECRETS, "default", name)

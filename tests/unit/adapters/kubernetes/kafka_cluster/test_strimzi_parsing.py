@@ -32,7 +32,7 @@ def test_several_addresses_are_split():
     assert shapes.listeners(body)[0].bootstrap == ("node-a:31000", "node-b:31000")
 
 
-def test_a_listener_that_shows_a_certificate_of_its_own_is_known():
+def test_listener_that_shows_certificate_of_its_own_is_known():
     own = {"configuration": {"brokerCertChainAndKey": {"secretName": "s", "certificate": "c", "key": "k"}}}
     body = strimzi_objects.kafka(
         listeners=[strimzi_objects.listener("tls", 9093, **own), strimzi_objects.listener("b", 9094)]

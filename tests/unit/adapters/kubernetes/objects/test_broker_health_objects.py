@@ -28,7 +28,7 @@ def renew(api: MemoryApi, lease: str, at: str) -> None:
     api.put(LEASES, {"metadata": {"name": lease, "namespace": "kafka", "labels": labels}, "spec": {"renewTime": at}})
 
 
-def test_an_entry_goes_once_its_lease_was_silent_for_long_enough(api: MemoryApi, clock: ManualClock) -> None:
+def test_entry_goes_once_its_lease_was_silent_for_long_enough(api: MemoryApi, clock: ManualClock) -> None:
     healths = BrokerHealths(api, clock)
     put(api, entry("a", "lease-a"), entry("b", "lease-b"))
     for at in ("1", "2", "3"):

@@ -115,7 +115,7 @@ def test_what_cannot_be_understood_is_no_order_and_is_removed(api: MemoryApi) ->
         {"spec": {"acquireTime": 5}},
     ],
 )
-def test_a_lease_that_is_no_order_is_named_and_never_obeyed(api: MemoryApi, broken: dict[str, Any]) -> None:
+def test_lease_that_is_no_order_is_named_and_never_obeyed(api: MemoryApi, broken: dict[str, Any]) -> None:
     orders(api).keep({1: ORDER})
     api.merge(LEASES, "ops", NAME, broken)
     with pytest.raises(Terminal, match=rf"Lease ops/{NAME} is no quarantine order .*: delete it"):
@@ -124,7 +124,7 @@ def test_a_lease_that_is_no_order_is_named_and_never_obeyed(api: MemoryApi, brok
         hold_order(lease(api), 1)
 
 
-def test_a_lease_without_a_duration_is_never_obeyed_for_any_time(api: MemoryApi) -> None:
+def test_lease_without_duration_is_never_obeyed_for_any_time(api: MemoryApi) -> None:
     orders(api).keep({1: ORDER})
     api.merge(LEASES, "ops", NAME, {"spec": {"leaseDurationSeconds": None}})
     found = hold_order(lease(api), 1)
@@ -132,7 +132,7 @@ def test_a_lease_without_a_duration_is_never_obeyed_for_any_time(api: MemoryApi)
     assert found.expires_seconds == 0
 
 
-def test_an_api_that_is_away_delays_a_write_and_fails_nothing(api: MemoryApi) -> None:
+def test_api_that_is_away_delays_write_and_fails_nothing(api: MemoryApi) -> None:
     kept = orders(api)
     api.away = True
     kept.keep({1: ORDER})
@@ -179,7 +179,7 @@ def test_that_the_broker_froze_is_read_back(api: MemoryApi) -> None:
     assert not order_of(lease(api), 1).freezes
 
 
-def test_a_write_that_crosses_another_process_does_not_go_over_it(api: MemoryApi) -> None:
+def test_write_that_crosses_another_process_does_not_go_over_it(api: MemoryApi) -> None:
     older, newer = orders(api), orders(api, holder="operator-b")
     older.keep({1: ORDER})
     newer.take_over()
@@ -203,7 +203,7 @@ def test_a_process_that_leads_no_more_writes_nothing(api: MemoryApi) -> None:
         assert orders(api).take_over() == {1: ORDER}
 
 
-def test_an_order_whose_namespace_or_permission_is_missing_is_tried_again(api: MemoryApi) -> None:
+def test_order_whose_namespace_or_permission_is_missing_is_tried_again(api: MemoryApi) -> None:
     kept = orders(api)
     api.refuse("create", LEASES, Terminal("may not"))
     kept.keep({1: ORDER})
@@ -278,7 +278,7 @@ def test_its_own_signal_is_not_taken_for_anothers(api: MemoryApi) -> None:
     assert read_by(api).read().others is None
 
 
-def test_an_api_that_is_away_is_not_an_order_that_has_ended(api: MemoryApi) -> None:
+def test_api_that_is_away_is_not_order_that_has_ended(api: MemoryApi) -> None:
     keep(api, FIRST)
     api.away = True
     with pytest.raises(Transient):

@@ -67,7 +67,7 @@ def age(book: SignalCache) -> float | None:
     return signal.age_seconds
 
 
-def test_after_start_an_entry_has_no_age_until_its_lease_advances(book: SignalCache, clock: HandClock) -> None:
+def test_after_start_entry_has_no_age_until_its_lease_advances(book: SignalCache, clock: HandClock) -> None:
     book.on_broker_health(health(entry()))
     assert age(book) is None
     assert not book.on_lease(lease(0))

@@ -111,7 +111,7 @@ def test_removed_entries_are_written_again(api: MemoryApi) -> None:
     assert sources(api) == ["flush", "idle"]
 
 
-def test_a_prober_that_starts_again_keeps_the_since_time_of_each_source(api: MemoryApi) -> None:
+def test_prober_that_starts_again_keeps_since_time_of_each_source(api: MemoryApi) -> None:
     first, second = writer_of(api, uid="uid-0"), writer_of(api)
     first.write(word("flush"))
     first.write(word("idle", reading=Reading.PASSING))
@@ -173,7 +173,7 @@ def test_two_probers_of_one_source_that_measure_different_things_know_each_other
     first.release()
 
 
-def test_a_standby_for_the_same_directory_is_no_rival_and_takes_over(api: MemoryApi) -> None:
+def test_standby_for_same_directory_is_no_rival_and_takes_over(api: MemoryApi) -> None:
     first, second = lease_of(api, "/data at kafka-a-1"), lease_of(api, "/data at kafka-a-1")
     assert first.acquire()
     for _ in range(20):
@@ -184,7 +184,7 @@ def test_a_standby_for_the_same_directory_is_no_rival_and_takes_over(api: Memory
     second.release()
 
 
-def test_the_lease_of_a_dead_prober_is_taken_over_without_a_conflict(api: MemoryApi) -> None:
+def test_lease_of_dead_prober_is_taken_over_without_conflict(api: MemoryApi) -> None:
     dead, clock = lease_of(api, "/data at kafka-a-1"), ManualClock()
     assert dead.acquire()
     dead._stop.set()

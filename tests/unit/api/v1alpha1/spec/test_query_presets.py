@@ -34,7 +34,7 @@ def rule_of(preset: Preset, **fields: object) -> source_settings.PrometheusRule:
 
 
 @each_preset
-def test_a_preset_reaches_the_core_as_its_query_and_its_sense(preset: Preset) -> None:
+def test_preset_reaches_core_as_its_query_and_its_sense(preset: Preset) -> None:
     rule = rule_of(preset, peerRatio=preset.peer_ratio)
     assert rule.query == preset.query(Scope(selector=ALERTS if preset.selects_alerts else ""))
     assert (rule.comparison, rule.leaders_only) == (preset.comparison, preset.leaders_only)
@@ -64,7 +64,7 @@ def test_a_preset_asks_for_every_dialect_at_once(preset: Preset) -> None:
 
 
 @each_preset
-def test_a_selector_narrows_the_series_that_name_the_broker_in_every_dialect(preset: Preset) -> None:
+def test_selector_narrows_series_that_name_broker_in_every_dialect(preset: Preset) -> None:
     for dialect, _ in preset.dialects:
         assert 'namespace="kafka"' in preset.query(Scope(selector='namespace="kafka"'), dialect)
     more = f'{ALERTS},a=~"b.*"'
@@ -72,7 +72,7 @@ def test_a_selector_narrows_the_series_that_name_the_broker_in_every_dialect(pre
 
 
 @each_preset
-def test_another_label_takes_the_place_of_those_that_are_looked_for(preset: Preset) -> None:
+def test_another_label_takes_place_of_those_that_are_looked_for(preset: Preset) -> None:
     query = rule_of(preset, brokerLabel="kafka_id").query
     assert "by (kafka_id, strimzi_io_pod_name, kubernetes_pod_name, pod, namespace, " in query
     assert not re.search(r"\bbroker\b", query)
