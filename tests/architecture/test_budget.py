@@ -33,10 +33,10 @@ LINES = {
     "spark/bellwether_load/cli": 1425,
     "spark/bellwether_load/controller": 1513,
     "spark/bellwether_load/page": 1308,
-    "spark/bellwether_load/plan": 779,
+    "spark/bellwether_load/plan": 905,  # what a plan rests on, and what is missing for a proposal
     "spark/bellwether_load/sampling": 988,
     "spark/bellwether_load/store": 2308,
-    "spark/bellwether_load/verify": 2029,
+    "spark/bellwether_load/verify": 2060,  # evidence
     "bench": 11350,  # the simulated months have acks=all, holds, Kafka's fencing, slow syncs and freezes
     "examples": 2960,
     "helm": 2129,

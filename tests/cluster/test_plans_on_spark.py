@@ -77,7 +77,8 @@ def test_a_plan_made_by_executors_in_pods_is_what_one_machine_plans_and_is_appli
     whole: Stage, kubectl: Kubectl, history: Path, load: Mapping[str, Any], tmp_path: Path
 ) -> None:
     policy = {**whole.values["policies"][0]}
-    rebalance = {"store": "plans", "profile": "executors", "waves": {"partitions": 4, "pauseSeconds": 1}}
+    waves, minimum = {"partitions": 4, "pauseSeconds": 1}, {"minimumHours": 0, "minimumMeasuredPercent": 0}
+    rebalance = {"store": "plans", "profile": "executors", "waves": waves, **minimum}
     policy["spec"] = {**policy["spec"], "rebalance": rebalance}
     stores = {**whole.values["load"]["stores"], **load["stores"]}
     values = {**whole.values, "load": {**load, "stores": stores}}

@@ -84,6 +84,7 @@ class Reason(StrEnum):
     PLAN_PROPOSED = "PlanProposed"
     OTHER_PLAN_APPROVED = "OtherPlanApproved"
     PLAN_EXPIRED = "PlanExpired"
+    TOO_LITTLE_MEASURED = "TooLittleMeasured"
     JOB_FAILED = "JobFailed"
     PLAN_VERIFICATION_FAILED = "PlanVerificationFailed"
     STORE_UNAVAILABLE = "StoreUnavailable"
@@ -216,6 +217,7 @@ DESCRIPTIONS: dict[Reason, str] = {
     Reason.PLAN_PROPOSED: "A rebalance plan waits for approval.",
     Reason.OTHER_PLAN_APPROVED: "The approval annotation has the digest of another plan and has no effect.",
     Reason.PLAN_EXPIRED: "The plan is older than spec.rebalance.validSeconds; request a new plan.",
+    Reason.TOO_LITTLE_MEASURED: "Too few hours or bytes are measured for a proposal; the message says what is missing.",
     Reason.JOB_FAILED: "The planning job failed; the next one starts at the next scheduled time or request.",
     Reason.PLAN_VERIFICATION_FAILED: "The plan failed the verification of its orders, figures and certificate.",
     Reason.STORE_UNAVAILABLE: "The store of loads and plans cannot be read or written.",

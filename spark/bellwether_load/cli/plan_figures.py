@@ -15,8 +15,6 @@ from bellwether.core.model.undo_record import SkippedPartition
 from bellwether.core.reasons import DESCRIPTIONS, reason_named
 from bellwether_load.cli.verify_plan import plain
 from bellwether_load.controller.lifecycle import RebalanceRun
-from bellwether_load.page.plan_page import unmeasured
-from bellwether_load.plan.forecast import hours_unknown
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 
 _UNITS = ("B/s", "kB/s", "MB/s", "GB/s", "TB/s")
@@ -36,6 +34,7 @@ def show_figures(figures: PlanFigures, digest: str, console: Console) -> None:
     gap = "" if figures.gap_percent is None else f"; the plan is {figures.gap_percent}% above it"
     before, after = figures.load_before, figures.load_after
     for line in (
+        plain(figures.evidence),
         f"plan {digest}: {figures.moves} leaders move, {figures.reorders} partitions are only reordered",
         f"busiest broker   {rate(before)} before, {rate(after)} after ({after / before - 1 if before else 0.0:.1%})",
         f"best possible    {rate(figures.bound)}{gap}",
@@ -52,8 +51,6 @@ def show_figures(figures: PlanFigures, digest: str, console: Console) -> None:
         console.print(f"{found}; best possible {rate(free.bound)}", highlight=False)
     if figures.forecast is not None:
         _show_forecast(figures.forecast, console)
-    if figures.without_consumption:
-        console.print(unmeasured(figures.without_consumption), highlight=False)
 
 
 def _show_forecast(week: Forecast, console: Console) -> None:
@@ -70,8 +67,6 @@ def _show_forecast(week: Forecast, console: Console) -> None:
     if other is not None:
         found = f"  instead of     {rate(other.load)} with {other.moves} moves, claimed for the statistic alone"
         console.print(found, highlight=False)
-    if limits := hours_unknown(week.hours):
-        console.print(limits, highlight=False)
 
 
 def show_run(run: RebalanceRun, console: Console) -> None:

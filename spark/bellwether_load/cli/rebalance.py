@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,9 +22,12 @@ from bellwether.ports.errors import BellwetherError, Terminal
 from bellwether.ports.rebalance import RunState
 from bellwether_load.cli.approve import finish
 
+if TYPE_CHECKING:
+    from bellwether_load.plan.rebalance_plan import RebalancePlan
+
 _OFFLINE_OPTIONS = (
     "store", "record", "approve", "statistic", "preferred_rack", "max_moves", "exclude", "capacity", "days",
-    "wave_size", "wave_pause",
+    "wave_size", "wave_pause", "minimum_hours", "minimum_measured",
 )  # fmt: skip
 
 _DEFAULTS = Rebalance()
@@ -82,6 +86,20 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
                 default=_DEFAULTS.waves.pause_seconds,
                 show_default=True,
                 help="Seconds between waves (--bootstrap).",
+            ),
+            click.option(
+                "--minimum-hours",
+                type=click.IntRange(0, 168),
+                default=_DEFAULTS.minimum_hours,
+                show_default=True,
+                help="Hours of the week that must be measured for a proposal (--bootstrap).",
+            ),
+            click.option(
+                "--minimum-measured",
+                type=click.IntRange(0, 100),
+                default=_DEFAULTS.minimum_measured_percent,
+                show_default=True,
+                help="Percent of the bytes that must be measured for a proposal (--bootstrap).",
             ),
             kafka_options,
         )
@@ -152,6 +170,9 @@ def _offline(options: dict[str, Any]) -> None:
     from bellwether_load.cli import offline_rebalance
     from bellwether_load.cli.plan_figures import show_brokers, show_figures, show_left
     from bellwether_load.controller.reported_figures import plan_figures
+    from bellwether_load.store.filesystems import Store
+    from bellwether_load.store.plans.plan_files import read_plan
+    from bellwether_load.store.store_errors import StoreMissing
 
     if not options["store"]:
         raise click.UsageError("--bootstrap requires --store URI: the store of `bellwether sample`")
@@ -167,8 +188,9 @@ def _offline(options: dict[str, Any]) -> None:
     if digest is None:
         found = offline_rebalance.plan_offline(inputs, record, settings, click.echo)
         plan = found.plan
-        show_brokers(plan, console)
+        _require_evidence(plan, settings)
         show_figures(plan_figures(plan, found.bound_reason), plan.digest, console)
+        show_brokers(plan, console)
         if not plan.moved.partitions + plan.moved.reordered:
             click.echo("the plan moves nothing")
             return
@@ -178,6 +200,9 @@ def _offline(options: dict[str, Any]) -> None:
             click.echo(f"nothing was moved; to apply the plan, repeat the command with --approve {plan.digest}")
             return
         digest = plan.digest
+    else:
+        with suppress(StoreMissing):  # what applies the plan says so
+            _require_evidence(read_plan(Store.open(inputs.uri), digest), settings)
     try:
         done = offline_rebalance.apply_offline(inputs, record, settings, digest, click.echo)
     except KeyboardInterrupt:
@@ -187,6 +212,13 @@ def _offline(options: dict[str, Any]) -> None:
     if application is not None:
         show_left(application.left, application.sample, console)
     if application is None or application.ended is not ApplicationEnd.DONE or application.left:
+        raise click.exceptions.Exit(exit_status.BLOCKED)
+
+
+def _require_evidence(plan: RebalancePlan, settings: Rebalance) -> None:
+    """Print what is missing and exit where the plan rests on too little."""
+    if missing := plan.missing(settings):
+        click.echo(f"{plan.evidence_line}\nno proposal: {missing}")
         raise click.exceptions.Exit(exit_status.BLOCKED)
 
 
@@ -206,6 +238,8 @@ def _settings(options: dict[str, Any]) -> Rebalance:
         objective=objective,
         capacities=capacities,
         excluded_topics=tuple(options["exclude"]),
+        minimum_hours=options["minimum_hours"],
+        minimum_measured_percent=options["minimum_measured"],
         waves=RebalanceWaves(partitions=options["wave_size"], pause_seconds=options["wave_pause"]),
     )
 

@@ -10,6 +10,7 @@ import click
 
 from bellwether.cli.kubernetes_target import Target, connect, policy_options
 from bellwether.cli.output import document_text
+from bellwether.core.settings.rebalance import Rebalance
 from bellwether.ports.errors import BellwetherError, Terminal
 from bellwether_load.cli.verify_plan import plain, progress_callback
 from bellwether_load.page.figures import Unit, change, percent
@@ -140,7 +141,10 @@ def _show(story: Story, top: int) -> None:
     unit = Unit.of(max(found.before.max, found.after.max, found.certificate.bound))
     say = console.print
     say(escape(plain(f"plan {found.digest} of policy {found.policy}, as of {moment(found.made_at)}")), soft_wrap=True)
-    say(escape(verdict(found, unit)), soft_wrap=True)
+    say(escape(found.evidence_line), soft_wrap=True)
+    if missing := found.missing(Rebalance()):
+        say(f"by default no proposal: {escape(missing)}", soft_wrap=True)
+    say(escape(verdict(found, unit)), soft_wrap=True, style="dim" if missing else "")
     texts = (
         faults_text(story),
         bound_text(story),

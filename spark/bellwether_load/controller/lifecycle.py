@@ -127,12 +127,15 @@ def on_planned(
     """The run whose job computed that plan, after the plan was verified.
 
     ``forced`` leaders may not stay where they are, for example in a rack that is not preferred. Then the plan is
-    proposed however small its improvement. ``bound_reason``: what decides its bound.
+    proposed however small its improvement. One that rests on too little is not. ``bound_reason``: what decides its
+    bound.
     """
     figures = plan_figures(plan, bound_reason)
     judged, improvement = _improvement(figures)
     found = replace(run, digest=plan.digest, made_at=plan.made_at, figures=figures)
     least = settings.minimum_improvement_percent
+    if missing := plan.missing(settings):
+        return found.become(RunState.IDLE, Reason.TOO_LITTLE_MEASURED, f"no proposal: {missing}")
     if not figures.moves + figures.reorders:
         return found.become(RunState.IDLE, Reason.NO_PLAN_PENDING, "no move would improve the balance of the leaders")
     if improvement * 100 < least and not forced:

@@ -13,6 +13,7 @@ def plan_figures(plan: RebalancePlan, bound_reason: str = "") -> PlanFigures:
     """The figures of a plan. ``bound_reason``: what decides its bound, in words."""
     free = plan.certificate.without_cap
     return PlanFigures(
+        evidence=plan.evidence_line[:MESSAGE_LIMIT],
         load_before=round(plan.before.max),
         load_after=round(plan.after.max),
         bound=round(plan.certificate.bound),

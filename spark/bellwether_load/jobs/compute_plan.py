@@ -13,6 +13,7 @@ from bellwether_load.jobs.problem_reader import read_hours, read_partitions
 from bellwether_load.plan import certificate, rebalance_plan
 from bellwether_load.plan.certificate import HourlyProof, StatisticPlan
 from bellwether_load.plan.documents import problem_digest_of_chunks
+from bellwether_load.plan.evidence import Evidence
 from bellwether_load.plan.line_digest import chunk_digests
 from bellwether_load.plan.problem import ProblemHeader
 from bellwether_load.planning.blocks import Int64s
@@ -26,6 +27,7 @@ from bellwether_load.planning.prices import Prices
 from bellwether_load.planning.surveys import Survey, share_out
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import plan_files
+from bellwether_load.store.plans.load_hours import read_account
 from bellwether_load.store.plans.problem_files import read_terms
 from bellwether_load.transforms.hourly_passes import HourlyPasses
 from bellwether_load.transforms.moves import Moves, moves
@@ -66,9 +68,9 @@ def compute_plan(uri: str, problem: str, loads: str, tell: Callable[[str], None]
         tell(f"busiest hour of {len(passes.hours)}: {seen.after.moment}, on broker {seen.after.broker}")
     moving = moves(partitions, *pool.changes())
     tell(f"{moving.leaders:,} leaders change")
-    return ComputedPlan(
-        replace(_plan(terms, survey, brokers, found, digest, moving), forecast=seen), moving, found.rounds
-    )
+    evidence = Evidence.of(read_account(store.below(f"loads/{loads}")), survey.partitions, survey.without_load)
+    made = _plan(terms, survey, brokers, found, digest, moving, evidence)
+    return ComputedPlan(replace(made, forecast=seen), moving, found.rounds)
 
 
 def write_plan(uri: str, computed: ComputedPlan) -> str:
@@ -102,7 +104,13 @@ def _brokers(terms: ProblemHeader, slots: Slots, survey: Survey) -> Brokers:
 
 
 def _plan(
-    terms: ProblemHeader, survey: Survey, brokers: Brokers, found: Levels, digest: str, moving: Moves
+    terms: ProblemHeader,
+    survey: Survey,
+    brokers: Brokers,
+    found: Levels,
+    digest: str,
+    moving: Moves,
+    evidence: Evidence,
 ) -> rebalance_plan.RebalancePlan:
     before, after = survey.base + survey.led, found.carried
     top = brokers.busiest(after)
@@ -140,6 +148,7 @@ def _plan(
             )
             for b in terms.brokers
         ),
+        evidence=evidence,
         forecast=None,
     )
 

@@ -186,17 +186,22 @@ def _account(
     choice: Choice, rules: Rules, sums: dict[str, Any], unreadable: Any, hours: Sequence[int]
 ) -> dict[str, Any]:
     """Description of the loads' inputs; identical for identical samples."""
+    span = choice.span()
     return {
         "format": 1,
         "clusterId": choice.cluster_id,
         "from": _written(choice.window.start),
         "to": _written(choice.window.end),
+        "since": _written(span[0]) if span else None,
+        "until": _written(span[1]) if span else None,
         "missingDays": [day.isoformat() for day in choice.missing],
         "files": len(choice.sources),
         "skipped": sorted({*choice.skipped, *unreadable}),
         "rules": asdict(rules),
         **{key: sums.get(key, 0) for key in ("samples", "refused", "partitions", "loads")},
         "tooFewSamples": sums.get("too_few_samples", 0),
+        "logBytes": sums.get("log_bytes", 0),
+        "logBytesWithoutLoad": sums.get("log_bytes_without_load", 0),
         "withoutSizes": sums.get("without_sizes", 0),
         "hours": len(hours),
     }

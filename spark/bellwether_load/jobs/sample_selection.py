@@ -55,6 +55,14 @@ class Choice:
     missing: tuple[date, ...]
     skipped: tuple[str, ...]
 
+    def span(self) -> tuple[int, int] | None:
+        """The first and the last round of the files inside the window, in seconds since 1970; None without any."""
+        spans = [filenames.span(source.path) for source in self.sources]
+        if not spans:
+            return None
+        first, last = (int(at.timestamp()) for at in (min(a for a, _ in spans), max(b for _, b in spans)))
+        return max(first, self.window.start or first), min(last, self.window.end or last)
+
 
 def moment(text: str) -> date | datetime:
     """A day (2026-11-21) or a moment (2026-11-21T12:00:00, UTC where it names no zone). Raises ValueError."""

@@ -10,8 +10,7 @@ import shlex
 from bellwether.core.settings.objective import WHOLE
 from bellwether_load.page.broker_charts import broker_chart
 from bellwether_load.page.figures import Unit, change, percent
-from bellwether_load.page.markup import Child, Markup, join, tag
-from bellwether_load.page.page_style import STYLE
+from bellwether_load.page.markup import STYLE, Child, Markup, join, tag
 from bellwether_load.page.plan_bound import bound_section, cap_section, level_table
 from bellwether_load.page.plan_history import history_charts, history_table, moment
 from bellwether_load.page.plan_summary import Story

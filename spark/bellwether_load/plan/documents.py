@@ -37,6 +37,8 @@ _FIELDS: Mapping[str, Any] = {
     "weights": _ByBroker,
     "HourlyProof.weights": Annotated[dict[Annotated[int, Field(lt=WEEK)], _ByBroker], _Sorted],
     "hours": Annotated[int, Field(ge=1, le=WEEK)],
+    "Evidence.hours": Annotated[int, Field(ge=0, le=WEEK)],
+    "share": Annotated[float, Field(ge=0, le=1)],
     "hour": Annotated[int, Field(ge=0, lt=WEEK)],
     **dict.fromkeys(("limit", "load", "bound", "largest_item", "max", "mean", "spread"), NonNegativeFloat),
     **dict.fromkeys(("BrokerLoad.before", "BrokerLoad.after"), NonNegativeFloat),

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bellwether.core.settings.objective import Objective
+from bellwether.core.settings.rebalance import Rebalance
 from bellwether.core.waves.approved_plan import RebalanceMove
 from bellwether_load.plan.certificate import Certificate
+from bellwether_load.plan.evidence import Evidence
 from bellwether_load.plan.forecast import Forecast
 from bellwether_load.plan.line_digest import chunk_digests, digest_of_chunks
 from bellwether_load.plan.problem import NO_BROKER, PartitionInput
@@ -64,7 +66,7 @@ class RebalancePlan:
     """Content of ``plan.json``: policy, problem, balance before and after, the certificate, sums, and the forecast.
 
     ``partitions``, ``without_load``, ``without_consumption`` (a load, in which consumption counts as 0) and ``held``
-    count those of the problem. ``forecast`` is None where the loads have no hours.
+    count those of the problem. ``evidence``: what the loads rest on. ``forecast`` is None where they have no hours.
     """
 
     cluster_id: str
@@ -82,7 +84,17 @@ class RebalancePlan:
     without_consumption: int
     held: int
     brokers: tuple[BrokerLoad, ...]
+    evidence: Evidence
     forecast: Forecast | None
+
+    @property
+    def evidence_line(self) -> str:
+        """How much was measured: the first line of everything that shows the plan."""
+        return self.evidence.line(self.partitions, self.without_load, self.unmeasured)
+
+    def missing(self, least: Rebalance) -> str:
+        """What is missing for a proposal; empty where enough is measured."""
+        return self.evidence.missing(least, self.partitions, self.without_load)
 
     @property
     def unmeasured(self) -> int:

@@ -38,9 +38,18 @@ COLUMNS = (
 LOADS = f"""topic string, topic_id string, partition int,
     {", ".join(f"{column} double" for column in COLUMNS[3:10])},
     samples int, covered_seconds bigint, hours binary"""
-MEASURED = f"{LOADS}, sized boolean, given bigint, refused bigint, days array<int>"
+MEASURED = f"{LOADS}, sized boolean, given bigint, log_bytes bigint, refused bigint, days array<int>"
 
-_COUNTS = ("partitions", "loads", "too_few_samples", "without_sizes", "samples", "refused")
+_COUNTS = (
+    "partitions",
+    "loads",
+    "too_few_samples",
+    "without_sizes",
+    "samples",
+    "refused",
+    "log_bytes",
+    "log_bytes_without_load",
+)
 _SUMMARY_TYPE = ", ".join([*(f"{name} bigint" for name in _COUNTS), "days array<int>"])
 _SUMMARY = pa.schema([*((name, pa.int64()) for name in _COUNTS), ("days", pa.list_(pa.int32()))])
 
@@ -52,7 +61,7 @@ def measured(stretches: Frame, samples: int, rules: Rules) -> Frame:
     """All partitions that have samples, those without a load too, as rows of ``MEASURED``.
 
     ``samples``: about how many there are in all. ``sized``: whether bytes are known. ``given``: how many samples there
-    were. ``refused``: how many of them had an invalid number.
+    were. ``log_bytes``: the largest known size of the log. ``refused``: how many of them had an invalid number.
     """
     tasks = max(1, -(-samples // TASK_SAMPLES))
 
@@ -75,8 +84,8 @@ def loads(found: Frame) -> Frame:
 
 @dataclass(frozen=True)
 class Summary:
-    """Counts of measured partitions, and ``days``: the hours of which any partition with a load has a mean, as bits
-    (``histories.hours.of_masks``)."""
+    """Counts of measured partitions, bytes in the logs of those with and without a load, and ``days``: the hours of
+    which any partition with a load has a mean, as bits (``histories.hours.of_masks``)."""
 
     partitions: int = 0
     loads: int = 0
@@ -84,6 +93,8 @@ class Summary:
     without_sizes: int = 0
     samples: int = 0
     refused: int = 0
+    log_bytes: int = 0
+    log_bytes_without_load: int = 0
     days: tuple[int, ...] = (0,) * 7
 
     def __add__(self, other: Summary) -> Summary:
@@ -110,12 +121,14 @@ def measure_batches(batches: Iterable[Any], rules: Rules) -> Iterator[Any]:
     keys, samples = unpack(held)
     del held
     given = np.diff(samples.bounds)
-    yield from _rows(keys, given, measure(samples, rules)).to_batches()
+    sizes = np.maximum.reduceat(samples.size, samples.bounds[:-1]).clip(0)
+    yield from _rows(keys, given, sizes, measure(samples, rules)).to_batches()
 
 
 def _summary(batch: pa.RecordBatch) -> Summary:
     load = _has_load(batch)
     few = batch.column("samples").to_numpy() < 2
+    sizes = batch.column("log_bytes").to_numpy()
     days = np.bitwise_or.reduce(_days(batch)[load], axis=0) if load.any() else np.zeros(7, np.int32)
     return Summary(
         partitions=batch.num_rows,
@@ -123,6 +136,8 @@ def _summary(batch: pa.RecordBatch) -> Summary:
         too_few_samples=int(few.sum()),
         without_sizes=int((~few & ~load).sum()),
         samples=int(batch.column("given").to_numpy().sum()),
+        log_bytes=int(sizes[load].sum()),
+        log_bytes_without_load=int(sizes[~load].sum()),
         refused=int(batch.column("refused").to_numpy().sum()),
         days=tuple(days.tolist()),
     )
@@ -137,7 +152,7 @@ def _days(batch: pa.RecordBatch) -> NDArray[np.int32]:
     return np.asarray(batch.column("days").flatten().to_numpy()).reshape(batch.num_rows, 7)
 
 
-def _rows(keys: Any, given: Any, found: Measures) -> Any:
+def _rows(keys: Any, given: Any, sizes: Any, found: Measures) -> Any:
     return pa.table(
         {
             "topic": keys.column("topic"),
@@ -151,6 +166,7 @@ def _rows(keys: Any, given: Any, found: Measures) -> Any:
             "hours": _packed(found.hours),
             "sized": found.sized,
             "given": given,
+            "log_bytes": sizes,
             "refused": keys.column("refused"),
             "days": pa.FixedSizeListArray.from_arrays(masks(found.hours).ravel(), 7).cast(pa.list_(pa.int32())),
         }

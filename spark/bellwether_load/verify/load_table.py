@@ -1,4 +1,4 @@
-"""Load table: the load of each partition by topic id and index, kept small.
+"""Load table: the load of each partition by topic id and index, kept small; and what loads rest on.
 
 In: rows in the order of (topic id, partition). Out: P and C as whole bytes/s, no C where it is not measured. A row is
 only judged when a partition of the problem asks for it: what others carry is of no concern.
@@ -9,7 +9,10 @@ from __future__ import annotations
 import math
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from bellwether_load.verify.plan_documents import Evidence
 
 MOST = 2**45
 """Bytes/s that no partition can carry; with weights and sums they stay within 64 bits."""
@@ -76,3 +79,33 @@ class LoadTable:
             what = "is not a number" if math.isnan(value) else f"is {value:g}"
             raise Unusable(f"{self._columns[column]} {what}: bytes/s from 0 to 2**45 are wanted")
         return round(value)  # halves to the even number
+
+
+EVIDENCE = "evidence"
+
+
+def evidence_faults(
+    said: Evidence, account: Mapping[str, Any], partitions: int, without_load: int, hours: int
+) -> Iterator[str]:
+    """What differs. ``hours``: how many hours of the week the loads' files have."""
+    for name, claimed in (("since", said.since), ("until", said.until)):
+        if claimed != account.get(name):
+            yield f"{name} is {claimed!r}, the loads have {account.get(name)!r}"
+    if hours and account.get("hours") != hours:
+        yield f"the account of the loads says {account.get('hours')!r} hours, their files have {hours}"
+    if said.hours != account.get("hours", 0):
+        yield f"hours is {said.hours}, the loads know {account.get('hours', 0)!r}"
+    share = _share(account, partitions, without_load)
+    if abs(said.share - share) > 1e-9:
+        yield f"share is {said.share!r}, the loads give {share!r}"
+
+
+def _share(account: Mapping[str, Any], partitions: int, without: int) -> float:
+    """As docs/load/files.md defines it."""
+    sampled, loads, known, few = (account.get(k, 0) for k in ("partitions", "loads", "logBytes", "logBytesWithoutLoad"))
+    if not partitions or not sampled or not known + few:
+        return 1 - without / partitions if partitions else 1.0
+    thin = min(without, sampled - loads)
+    inside = known * min(1.0, (partitions - without) / loads) if loads else 0.0
+    outside = (few * thin / (sampled - loads) if thin else 0.0) + (without - thin) * (known + few) / sampled
+    return float(inside / (inside + outside)) if inside + outside else 0.0

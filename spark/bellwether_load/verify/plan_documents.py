@@ -112,6 +112,15 @@ class Forecast(NamedTuple):
     after: BrokerHour
 
 
+class Evidence(NamedTuple):
+    """What a plan says it rests on: first and last sample, known hours of the week, share of the bytes."""
+
+    since: Any
+    until: Any
+    hours: int
+    share: float
+
+
 class Certificate(NamedTuple):
     """What a plan claims of all plans; ``weights`` are as in the file, with their names."""
 
@@ -165,6 +174,7 @@ class Plan(NamedTuple):
     without_consumption: int
     held: int
     brokers: tuple[PlanBroker, ...]
+    evidence: Evidence
     forecast: Forecast | None
 
 

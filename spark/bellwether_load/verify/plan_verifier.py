@@ -23,7 +23,7 @@ from bellwether_load.verify.load_bounds import (
     largest_item,
     least_moved,
 )
-from bellwether_load.verify.load_table import LoadTable
+from bellwether_load.verify.load_table import EVIDENCE, LoadTable, evidence_faults
 from bellwether_load.verify.move_stream import MOVES, MoveRow, MoveStream
 from bellwether_load.verify.partition_sums import (
     ELIGIBLE,
@@ -87,11 +87,13 @@ def verify(
     input_digest: str = "",
     hours: Sequence[int] = (),
     hour_rows: Iterable[HourRow] = (),
+    account: Mapping[str, Any] | None = None,
 ) -> Report:
     """Check everything that a plan claims. ``progress`` receives the number of partitions read.
 
     ``input_digest``: of the problem that the operator wrote; it is compared if given. ``hours``: those of the week that
-    the loads know; ``hour_rows`` are the loads in these hours, in the order of the partitions.
+    the loads know; ``hour_rows`` are the loads in these hours, in the order of the partitions. ``account``: what the
+    loads rest on, by their job; the plan's evidence is compared with it if given.
     """
     faults = Faults()
     twins = sorted({b.id for b in problem.brokers if sum(o.id == b.id for o in problem.brokers) > 1})
@@ -114,6 +116,9 @@ def verify(
     found = {PROBLEM: f"{sums.partitions:,}", MOVES: f"{sums.moved + sums.reordered:,}", FORCED: f"{sums.forced:,}"}
     checks += [_of(name, faults, found=found.get(name, "")) for name in _SWEPT]
     checks += [_cap(problem, sums), _counts(plan, sums)]
+    if account is not None:
+        faults.extend(EVIDENCE, evidence_faults(plan.evidence, account, sums.partitions, sums.without_load, len(hours)))
+        checks.append(_of(EVIDENCE, faults, found=f"{len(hours)} hours"))
     if faults.any(BROKERS):
         return Report(plan.digest, tuple(checks))
     checks.append(_forecast(plan, hourly, faults))

@@ -286,7 +286,8 @@ def carried(
 
 def run(brokers: KafkaCluster, store: Path, *arguments: str) -> str:
     command = [sys.executable, "-m", "bellwether", "rebalance", "--bootstrap", brokers.bootstrap, "--store", str(store)]
-    command += ["--statistic", "Median", "--wave-size", "3", "--wave-pause", "1", *arguments]
+    command += ["--minimum-hours", "0", "--minimum-measured", "0", "--statistic", "Median", "--wave-size", "3"]
+    command += ["--wave-pause", "1", *arguments]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=limit(400), check=False, env=dict(os.environ)
     )

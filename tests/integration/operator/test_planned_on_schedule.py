@@ -27,6 +27,8 @@ def test_schedule_plan_and_waves_run_without_a_person(bare_site: Site, tmp_path:
         rebalance={
             "schedule": "* * * * *",
             "approval": "Automatic",
+            "minimumHours": 0,
+            "minimumMeasuredPercent": 0,
             "waves": {"partitions": 5, "pauseSeconds": 1},
         }
     )

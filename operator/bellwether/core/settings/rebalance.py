@@ -44,8 +44,9 @@ class Rebalance:
     """When a plan is computed, its objective, its approval, and how it is applied.
 
     Without a ``schedule`` plans are computed on request only. ``capacities`` holds those that differ from ``WHOLE``. A
-    plan that lowers the highest relative load by less than ``minimum_improvement_percent`` is not proposed. A plan that
-    is older than ``valid_seconds`` is not started, and is stopped if it is running.
+    plan that lowers the highest relative load by less than ``minimum_improvement_percent`` is not proposed, nor is one
+    that rests on less than ``minimum_hours`` of the week or ``minimum_measured_percent`` of the bytes. A plan that is
+    older than ``valid_seconds`` is not started, and is stopped if it is running.
     """
 
     schedule: Schedule | None = None
@@ -54,6 +55,8 @@ class Rebalance:
     capacities: Mapping[int, int] = field(default_factory=dict)
     excluded_topics: tuple[str, ...] = ()
     minimum_improvement_percent: int = 5
+    minimum_hours: int = 24
+    minimum_measured_percent: int = 95
     valid_seconds: int = 86400
     waves: RebalanceWaves = field(default_factory=RebalanceWaves)
 

@@ -49,11 +49,8 @@ def write_account(store: Store, folder: str, account: Mapping[str, Any]) -> None
     store.write_bytes(f"{folder}/{ACCOUNT}", json.dumps({"format": FORMAT, **account}, indent=1).encode())
 
 
-def load_files(store: Store) -> list[str]:
-    """The files of loads, in the order of their names. Raises StoreMissing; StoreDamaged if they are not complete."""
-    files = sorted(f.path for f in store.list() if f.path.endswith(".parquet"))
-    if not files:
-        raise StoreMissing(f"{store}: contains no Parquet files: set the folder that the loads job has written")
+def read_account(store: Store) -> Mapping[str, Any]:
+    """What the loads in this folder rest on. Raises StoreError; StoreDamaged if they are not complete."""
     try:
         account = json.loads(store.read_bytes(ACCOUNT))
     except StoreMissing:
@@ -66,6 +63,15 @@ def load_files(store: Store) -> list[str]:
     if (found := account.get("format")) != FORMAT or isinstance(found, bool):
         remedy = "upgrade Bellwether, or run the loads job of this version"
         raise StoreDamaged(f"{store.where(ACCOUNT)}: format is {found!r}: this version reads format {FORMAT}: {remedy}")
+    return account
+
+
+def load_files(store: Store) -> list[str]:
+    """The files of loads, in the order of their names. Raises StoreMissing; StoreDamaged if they are not complete."""
+    files = sorted(f.path for f in store.list() if f.path.endswith(".parquet"))
+    if not files:
+        raise StoreMissing(f"{store}: contains no Parquet files: set the folder that the loads job has written")
+    read_account(store)
     return files
 
 

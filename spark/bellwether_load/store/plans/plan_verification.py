@@ -19,7 +19,7 @@ from bellwether_load.plan.rebalance_plan import RebalancePlan
 from bellwether_load.store.columns import ahead, batches, floats, integers, texts, tuples
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import plan_files, problem_files
-from bellwether_load.store.plans.load_hours import hour_rows, known_hours, load_files
+from bellwether_load.store.plans.load_hours import hour_rows, known_hours, load_files, read_account
 from bellwether_load.store.store_errors import StoreDamaged, StoreError
 from bellwether_load.verify.check_report import Report
 from bellwether_load.verify.load_table import LoadTable
@@ -66,6 +66,7 @@ def recheck(
         input_digest,
         hours,
         hour_rows(loads, files) if hours else (),
+        read_account(loads),
     )
 
 

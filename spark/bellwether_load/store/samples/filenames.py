@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 
 FOLDER = "samples"
 ENDING = ".parquet"
@@ -62,6 +62,14 @@ def is_round(path: str) -> bool:
 def is_compacted(path: str) -> bool:
     """Whether this is the file of many rounds."""
     return path.endswith(ENDING) and day_of(path) is not None and _COMPACTED.fullmatch(name_of(path)) is not None
+
+
+def span(path: str) -> tuple[datetime, datetime]:
+    """When the first and the last round of a file began; of a file of many rounds to the minute."""
+    day, name = day_of(path) or date.min, name_of(path)
+    times = name.split("-")[1:3] if is_compacted(path) else [name[:6]] * 2
+    first, last = (time(int(t[:2]), int(t[2:4]), int(t[4:6] or 0)) for t in times)
+    return datetime.combine(day, first, UTC), datetime.combine(day, last, UTC)
 
 
 def is_round_id(name: str) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
+from typing import Any
 
 import pyarrow as pa
 
@@ -20,6 +21,7 @@ from bellwether.core.settings.objective import Objective
 from bellwether.core.waves.approved_plan import RebalanceMove
 from bellwether_load.plan.certificate import Certificate, CertificateLevel, HourlyProof
 from bellwether_load.plan.documents import problem_digest
+from bellwether_load.plan.evidence import Evidence
 from bellwether_load.plan.forecast import BrokerHour, Forecast
 from bellwether_load.plan.problem import NO_BROKER, BrokerInput, PartitionInput, Problem, ProblemHeader
 from bellwether_load.plan.rebalance_plan import (
@@ -53,6 +55,12 @@ class Hourly:
         return {k: (ins[place], None if outs is None else outs[place]) for k, (ins, outs) in self.rates.items()}
 
 
+def account(hourly: Hourly | None = None) -> dict[str, Any]:
+    """What loads of two weeks rest on, all of whose hours are measured unless some are given."""
+    hours = 168 if hourly is None else len(hourly.hours)
+    return {"since": "2026-11-07T12:00:00Z", "until": "2026-11-21T12:00:00Z", "hours": hours}
+
+
 def slot(
     index: int = 0,
     replicas: Sequence[int] = (1, 2, 3),
@@ -82,7 +90,7 @@ def problem(
 
 
 def loads(posed: Problem, *rates: float, consume: float | None = 0.0) -> dict[PartitionKey, tuple[float, float | None]]:
-    """A load row for the first partitions, in order: bytes/s in, and as many out as told."""
+    """A load row for the first partitions, in order: bytes/s in, and as many out as given."""
     return {s.key: (rate, consume) for s, rate in zip(posed.partitions, rates, strict=False)}
 
 
@@ -281,7 +289,7 @@ def planned(
     hourly: Hourly | None = None,
     proof: HourlyProof | None = None,
 ) -> tuple[RebalancePlan, tuple[RebalanceMove, ...]]:
-    """A plan whose every claim is so: greedy, and with the best weights of a few, unless told."""
+    """A plan whose every claim is so: greedy, and with the best weights of a few, unless given."""
     weighed = weigh(posed, known)
     chosen = list(leaders) if leaders is not None else greedy(posed, weighed)
     free = [b for b in posed.header.brokers if b.open]
@@ -332,6 +340,7 @@ def planned(
             BrokerLoad(b.id, b.rack, b.capacity, b.open, start[b.id] / b.capacity, end[b.id] / b.capacity)
             for b in posed.header.brokers
         ),
+        evidence=Evidence.of(account(hourly), len(weighed), sum(w.rates is None for w in weighed)),
         forecast=None if hourly is None else forecast(posed, hourly, before, chosen),
     )
     return plan, moves
@@ -382,7 +391,7 @@ def write_loads(
             table = table.append_column(field, pa.array([hourly.rates[k][place] for k in keys], field.type))
         table = table.replace_schema_metadata(of_hours(hourly.hours))
     store.write_table(f"loads/{name}/part-0.parquet", table)
-    write_account(store, f"loads/{name}", {})
+    write_account(store, f"loads/{name}", account(hourly))
     return f"loads/{name}"
 
 

@@ -52,11 +52,6 @@ def test_what_decides_the_bound_and_what_the_cap_costs_come_before_the_busiest_h
     ]
 
 
-def test_hours_that_are_not_known_are_said() -> None:
-    *_, last = shown(changed(forecast=WEEK.model_copy(update={"hours": 24})))
-    assert_wording(last)
-
-
 def test_how_good_a_plan_is_by_hour_and_what_that_costs_is_said() -> None:
     proved = {"bound": 49_000_000, "gap_percent": "10.204", "statistic_plan": StatisticPlan(load=60_000_000, moves=9)}
     *_, bound, other = shown(changed(forecast=WEEK.model_copy(update=proved)))
@@ -64,4 +59,4 @@ def test_how_good_a_plan_is_by_hour_and_what_that_costs_is_said() -> None:
 
 
 def test_a_plan_without_forecast_says_nothing_of_hours() -> None:
-    assert "hour" not in " ".join(shown(FIGURES))
+    assert "busiest hour" not in " ".join(shown(FIGURES))

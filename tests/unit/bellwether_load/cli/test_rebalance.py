@@ -156,6 +156,17 @@ class TestByHand:
         assert hand.site.cluster.mutations == before
         assert not (hand.folder / "undo.json").exists()
 
+    def test_too_little_evidence_gives_no_proposal(self, hand: Hand):
+        hand.planner.rates = lambda one: None if one.partition == 0 else 100.0
+        found = hand.run("--dry-run")
+        assert found.exit_code == HELD
+        assert "no proposal: 87.5 % of the bytes measured, 95 % needed" in words(found)
+        assert "busiest broker" not in found.output
+        digest = hand.planner.store.list("plans")[0].path.split("/")[1]
+        assert hand.run(*hand.record, "--approve", digest).exit_code == HELD
+        allowed = hand.run("--dry-run", "--minimum-measured", 80)
+        assert (allowed.exit_code, "7 of 8 partitions, 87.5 % of the bytes" in words(allowed)) == (DONE, True)
+
     def test_the_plan_is_applied_in_waves_and_its_end_printed(self, hand: Hand):
         found = hand.run(*hand.record, "--yes")
         assert found.exit_code == DONE, found.output
@@ -323,6 +334,13 @@ class TestThroughTheOperator:
         found = run("--policy", "main")
         assert found.exit_code == HELD
         assert "less than spec.rebalance.minimumImprovementPercent (99)" in words(found)
+
+    def test_a_policy_without_enough_evidence_gets_no_proposal(self, served: Served):
+        served.planner.rates = lambda one: None if one.partition == 0 else 100.0
+        found = run("--policy", "main")
+        assert found.exit_code == HELD
+        assert "no proposal: 87.5 % of the bytes measured, 95 % needed" in words(found)
+        assert served.operator.body()["status"]["rebalance"]["reason"] == "TooLittleMeasured"
 
     def test_a_failed_job_is_printed(self, served: Served):
         served.planner.fails = "the history is empty"

@@ -178,6 +178,19 @@ class Rebalance(Model):
         100,
         "Minimum improvement in percent: a plan that lowers the highest relative load by less is not proposed.",
     )
+    minimum_hours: int = integer(
+        _DEFAULTS.minimum_hours,
+        0,
+        168,
+        "Minimum hours of the week that must be measured for a plan to be proposed.",
+    )
+    minimum_measured_percent: int = integer(
+        _DEFAULTS.minimum_measured_percent,
+        0,
+        100,
+        "Minimum percent of the bytes in the cluster's logs that must be in partitions with a measured load for a plan"
+        " to be proposed.",
+    )
     valid_seconds: int = integer(
         _DEFAULTS.valid_seconds,
         60,
@@ -203,6 +216,8 @@ class Rebalance(Model):
             capacities={c.broker_id: c.capacity for c in self.objective.capacities},
             excluded_topics=self.objective.excluded_topics,
             minimum_improvement_percent=self.minimum_improvement_percent,
+            minimum_hours=self.minimum_hours,
+            minimum_measured_percent=self.minimum_measured_percent,
             valid_seconds=self.valid_seconds,
             waves=self.waves.to_core(),
         )

@@ -89,6 +89,11 @@ class Forecast(Reported):
 class PlanFigures(Reported):
     """Figures of a load plan. Loads are those of the busiest broker, in bytes/s per 100 of capacity."""
 
+    evidence: str = Field(
+        default="",
+        max_length=MESSAGE_LIMIT,
+        description="What the plan rests on: measured period, hours of the week, partitions, and share of the bytes.",
+    )
     load_before: Count = Field(description="Highest relative load before the plan.")
     load_after: Count = Field(description="Highest relative load after the plan.")
     bound: Count = Field(
