@@ -55,7 +55,7 @@ LINES = {
 }
 """Lines of the Python files below a folder, but for those below a longer name of the table."""
 
-FILES = {"operator": 379, "spark": 152, "bench": 97, "tests": 844}
+FILES = {"operator": 379, "spark": 152, "bench": 97, "tests": 845}
 """Python files below a folder."""
 
 FILES_IN_ONE_FOLDER = {"operator": 19, "spark": 25, "bench": 23, "tests": 49}
@@ -64,7 +64,7 @@ FILES_IN_ONE_FOLDER = {"operator": 19, "spark": 25, "bench": 23, "tests": 49}
 IMPORT_CIRCLES = 0
 """Groups of modules of the product that import each other, imports inside functions included."""
 
-WORDS = {"literary names of tests": 0, "literary words in texts of tests": 70, "names of tests over ten words": 1820}
+WORDS = {"literary names of tests": 0, "literary words in texts of tests": 70, "names of tests over ten words": 1333}
 """Test functions with a word of the deny-list in their name, such words in texts of tests and benches, and
 test functions whose name has more than ten words. All fall; a name says subject, condition and result."""
 
