@@ -21,8 +21,10 @@ PURE: Mapping[str, str] = {
         bellwether.core bellwether.recording.traces
     """,
     "bellwether_load/verify": """
-        __future__ array bisect collections dataclasses fractions hashlib json math operator typing
-        bellwether_load.verify
+        __future__ array bisect collections dataclasses fractions hashlib math operator typing
+        bellwether.core.stored_documents bellwether_load.plan.certificate bellwether_load.plan.evidence
+        bellwether_load.plan.forecast
+        bellwether_load.plan.problem bellwether_load.plan.rebalance_plan bellwether_load.verify
     """,
 }
 """What each package may import, its modules included; a file may import what its package may."""

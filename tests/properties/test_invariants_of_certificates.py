@@ -85,7 +85,7 @@ def test_what_is_said_to_decide_bound_is_in_problem(
     weighed = weigh(posed, known)
     leaders = [w.slot.leader if w.slot.leader in w.eligible or not w.free else w.eligible[0] for w in weighed]
     plan, moves = planned(posed, known, leaders, weights, move_weight)
-    proof = rechecked(posed, known, plan, moves).proof
+    proof = rechecked(posed, known, plan, moves).reasons
     assert proof is not None
     loads = {f"{w.slot.topic}-{w.slot.partition}": w for w in weighed}
     opened = {b.id for b in posed.header.brokers if b.open}

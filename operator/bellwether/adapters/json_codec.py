@@ -144,11 +144,19 @@ def parse(text: bytes | str, limit: int = SIZE_LIMIT) -> Any:
     if len(text) > limit:
         raise InvalidDocument(f"it has {len(text)} bytes; at most {limit} are read")
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_distinct)
     except RecursionError:
         raise InvalidDocument("it is nested too deeply") from None
     except ValueError as error:
         raise InvalidDocument(f"it is not JSON: {error}") from None
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        name = next(name for number, (name, _) in enumerate(pairs) if name in dict(pairs[:number]))
+        raise ValueError(f"{name} is there twice")
+    return found
 
 
 def explain(error: ValidationError) -> str:

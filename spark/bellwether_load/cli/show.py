@@ -112,7 +112,7 @@ def _verified(store: Store, story: Story) -> Story:
         return story
     problem, loads, report = found
     verified = replace(story, problem=problem, loads=loads, faults=report.faults)
-    return verified if report.faults else replace(verified, proof=report.proof, unmeasured=report.unmeasured)
+    return verified if report.faults else replace(verified, proof=report.reasons, unmeasured=report.unmeasured)
 
 
 def _policy(target: Target) -> str | None:

@@ -15,7 +15,7 @@ import click
 from bellwether.cli import exit_status
 from bellwether.cli.output import OUTPUT, print_document
 from bellwether.ports.errors import BellwetherError
-from bellwether_load.verify.check_report import Report
+from bellwether_load.verify.plan_verifier import Report
 
 Tell = Callable[[str, int, int], None]
 _UNITS = "(maximum, mean, item and bound: bytes/s per 100 units of capacity; moved load: hundredths of a byte/s)"
@@ -30,8 +30,8 @@ def verify_plan(problem: str, loads: str, plan: str, output: str) -> None:
     """Verify a load plan independently, from its inputs.
 
     Checks the digests, every move, the balance, and the proof of the bound. Uses only the moves and weights of the
-    plan, and shares no code with the planner. Exit status: 0 if every figure of the plan is correct, 4 if the plan is
-    rejected, 1 if an input cannot be read.
+    plan, and shares no arithmetic with the planner. Exit status: 0 if every figure of the plan is correct, 4 if the
+    plan is rejected, 1 if an input cannot be read.
     """
     from bellwether_load.store.filesystems import Store
     from bellwether_load.store.plans.plan_verification import recheck

@@ -8,7 +8,7 @@ from bellwether_load.page.figures import Unit, percent
 from bellwether_load.page.markup import Markup, tag
 from bellwether_load.page.plan_summary import Story
 from bellwether_load.plan.rebalance_plan import RebalancePlan
-from bellwether_load.verify.bound_proof import proving_brokers
+from bellwether_load.verify.bound_reasons import proving_brokers
 
 
 def bound_text(story: Story) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from bellwether.core.waves.approved_plan import RebalanceMove
 from bellwether_load.plan.problem import NO_BROKER
 from bellwether_load.plan.rebalance_plan import RebalancePlan
-from bellwether_load.verify.bound_proof import BoundProof
+from bellwether_load.verify.bound_reasons import BoundReasons
 
 HEAVIEST = 25
 FORMER = 60
@@ -49,7 +49,7 @@ class Story:
     store: str = ""
     problem: str = ""
     loads: str = ""
-    proof: BoundProof | None = None
+    proof: BoundReasons | None = None
     unmeasured: Mapping[str, int] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
 

@@ -63,7 +63,7 @@ class Document(Generic[T]):
         values = document if isinstance(document, dict) else {}
         version = values.get("format")
         if version != FORMAT or isinstance(version, bool):
-            raise InvalidDocument(f"format is {version!r}: expected {FORMAT}, the only one that this version knows")
+            raise InvalidDocument(f"format is {version!r}: this version reads format {FORMAT}: upgrade Bellwether")
         value = self._codec.from_json({name: one for name, one in values.items() if name != "format"})
         self._check(value)
         return value
@@ -117,4 +117,9 @@ def input_digest(problem: Problem) -> str:
 
 def problem_digest_of_chunks(terms: ProblemHeader, chunks: Iterable[str]) -> str:
     """The same digest from those of the chunks of its partitions' lines."""
-    return digest_of_chunks(json.dumps(PROBLEM.to_json(terms), sort_keys=True, separators=(",", ":")), chunks)
+    return digest_of_chunks(header_line(terms), chunks)
+
+
+def header_line(terms: ProblemHeader) -> str:
+    """``problem.json`` in one line that depends on its content alone, as it is hashed."""
+    return json.dumps(PROBLEM.to_json(terms), sort_keys=True, separators=(",", ":"))

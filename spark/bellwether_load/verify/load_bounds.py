@@ -8,15 +8,13 @@ threshold cannot have every leader: either it is not, or a higher bound holds.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from bellwether.core.stored_documents import MAX_INT64
+from bellwether_load.plan.problem import BrokerInput
 from bellwether_load.verify.partition_sums import Sums
-from bellwether_load.verify.plan_documents import LARGEST, Broker
-
-_NONE: Mapping[int, Fraction] = {}
-_ABLE: Mapping[int, int] = {}
 
 
 @dataclass(frozen=True)
@@ -28,116 +26,109 @@ class Balance:
     spread: Fraction
 
 
-def balance(brokers: Sequence[Broker], sums: Sums, led: Mapping[int, int]) -> Balance:
-    """The balance of who leads what. There must be an open broker."""
-    free = [b for b in brokers if b.open]
-    most = max(Fraction(sums.base[b.id] + led[b.id], b.capacity) for b in free)
-    mean = Fraction(sum(sums.base[b.id] + led[b.id] for b in free), sum(b.capacity for b in free))
-    return Balance(most, mean, most / mean - 1 if mean else Fraction(0))
+@dataclass(frozen=True)
+class Weights:
+    """Weights above 0 by broker and of a changed leader, of which there are at most ``most``, and a threshold."""
+
+    of: Mapping[int, int]
+    change: int = 0
+    most: int = 0
+    threshold: Fraction | None = None
 
 
-def dual_bound(
-    brokers: Sequence[Broker],
-    sums: Sums,
-    weights: Mapping[int, int],
-    change: int = 0,
-    most: int = 0,
-    settled: Mapping[int, Fraction] = _NONE,
-    able: Mapping[int, int] = _ABLE,
-    threshold: Fraction | None = None,
-) -> Fraction:
-    """The bound of these weights: whole numbers of open brokers, 0 or more, not all 0.
+class Bounds:
+    """Bounds for the partitions of a problem.
 
-    ``change``: weight of a changed leader, of which there are at most ``most``. ``settled`` brokers have at most
-    these relative loads, and the bound is one for the busiest of the others, of which one must have a weight. ``able``:
-    the heaviest partition that a broker may lead below the ``threshold``, see :func:`able_below`.
+    ``size``: capacity of each open broker; ``base``: what following costs every broker; ``fixed``: what each carries in
+    any case, with the partitions that it leads and no other may lead.
     """
-    light = min(able.values(), default=LARGEST)
-    total = sum(weights.get(b.id, 0) * sums.base[b.id] for b in brokers if b.open) - change * most
-    weight = {b.id: weights.get(b.id, 0) for b in brokers if b.open}
-    size = {b.id: b.capacity for b in brokers}
-    eligible, start = sums.eligible, 0
-    eligible_weights = list(map(weight.__getitem__, eligible))
-    for load, home, end in zip(sums.loads, sums.homes, sums.ends, strict=True):
-        if load or change:
-            choices, stays = eligible_weights[start:end], home in weight
-            if load > light and (left := [b for b in eligible[start:end] if load <= able.get(b, load)]):
-                choices, stays = [weight[b] for b in left], home in left
-            least = load * min(choices) + change
-            total += min(least, load * weight[home]) if stays else least
-        start = end
-    kept = sum((weight[b] * size[b] * limit for b, limit in settled.items()), Fraction(0))
-    capacity = sum(w * size[b] for b, w in weight.items() if b not in settled)
-    bound = max((total - kept) / capacity, Fraction(0))
-    return bound if threshold is None else min(bound, threshold)
 
+    def __init__(self, brokers: Sequence[BrokerInput], sums: Sums, base: Mapping[int, int]) -> None:
+        self.size = {b.id: b.capacity for b in brokers if b.open}
+        self.base = base
+        self.sums = sums
+        self.fixed = dict(base)
+        for load, home, may in self.partitions():
+            if len(may) == 1 and home == may[0]:
+                self.fixed[home] += load
 
-def able_below(
-    brokers: Sequence[Broker], fixed: Mapping[int, int], threshold: Fraction, settled: Container[int]
-) -> dict[int, int]:
-    """The heaviest partition that each broker may lead if all that are not settled are below the threshold."""
-    free = (b for b in brokers if b.open and b.id not in settled)
-    return {b.id: -(-threshold * b.capacity // 1) - 1 - fixed[b.id] for b in free}
+    def partitions(self) -> Iterator[tuple[int, int, Sequence[int]]]:
+        """Load, leader (-1 if it may not lead) and eligible leaders of each partition."""
+        sums, start = self.sums, 0
+        for load, home, end in zip(sums.loads, sums.homes, sums.ends, strict=True):
+            yield load, home, sums.eligible[start:end]
+            start = end
 
+    def balance(self, carried: Mapping[int, int]) -> Balance:
+        """The balance with these loads."""
+        most = max(Fraction(carried[b], size) for b, size in self.size.items())
+        mean = Fraction(sum(carried[b] for b in self.size), sum(self.size.values()))
+        return Balance(most, mean, most / mean - 1 if mean else Fraction(0))
 
-def fixed_loads(brokers: Sequence[Broker], sums: Sums) -> dict[int, int]:
-    """What each broker carries in any case: its base, and the partitions that it leads and no other may lead."""
-    found = {b.id: sums.base[b.id] for b in brokers}
-    eligible, start = sums.eligible, 0
-    for load, home, end in zip(sums.loads, sums.homes, sums.ends, strict=True):
-        if end - start == 1 and home == eligible[start]:
-            found[home] += load
-        start = end
-    return found
+    def least_moved(self, before: Mapping[int, int], top: Fraction) -> int:
+        """What any plan with that maximum must move at least, rounded up."""
+        over = (before[b] - top * size for b, size in self.size.items())
+        return -(-sum((o for o in over if o > 0), Fraction(0)) // 1)
 
+    def largest_item(self) -> Fraction:
+        """The largest load / capacity of a partition that two or more may lead."""
+        smallest, high, low = min(self.size.values()), 0, 1
+        for load, _, may in self.partitions():
+            # Even the smallest broker must make it larger than the largest so far.
+            if load * low > high * smallest and len(may) > 1:
+                least = min(self.size[b] for b in may)
+                if load * low > high * least:
+                    high, low = load, least
+        return Fraction(high, low)
 
-def item_bound(
-    brokers: Sequence[Broker],
-    sums: Sums,
-    fixed: Mapping[int, int],
-    floor: Fraction,
-    settled: Mapping[int, Fraction] = _NONE,
-) -> Fraction:
-    """The largest of ``floor``, of what brokers carry in any case, and of the minimum load of a partition's leader.
+    def able(self, threshold: Fraction | None, settled: Collection[int] = ()) -> dict[int, int]:
+        """The heaviest partition that each broker may lead if all that are not settled are below the threshold."""
+        if threshold is None:
+            return {}
+        free = ((b, size) for b, size in self.size.items() if b not in settled)
+        return {b: -(-threshold * size // 1) - 1 - self.fixed[b] for b, size in free}
 
-    Of brokers that are not settled, and of partitions that only these may lead. ``fixed``: see :func:`fixed_loads`.
-    """
-    size = {b.id: b.capacity for b in brokers}
-    held = (Fraction(fixed[b.id], b.capacity) for b in brokers if b.open and b.id not in settled)
-    floor = max(floor, *held)
-    high, low = floor.numerator, floor.denominator
-    eligible, start = sums.eligible, 0
-    for load, home, end in zip(sums.loads, sums.homes, sums.ends, strict=True):
-        for b in eligible[start:end]:
-            # One broker that would stay below the best bound so far decides; fractions are slow.
-            if b in settled or (fixed[b] + load) * low <= high * size[b]:
-                break
-        else:
-            may = eligible[start:end]
-            if len(may) > 1 or home != may[0]:
-                least = min(Fraction(fixed[b] + load, size[b]) for b in may)
-                high, low = least.numerator, least.denominator
-        start = end
-    return Fraction(high, low)
+    def dual(self, weights: Weights, settled: Mapping[int, Fraction] | None = None) -> Fraction:
+        """The bound that weights prove by duality.
 
+        ``settled`` brokers have at most these relative loads, and the bound is one for the busiest of the others, of
+        which one must have a weight.
+        """
+        settled = settled or {}
+        able = self.able(weights.threshold, settled)
+        light, change = min(able.values(), default=MAX_INT64), weights.change
+        weight = {b: weights.of.get(b, 0) for b in self.size}
+        total = sum(w * self.base[b] for b, w in weight.items()) - change * weights.most
+        sums, start = self.sums, 0
+        eligible_weights = list(map(weight.__getitem__, sums.eligible))
+        for load, home, end in zip(sums.loads, sums.homes, sums.ends, strict=True):
+            if load or change:
+                choices, stays = eligible_weights[start:end], home in weight
+                if load > light and (left := [b for b in sums.eligible[start:end] if load <= able.get(b, load)]):
+                    choices, stays = [weight[b] for b in left], home in left
+                least = load * min(choices) + change
+                total += min(least, load * weight[home]) if stays else least
+            start = end
+        kept = sum((weight[b] * self.size[b] * limit for b, limit in settled.items()), Fraction(0))
+        capacity = sum(w * self.size[b] for b, w in weight.items() if b not in settled)
+        bound = max((total - kept) / capacity, Fraction(0))
+        return bound if weights.threshold is None else min(bound, weights.threshold)
 
-def largest_item(brokers: Sequence[Broker], sums: Sums) -> Fraction:
-    """The largest load / capacity of a partition that two or more may lead."""
-    size = {b.id: b.capacity for b in brokers}
-    smallest = min(size.values(), default=1)
-    high, low = 0, 1
-    eligible, start = sums.eligible, 0
-    for load, end in zip(sums.loads, sums.ends, strict=True):
-        # Even the smallest broker must make it larger than the largest so far.
-        if end - start > 1 and load * low > high * smallest:
-            least = min(size[b] for b in eligible[start:end])
-            if load * low > high * least:
-                high, low = load, least
-        start = end
-    return Fraction(high, low)
+    def bound(self, dual: Fraction, settled: Collection[int] = ()) -> Fraction:
+        """The largest of ``dual``, of what brokers carry in any case, and of the minimum load of a partition's leader.
 
-
-def least_moved(brokers: Sequence[Broker], sums: Sums, top: Fraction) -> int:
-    """What any plan with that maximum must move at least, rounded up."""
-    over = (sums.base[b.id] + sums.led_before[b.id] - top * b.capacity for b in brokers if b.open)
-    return -(-sum((o for o in over if o > 0), Fraction(0)) // 1)
+        Of brokers that are not settled, and of partitions that only these may lead.
+        """
+        size, fixed = self.size, self.fixed
+        floor = max([dual, *(Fraction(fixed[b], size[b]) for b in size if b not in settled)])
+        high, low = floor.numerator, floor.denominator
+        for load, home, may in self.partitions():
+            for b in may:
+                # One broker that would stay below the best bound so far decides; fractions are slow.
+                if b in settled or (fixed[b] + load) * low <= high * size[b]:
+                    break
+            else:
+                if len(may) > 1 or home != may[0]:
+                    least = min(Fraction(fixed[b] + load, size[b]) for b in may)
+                    high, low = least.numerator, least.denominator
+        return Fraction(high, low)

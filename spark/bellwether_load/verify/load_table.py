@@ -1,7 +1,7 @@
-"""Load table: the load of each partition by topic id and index, kept small; and what loads rest on.
+"""Loads of partitions: the statistic in a small table, and rates by hour of the week as rows that are read once.
 
-In: rows in the order of (topic id, partition). Out: P and C as whole bytes/s, no C where it is not measured. A row is
-only judged when a partition of the problem asks for it: what others carry is of no concern.
+Out: whole bytes/s, no consumption where it is not measured. A row is only judged when a partition of the problem asks
+for it: what others carry is of no concern.
 """
 
 from __future__ import annotations
@@ -9,16 +9,23 @@ from __future__ import annotations
 import math
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from bellwether_load.verify.plan_documents import Evidence
+from bellwether_load.verify.checks import Faults
+
+HOURS = "loads by hour"
 
 MOST = 2**45
 """Bytes/s that no partition can carry; with weights and sums they stay within 64 bits."""
 
+BITS = 64
+"""Bits of a column in a number that holds all columns."""
+
 LoadRow = tuple[str, int, float | None, float | None]
 """Topic id, partition, the statistic of produce, and of consume."""
+
+HourRow = tuple[str, str, int, memoryview | None, memoryview | None]
+"""Topic, topic id, partition, and its bytes/s in and out in each known hour, as 64-bit numbers; out may be None."""
 
 
 class Unusable(ValueError):
@@ -81,31 +88,52 @@ class LoadTable:
         return round(value)  # halves to the even number
 
 
-EVIDENCE = "evidence"
+class HourRates:
+    """Rates in the known ``hours`` of the week. Rows come in the order of (topic, topic id, partition), as keys do.
+
+    All hours of a partition are one large whole number with 64 bits for each, so one addition adds all of them.
+    """
+
+    def __init__(self, hours: Sequence[int], rows: Iterable[HourRow], faults: Faults) -> None:
+        self.hours = tuple(hours)
+        self._rows = iter(rows)
+        self._row: HourRow | None = None
+        self._key: tuple[str, str, int] = ("", "", -1)
+        self._faults = faults
+        self._high = sum((2**BITS - MOST) << BITS * lane for lane in range(len(self.hours)))
+
+    def of(self, key: tuple[str, str, int]) -> tuple[int, int]:
+        """Bytes/s in and out of a partition that has a load; 0 where something is wrong with them."""
+        while self._key < key:
+            self._row = row = next(self._rows, None)
+            if row is None:
+                break
+            if row[:3] <= self._key:
+                said = f"{row[0]}-{row[2]} comes after {self._key[0]}-{self._key[2]}"
+                self._faults.add(HOURS, f"{said}: they must be in the order of topic, topic id and partition")
+                self._row, self._rows = None, iter(())
+                break
+            self._key = row[:3]
+        row = self._row if self._key == key else None
+        if row is None or row[3] is None:
+            self._faults.add(HOURS, f"{key[0]}-{key[2]} has a load and none by hour")
+            return 0, 0
+        return self._whole(key, row[3]), self._whole(key, row[4])
+
+    def _whole(self, key: tuple[str, str, int], rates: memoryview | None) -> int:
+        """The rates of all hours as one number."""
+        if rates is None:
+            return 0
+        if len(rates) != len(self.hours):
+            self._faults.add(HOURS, f"{key[0]}-{key[2]} has {len(rates)} hours where {len(self.hours)} are known")
+            return 0
+        found = int.from_bytes(rates, "little")
+        if found & self._high and not all(0 <= rate <= MOST for rate in rates):
+            self._faults.add(HOURS, f"{key[0]}-{key[2]} has a rate below 0 or above 2**45 bytes/s in an hour")
+            return 0
+        return found
 
 
-def evidence_faults(
-    said: Evidence, account: Mapping[str, Any], partitions: int, without_load: int, hours: int
-) -> Iterator[str]:
-    """What differs. ``hours``: how many hours of the week the loads' files have."""
-    for name, claimed in (("since", said.since), ("until", said.until)):
-        if claimed != account.get(name):
-            yield f"{name} is {claimed!r}, the loads have {account.get(name)!r}"
-    if hours and account.get("hours") != hours:
-        yield f"the account of the loads says {account.get('hours')!r} hours, their files have {hours}"
-    if said.hours != account.get("hours", 0):
-        yield f"hours is {said.hours}, the loads know {account.get('hours', 0)!r}"
-    share = _share(account, partitions, without_load)
-    if abs(said.share - share) > 1e-9:
-        yield f"share is {said.share!r}, the loads give {share!r}"
-
-
-def _share(account: Mapping[str, Any], partitions: int, without: int) -> float:
-    """As docs/load/files.md defines it."""
-    sampled, loads, known, few = (account.get(k, 0) for k in ("partitions", "loads", "logBytes", "logBytesWithoutLoad"))
-    if not partitions or not sampled or not known + few:
-        return 1 - without / partitions if partitions else 1.0
-    thin = min(without, sampled - loads)
-    inside = known * min(1.0, (partitions - without) / loads) if loads else 0.0
-    outside = (few * thin / (sampled - loads) if thin else 0.0) + (without - thin) * (known + few) / sampled
-    return float(inside / (inside + outside)) if inside + outside else 0.0
+def unpacked(packed: int, columns: int) -> memoryview:
+    """The numbers of all columns that one number holds, each from 0 to 2**63 - 1."""
+    return memoryview(packed.to_bytes(columns * BITS // 8, "little")).cast("q")

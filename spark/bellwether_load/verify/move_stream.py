@@ -1,16 +1,18 @@
-"""Stream a plan's moves along with the partitions of its problem, and report moves that match no partition.
+"""Stream a plan's moves along with the partitions of its problem, hash both, and report moves of no partition.
 
-In: moves in the order of (topic, topic id, partition), hashed as they pass. Called by ``partition_sums``.
+In: moves in the order of (topic, topic id, partition). Digests are of the lines that ``docs/load/files.md`` defines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
 
-from bellwether_load.verify.check_report import Faults
-from bellwether_load.verify.plan_digests import LETTERS, Fingerprint, joined
+from bellwether_load.verify.checks import Faults
 
 MOVES = "moves name partitions"
+LETTERS = 32
+CHUNK_LINES = 4_096
 
 Key = tuple[str, str, int]
 """Topic, topic id, partition."""
@@ -18,7 +20,39 @@ Key = tuple[str, str, int]
 MoveRow = tuple[str, str, int, tuple[int, ...], tuple[int, ...], int, int, int]
 """Topic, topic id, partition, replicas, new order, leader before, leader after, load."""
 
-_LINES = 50_000
+
+class Fingerprint:
+    """SHA-256 over a first line and the digests of chunks: each that of ``CHUNK_LINES`` lines, or of those left over.
+
+    All lines end in a line feed.
+    """
+
+    def __init__(self, first: str) -> None:
+        self._hashed = hashlib.sha256(f"{first}\n".encode())
+        self._lines: list[str] = []
+
+    def add(self, line: str) -> None:
+        """Hash one more line."""
+        self._lines.append(line)
+        if len(self._lines) == CHUNK_LINES:
+            self._chunk()
+
+    def finish(self) -> str:
+        """The digest of all lines; the last call."""
+        if self._lines:
+            self._chunk()
+        return self._hashed.hexdigest()
+
+    def _chunk(self) -> None:
+        text = "\n".join(self._lines)
+        digest = hashlib.sha256(f"{text}\n".encode("utf-8", "surrogatepass")).hexdigest()
+        self._hashed.update(f"{digest}\n".encode())
+        self._lines.clear()
+
+
+def joined(brokers: Sequence[int]) -> str:
+    """Brokers as a line has them."""
+    return ",".join(map(str, brokers))
 
 
 class MoveStream:
@@ -29,35 +63,33 @@ class MoveStream:
         self._print = Fingerprint(problem_digest)
         self._rows = self._read(moves)
         self._next = next(self._rows, None)
-        self._digest = ""
 
     def take(self, key: Key) -> MoveRow | None:
         """The move of a partition, if it has one. Keys must come in order; skipped moves are named."""
         row = self._next
         while row is not None and row[:3] < key:
-            self._stray(row)
-            row = next(self._rows, None)
+            row = self._skip(row)
         if row is not None and row[:3] == key:
             self._next = next(self._rows, None)
             return row
-        self._next = row
         return None
 
     def finish(self) -> str:
         """The digest, once the moves beyond the last partition are named."""
-        while self._next is not None:
-            self._stray(self._next)
-            self._next = next(self._rows, None)
+        row = self._next
+        while row is not None:
+            row = self._skip(row)
         return self._print.finish()[:LETTERS]
+
+    def _skip(self, row: MoveRow) -> MoveRow | None:
+        self._faults.add(MOVES, f"{row[0]}-{row[2]} with topic id {row[1]} is no partition of the problem")
+        self._next = next(self._rows, None)
+        return self._next
 
     def _read(self, moves: Iterable[MoveRow]) -> Iterator[MoveRow]:
         before: Key = ("", "", -1)
-        lines = []
         for row in moves:
-            lines.append(f"{row[0]}\t{row[1]}\t{row[2]}\t{joined(row[4])}")
-            if len(lines) >= _LINES:
-                self._print.add(lines)
-                lines.clear()
+            self._print.add(f"{row[0]}\t{row[1]}\t{row[2]}\t{joined(row[4])}")
             key = row[:3]
             if key > before:
                 before = key
@@ -66,8 +98,3 @@ class MoveStream:
                 self._faults.add(MOVES, f"{row[0]}-{row[2]} is named twice")
             else:
                 self._faults.add(MOVES, f"{row[0]}-{row[2]} comes after {before[0]}-{before[2]}, out of order")
-        self._print.add(lines)
-
-    def _stray(self, row: MoveRow) -> None:
-        said = f"{row[0]}-{row[2]} with topic id {row[1]} is no partition of the problem"
-        self._faults.add(MOVES, said)

@@ -1,7 +1,8 @@
 """Sum loads per broker in one pass through the partitions and the moves of a plan, and collect errors.
 
 Partitions come in the order of (topic, topic id, partition), as the moves do, so both are read once and neither is
-held. Only each partition's load, and who may lead it, is kept: the bounds need the base of all brokers first.
+held. Only each partition's load, and who may lead it, is kept: the bounds need the base of all brokers first. Loads are
+added in columns of 64 bits of one large number: the statistic, and then each known hour of the week.
 """
 
 from __future__ import annotations
@@ -11,12 +12,11 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from bellwether_load.verify.check_report import Faults
-from bellwether_load.verify.hour_sums import HourSums
-from bellwether_load.verify.load_table import LoadTable, Unusable
-from bellwether_load.verify.move_stream import Key, MoveRow, MoveStream
-from bellwether_load.verify.plan_digests import Fingerprint, canonical, joined
-from bellwether_load.verify.plan_documents import LARGEST, Problem
+from bellwether_load.plan.problem import NO_BROKER, ProblemHeader
+from bellwether_load.verify.checks import Faults
+from bellwether_load.verify.hour_bound import HourBound
+from bellwether_load.verify.load_table import BITS, HourRates, LoadTable, Unusable, unpacked
+from bellwether_load.verify.move_stream import Fingerprint, Key, MoveRow, MoveStream, joined
 
 PartitionRow = tuple[str, str, int, tuple[int, ...], tuple[int, ...], int, str]
 """Topic, topic id, partition, replicas in their order, ISR, leader (-1: none), why it is held."""
@@ -33,12 +33,15 @@ ORDERED = "leaders come first"
 STEP = 50_000
 """Partitions between two progress reports."""
 
-_NO_BROKER = -1
+_HEAVIEST = 2**18
+"""Largest cost of a byte with all that follow it, in percent: with it no partition exceeds 2**63 in a column."""
+_FULL = 7 << 61
+"""Bits of a column that only sums of 2**61 or more have."""
 
 
 @dataclass
 class Sums:
-    """What the pass adds up; loads in hundredths of a byte/s, those of brokers by id.
+    """What the pass adds up; loads in hundredths of a byte/s, those of brokers by id, in columns.
 
     ``loads`` holds the load of each partition that an open broker leads or will lead; those that may lead it are in
     ``eligible``, up to its place in ``ends``. ``homes`` has its leader, or -1 if that may not lead it, ``numbers`` its
@@ -49,6 +52,7 @@ class Sums:
     base: dict[int, int]
     led_before: dict[int, int]
     led_after: dict[int, int]
+    columns: int = 1
     partitions: int = 0
     without_load: int = 0
     without_consumption: int = 0
@@ -73,65 +77,55 @@ class Sums:
         """Topic and index of the partition at a place in ``loads``."""
         return f"{self.topics[bisect_right(self.firsts, at) - 1]}-{self.numbers[at]}"
 
+    def carried(self, led: dict[int, int]) -> dict[int, list[int]]:
+        """What each broker carries in each column, with what it leads."""
+        return {b: unpacked(self.base[b] + load, self.columns).tolist() for b, load in led.items()}
+
 
 def sweep(
-    problem: Problem,
+    problem: ProblemHeader,
+    document: str,
     partitions: Iterable[PartitionRow],
     loads: LoadTable,
     moves: MoveStream,
     faults: Faults,
     progress: Callable[[int], None] | None = None,
-    hourly: HourSums | None = None,
+    hours: HourRates | None = None,
+    bound: HourBound | None = None,
     *,
     of_input: bool = False,
 ) -> Sums:
     """Read all partitions, and all moves, and add up, by hour too; what is wrong goes to ``faults``.
 
-    ``of_input``: whether the digest of the problem without loads is wanted.
+    ``document``: the problem's, in one line. ``of_input``: whether the digest of the problem without loads is wanted.
     """
     ids = [b.id for b in problem.brokers]
     sums = Sums(dict.fromkeys(ids, 0), dict.fromkeys(ids, 0), dict.fromkeys(ids, 0))
+    sums.columns += len(hours.hours) if hours is not None else 0
     form = _Form(faults, frozenset(ids))
-    account = _Account(problem, sums, faults)
-    hashed, stated = (Fingerprint(canonical(problem.document)) for _ in range(2))
-    lines: list[str] = []
-    inputs: list[str] = []
-    before: Key = ("", "", -1)
+    account = _Account(problem, sums, faults, hours, bound)
+    hashed, stated = Fingerprint(document), Fingerprint(document)
     for row in partitions:
         topic, topic_id, number, replicas, isr, leader, held = row
-        key = (topic, topic_id, number)
         carried = None
-        sound = form.sound(row, key, before)
-        if sound:
-            before = key
+        if form.sound(row):
             try:
                 carried = loads.of(topic_id, number)
             except Unusable as error:
                 faults.add(LOADS, f"{topic}-{number}: {error}")
-            after, may = account.add(row, carried, moves.take(key))
-            if hourly is not None:
-                hourly.add(sums.partitions, key, replicas, (leader, after), may, known=carried is not None)
-        p, c = ("-", "-") if carried is None else (carried[0], carried[1] or 0)
+            account.add(row, carried, moves.take(row[:3]))
         hosts = joined(replicas)
         members = hosts if isr == replicas else joined(isr)
         line = f"{topic}\t{topic_id}\t{number}\t{hosts}\t{members}\t{leader}\t{held}"
-        lines.append(f"{line}\t{p}\t{c}")
+        hashed.add(f"{line}\t-\t-" if carried is None else f"{line}\t{carried[0]}\t{carried[1] or 0}")
         if of_input:
-            inputs.append(f"{line}\t-\t-")
+            stated.add(f"{line}\t-\t-")
         sums.partitions += 1
-        if not sums.partitions % STEP:
-            hashed.add(lines)
-            stated.add(inputs)
-            lines.clear()
-            inputs.clear()
-            if progress is not None:
-                progress(sums.partitions)
-    hashed.add(lines)
-    stated.add(inputs)
-    sums.problem_digest, sums.input_digest = hashed.finish(), stated.finish()
-    sums.plan_digest = moves.finish()
+        if progress is not None and not sums.partitions % STEP:
+            progress(sums.partitions)
     if progress is not None:
         progress(sums.partitions)
+    sums.problem_digest, sums.input_digest, sums.plan_digest = hashed.finish(), stated.finish(), moves.finish()
     return sums
 
 
@@ -141,19 +135,23 @@ class _Form:
     def __init__(self, faults: Faults, brokers: frozenset[int]) -> None:
         self._faults = faults
         self._brokers = brokers
+        self._before: Key = ("", "", -1)
         self._topics: set[str] = set()
         self._ids: set[str] = set()
-        self._words: set[str] = {""}
+        self._held: set[str] = {""}
 
-    def sound(self, row: PartitionRow, key: Key, before: Key) -> bool:
+    def sound(self, row: PartitionRow) -> bool:
         topic, topic_id, number, replicas, isr, leader, held = row
+        key, before = row[:3], self._before
         if not key > before:
             again = "occurs twice" if key == before else f"comes after {before[0]}-{before[2]}, out of order"
             return self._refuse(row, again)
         if topic_id != before[1] or topic != before[0]:
             self._topic(row)
-        if held not in self._words:
-            self._word(row)
+        if held not in self._held:
+            self._held.add(held)
+            if not held.isprintable():
+                self._refuse(row, "is held for a reason that cannot be printed")
         members = set(replicas)
         if number < 0:
             return self._refuse(row, "has a negative index")
@@ -164,8 +162,9 @@ class _Form:
             return self._refuse(row, f"has replicas on broker {missing}, which problem.json does not list")
         if not members.issuperset(isr):
             return self._refuse(row, f"has the ISR {list(isr)}, which is not among its replicas {list(replicas)}")
-        if leader != _NO_BROKER and leader not in members:
+        if leader != NO_BROKER and leader not in members:
             return self._refuse(row, f"is led by {leader}, which is not among its replicas {list(replicas)}")
+        self._before = key
         return True
 
     def _topic(self, row: PartitionRow) -> None:
@@ -179,11 +178,6 @@ class _Form:
         self._topics.add(topic)
         self._ids.add(topic_id)
 
-    def _word(self, row: PartitionRow) -> None:
-        if not row[6].isprintable():
-            self._refuse(row, "is held for a reason that cannot be printed")
-        self._words.add(row[6])
-
     def _refuse(self, row: PartitionRow, why: str) -> bool:
         self._faults.add(PROBLEM, f"{row[0]}-{row[2]} {why}")
         return False
@@ -192,21 +186,23 @@ class _Form:
 class _Account:
     """Adds partition after partition to the sums, and holds each move against what it should be."""
 
-    def __init__(self, problem: Problem, sums: Sums, faults: Faults) -> None:
-        self._sums = sums
-        self._faults = faults
-        self._problem = problem
+    def __init__(
+        self, problem: ProblemHeader, sums: Sums, faults: Faults, hours: HourRates | None, bound: HourBound | None
+    ) -> None:
+        self._sums, self._faults, self._hours, self._bound = sums, faults, hours, bound
+        self._asked = asked = problem.objective
         self._open = frozenset(b.id for b in problem.brokers if b.open)
-        last = len(problem.racks)
-        places = {rack: place for place, rack in reversed(list(enumerate(problem.racks)))}
-        self._rank = {b.id: last if b.rack is None else places.get(b.rack, last) for b in problem.brokers}
+        racks = asked.preferred_racks
+        self._rank = {b.id: racks.index(b.rack) if b.rack in racks else len(racks) for b in problem.brokers}
+        self._full = sum(_FULL << BITS * column for column in range(sums.columns))
+        self._total = 0
 
-    def add(
-        self, row: PartitionRow, carried: tuple[int, int | None] | None, move: MoveRow | None
-    ) -> tuple[int, list[int]]:
-        """Returns the leader after the plan, and the open brokers of which one must lead the partition."""
+    def add(self, row: PartitionRow, carried: tuple[int, int | None] | None, move: MoveRow | None) -> None:
+        """Add one partition, in the next row of the problem, with its P and C and its move, if it has them."""
         sums, replicas, leader = self._sums, row[3], row[5]
-        follow, load = self._costs(row, carried)
+        lead, follow = self._costs(row, carried)
+        extra = lead - follow  # hours of less than 0 borrow from the next one, and pay back in sums with the base
+        load = extra & (1 << BITS) - 1
         may = self._candidates(row) if carried is not None and not row[6] else []
         sums.without_load += carried is None
         if carried is not None and carried[1] is None:
@@ -217,51 +213,64 @@ class _Account:
         for broker in replicas:
             sums.base[broker] += follow
         if not may:
-            if leader == _NO_BROKER:
-                return after, []
+            if leader == NO_BROKER:
+                return
             may = [leader] if leader in self._open else []
         elif leader not in may:
             sums.forced += 1
             if move is None:
                 self._faults.add(FORCED, f"{row[0]}-{row[2]} stays with {leader}, which may not lead it")
         elif move is None and leader != replicas[0]:
-            self._faults.add(
-                ORDERED, f"{row[0]}-{row[2]} is led by {leader}, not first in {list(replicas)}, permanently"
-            )
-        if leader != _NO_BROKER:
-            sums.led_before[leader] += load
-        if after != _NO_BROKER:
-            sums.led_after[after] += load
-        if may:
-            if not sums.topics or sums.topics[-1] != row[0]:
-                sums.topics.append(row[0])
-                sums.firsts.append(len(sums.loads))
-            sums.numbers.append(row[2])
-            sums.loads.append(load)
-            sums.eligible.extend(may)
-            sums.homes.append(leader if leader in may else _NO_BROKER)
-            sums.ends.append(len(sums.eligible))
-        return after, may
+            said = f"{row[0]}-{row[2]} is led by {leader}, not first in {list(replicas)}, permanently"
+            self._faults.add(ORDERED, said)
+        if leader != NO_BROKER:
+            sums.led_before[leader] += extra
+        if after != NO_BROKER:
+            sums.led_after[after] += extra
+        if not may:
+            return
+        if self._bound is not None:
+            self._bound.add(sums.partitions, row[:3], may, leader, extra >> BITS)
+        if not sums.topics or sums.topics[-1] != row[0]:
+            sums.topics.append(row[0])
+            sums.firsts.append(len(sums.loads))
+        sums.numbers.append(row[2])
+        sums.loads.append(load)
+        sums.eligible.extend(may)
+        sums.homes.append(leader if leader in may else NO_BROKER)
+        sums.ends.append(len(sums.eligible))
 
     def _costs(self, row: PartitionRow, carried: tuple[int, int | None] | None) -> tuple[int, int]:
+        """What leading and following cost in each column."""
         if carried is None:
             return 0, 0
-        asked, (p, c) = self._problem, carried
-        follow = asked.follow * p
-        load = asked.produce * p + asked.replication * p * (len(row[3]) - 1) + asked.consume * (c or 0) - follow
-        if load < 0:
-            what = f"would cost {load} hundredths of a byte/s more to lead than to follow"
-            self._faults.add(LOADS, f"{row[0]}-{row[2]} {what}: the weights must not make it negative")
-            return follow, 0
-        if load > LARGEST:
-            self._faults.add(LOADS, f"{row[0]}-{row[2]} would cost {load} hundredths of a byte/s: more than can be")
-            return follow, 0
-        return follow, load
+        produce, consume = carried[0], carried[1] or 0
+        if self._hours is not None:
+            rates = self._hours.of(row[:3])
+            produce, consume = produce | rates[0] << BITS, consume | rates[1] << BITS
+        asked, name = self._asked, f"{row[0]}-{row[2]}"
+        byte = asked.produce_weight + asked.replication_weight * (len(row[3]) - 1)
+        heavy = byte + asked.follow_weight * len(row[3]) + asked.consume_weight
+        if heavy > _HEAVIEST:
+            self._faults.add(LOADS, f"{name}: a byte costs {heavy} %: more than {_HEAVIEST} cannot be added up")
+            return 0, 0
+        lead, follow = byte * produce + asked.consume_weight * consume, asked.follow_weight * produce
+        total = self._total + lead + follow * len(row[3])
+        if total & self._full:
+            self._faults.add(LOADS, f"{name}: loads add up to more than 2**61 hundredths of a byte/s")
+            return 0, 0
+        self._total = total
+        mask = (1 << BITS) - 1
+        if lead & mask < follow & mask:
+            what = f"would cost {(lead & mask) - (follow & mask)} hundredths of a byte/s more to lead than to follow"
+            self._faults.add(LOADS, f"{name} {what}: the weights must not make it negative")
+            return follow, follow
+        return lead, follow
 
     def _candidates(self, row: PartitionRow) -> list[int]:
         isr, free = row[4], self._open
         found = [b for b in row[3] if b in free and b in isr]
-        if self._problem.racks and found:
+        if self._asked.preferred_racks and found:
             rank = self._rank
             best = min(rank[b] for b in found)
             return [b for b in found if rank[b] == best]
@@ -281,10 +290,8 @@ class _Account:
             if said != found:
                 add(FACTS, f"{name}: {what} is {_shown(said)}, in the problem {_shown(found)}")
         if move[4] != (to, *(b for b in replicas if b != to)):
-            add(
-                ORDERS,
-                f"{name}: order is {list(move[4])} where {to} first and then the others of {list(replicas)} is due",
-            )
+            due = f"{to} first and then the others of {list(replicas)} is due"
+            add(ORDERS, f"{name}: order is {list(move[4])} where {due}")
         elif to == leader == replicas[0]:
             add(ORDERS, f"{name} moves nothing: {to} leads it and is first already")
         if row[6] or carried is None or not may:

@@ -22,7 +22,6 @@ from bellwether_load.store.plans import plan_files, problem_files
 from bellwether_load.store.plans.plan_verification import load_table
 from bellwether_load.store.store_errors import StoreDamaged
 from bellwether_load.verify.load_table import Unusable
-from bellwether_load.verify.plan_documents import STATISTICS
 
 _SCHEMA = pa.schema([problem_files.SCHEMA.field(name) for name in ("topic_id", "partition", "replicas")])
 
@@ -35,7 +34,7 @@ def read_loads(
     A partition without a load row is omitted. A load that no plan can use (not a number, negative, duplicate) raises
     StoreDamaged, and none is used.
     """
-    table = load_table(store.below(f"{plan_files.LOADS}/{name}"), STATISTICS[str(objective.statistic)])
+    table = load_table(store.below(f"{plan_files.LOADS}/{name}"), objective.statistic.lower())
     path = f"{problem_files.FOLDER}/{name}/{problem_files.PARTITIONS}"
     found = LoadAccumulator(objective, capacities)
     for batch in batches(store, path, _SCHEMA):

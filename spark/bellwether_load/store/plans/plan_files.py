@@ -12,7 +12,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from bellwether.core.stored_documents import InvalidDocument
 from bellwether.core.waves.approved_plan import RebalanceMove
 from bellwether_load.plan.documents import PLAN
 from bellwether_load.plan.rebalance_plan import RebalancePlan
@@ -79,10 +78,7 @@ def move_batches(plan: Store) -> Iterator[Any]:
 def read_plan(store: Store, digest: str) -> RebalancePlan:
     """Read the summary of a plan. StoreDamaged names the field that cannot be read."""
     path = f"{FOLDER}/{digest}/{SUMS}"
-    try:
-        plan = PLAN.read(store.read_bytes(path))
-    except InvalidDocument as error:
-        raise StoreDamaged(f"{store.where(path)}: {error}") from None
+    plan = problem_files.read_document(store, path, PLAN)
     if plan.digest != digest:
         raise StoreDamaged(f"{store.where(path)}: digest is {plan.digest!r}: the file belongs to another plan")
     return plan

@@ -24,7 +24,6 @@ from bellwether_load.store.plans import plan_files, problem_files
 from bellwether_load.store.plans.load_reader import read_loads
 from bellwether_load.store.plans.plan_verification import recheck
 from bellwether_load.store.store_errors import PlanUnfit, StoreDamaged, StoreMissing
-from bellwether_load.verify.partition_sums import FORCED
 from bellwether_load.verify.plan_verifier import INPUT_DIGEST
 
 KEPT = 5
@@ -83,16 +82,14 @@ class FilePlanStore:
             summary=plan,
             input_digest=input_digest,
         )
-        exchanged = next((fault for check in report.checks if check.name == INPUT_DIGEST for fault in check.faults), "")
-        if exchanged:
+        if exchanged := report.faults_of(INPUT_DIGEST):
             where = self._store.where(f"{problem_files.FOLDER}/{name}")
             remedy = "find out who else writes to the store, then request a new plan"
-            raise PlanUnfit(f"plan {plan.digest} is rejected: {where}: {exchanged}; {remedy}")
+            raise PlanUnfit(f"plan {plan.digest} is rejected: {where}: {exchanged[0]}; {remedy}")
         if not report.passed:
             more = f" (and {len(report.faults) - 3} more)" if len(report.faults) > 3 else ""
             raise PlanUnfit(f"plan {plan.digest} is rejected: {'; '.join(report.faults[:3])}{more}")
-        forced = next(check.found for check in report.checks if check.name == FORCED)
-        return Rechecked(plan, int(forced.replace(",", "")), report.proof.text if report.proof else "")
+        return Rechecked(plan, report.forced, report.reasons.text if report.reasons else "")
 
     def accepted(self, digest: str, input_digest: str = "") -> ApprovedPlan:
         """An approved plan, ready to be applied. Raises PlanUnfit if its moves do not match the digest, or if it does

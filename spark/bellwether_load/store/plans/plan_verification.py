@@ -6,32 +6,26 @@ moves are streamed; only the loads are in memory. Called by ``bellwether verify-
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
-from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from bellwether_load.plan.documents import PLAN
+from bellwether_load.plan.documents import PLAN, PROBLEM, header_line
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 from bellwether_load.store.columns import ahead, batches, floats, integers, texts, tuples
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import plan_files, problem_files
 from bellwether_load.store.plans.load_hours import hour_rows, known_hours, load_files, read_account
-from bellwether_load.store.store_errors import StoreDamaged, StoreError
-from bellwether_load.verify.check_report import Report
+from bellwether_load.store.store_errors import StoreError
 from bellwether_load.verify.load_table import LoadTable
 from bellwether_load.verify.move_stream import MoveRow
 from bellwether_load.verify.partition_sums import PartitionRow
-from bellwether_load.verify.plan_documents import STATISTICS, Plan, UnreadableDocument, plan_of, problem_of
-from bellwether_load.verify.plan_verifier import PROBLEM_DIGEST, verify
+from bellwether_load.verify.plan_verifier import PROBLEM_DIGEST, Report, verify
 
 MOST_SOURCES = 20
 """Pairs of a problem and loads that are tried to find those of a plan."""
-
-T = TypeVar("T")
 
 
 def recheck(
@@ -49,15 +43,16 @@ def recheck(
     ``input_digest``: of the problem that the operator wrote; it is compared if given, in the pass that verifies.
     """
     tell = progress or (lambda *_: None)
-    posed = _read(problem, problem_files.TERMS, problem_of)
-    claimed = _read(plan, plan_files.SUMS, plan_of) if summary is None else _claims(plan, summary)
+    posed = problem_files.read_document(problem, problem_files.TERMS, PROBLEM)
+    claimed = summary or problem_files.read_document(plan, plan_files.SUMS, PLAN)
     with problem.parquet(problem_files.PARTITIONS) as file:
         total = int(file.metadata.num_rows)
-    table = load_table(loads, STATISTICS[posed.statistic], partial(tell, "loads"))
+    table = load_table(loads, posed.objective.statistic.lower(), partial(tell, "loads"))
     files = load_files(loads)
     hours = known_hours(loads, files)
     return verify(
         posed,
+        header_line(posed),
         _partitions(problem),
         table,
         claimed,
@@ -88,7 +83,7 @@ def verified_from(
             )
         except StoreError:
             continue
-        if all(check.passed for check in report.checks if check.name == PROBLEM_DIGEST):
+        if not report.faults_of(PROBLEM_DIGEST):
             return problem, loads, report
     return None
 
@@ -148,33 +143,3 @@ def _moves(store: Store) -> Iterator[MoveRow]:
             integers(load),
             strict=True,
         )
-
-
-def _read(store: Store, name: str, read: Callable[[Any], T]) -> T:
-    data = store.read_bytes(name)
-    try:
-        return read(json.loads(data, object_pairs_hook=_once, parse_constant=_no_number))
-    except RecursionError:
-        raise StoreDamaged(f"{store.where(name)}: is nested too deeply") from None
-    except ValueError as error:  # UnreadableDocument, broken JSON, or broken UTF-8
-        raise StoreDamaged(f"{store.where(name)}: {error}") from None
-
-
-def _claims(plan: Store, summary: RebalancePlan) -> Plan:
-    try:
-        return plan_of(PLAN.to_json(summary))
-    except UnreadableDocument as error:
-        raise StoreDamaged(f"{plan.where(plan_files.SUMS)}: {error}") from None
-
-
-def _once(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise UnreadableDocument(f"{name} is there twice")
-        found[name] = value
-    return found
-
-
-def _no_number(word: str) -> Any:
-    raise UnreadableDocument(f"{word} is not a number")

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from bellwether.core.stored_documents import InvalidDocument
 from bellwether.ports.errors import Terminal
-from bellwether_load.plan.documents import PROBLEM
+from bellwether_load.plan.documents import PROBLEM, Document
 from bellwether_load.plan.problem import PartitionInput, Problem, ProblemHeader, validate_partition
 from bellwether_load.store.columns import batches, checked, integers, table_of, texts, tuples
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.store_errors import StoreDamaged
+
+T = TypeVar("T")
 
 FOLDER = "problems"
 TERMS = "problem.json"
@@ -72,13 +74,17 @@ def write_columns(store: Store, name: str, terms: ProblemHeader, partitions: Any
     return folder
 
 
-def read_terms(store: Store, name: str) -> ProblemHeader:
-    """A problem's terms. StoreDamaged names the field that cannot be read."""
-    path = f"{FOLDER}/{name}/{TERMS}"
+def read_document(store: Store, path: str, form: Document[T]) -> T:
+    """A problem's or a plan's JSON. StoreDamaged names the field that cannot be read."""
     try:
-        return PROBLEM.read(store.read_bytes(path))
+        return form.read(store.read_bytes(path))
     except InvalidDocument as error:
         raise StoreDamaged(f"{store.where(path)}: {error}") from None
+
+
+def read_terms(store: Store, name: str) -> ProblemHeader:
+    """A problem's terms. StoreDamaged names the field that cannot be read."""
+    return read_document(store, f"{FOLDER}/{name}/{TERMS}", PROBLEM)
 
 
 def read_slots(store: Store, name: str) -> Iterator[PartitionInput]:

@@ -9,13 +9,11 @@ from hypothesis import strategies as st
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.settings.objective import Objective
 from bellwether.core.waves.approved_plan import RebalanceMove
-from bellwether_load.plan.documents import PLAN, PROBLEM
+from bellwether_load.plan.documents import header_line
 from bellwether_load.plan.problem import NO_BROKER, BrokerInput, PartitionInput, Problem
 from bellwether_load.plan.rebalance_plan import RebalancePlan
-from bellwether_load.verify.check_report import Report
 from bellwether_load.verify.load_table import LoadTable
-from bellwether_load.verify.plan_documents import plan_of, problem_of
-from bellwether_load.verify.plan_verifier import verify
+from bellwether_load.verify.plan_verifier import Report, verify
 from testkit.loads.small_planner import Loads, problem
 
 _RACKS = ("a", "b", "c")
@@ -24,9 +22,7 @@ _RACKS = ("a", "b", "c")
 def rechecked(posed: Problem, known: Loads, plan: RebalancePlan, moves: Iterable[RebalanceMove]) -> Report:
     """What the verifier says of a plan."""
     rows = ((k.topic_id, k.partition, *rates) for k, rates in sorted(known.items()))
-    return verify(
-        problem_of(PROBLEM.to_json(posed.header)), posed.partitions, LoadTable(rows), plan_of(PLAN.to_json(plan)), moves
-    )
+    return verify(posed.header, header_line(posed.header), posed.partitions, LoadTable(rows), plan, moves)
 
 
 @st.composite

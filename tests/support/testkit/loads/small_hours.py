@@ -13,14 +13,11 @@ from fractions import Fraction
 
 from bellwether.core.waves.approved_plan import RebalanceMove
 from bellwether_load.plan.certificate import HourlyProof
-from bellwether_load.plan.documents import PLAN, PROBLEM
+from bellwether_load.plan.documents import header_line
 from bellwether_load.plan.problem import NO_BROKER, Problem
 from bellwether_load.plan.rebalance_plan import RebalancePlan
-from bellwether_load.verify.check_report import Report
-from bellwether_load.verify.hour_sums import HourRow
-from bellwether_load.verify.load_table import LoadTable
-from bellwether_load.verify.plan_documents import plan_of, problem_of
-from bellwether_load.verify.plan_verifier import verify
+from bellwether_load.verify.load_table import HourRow, LoadTable
+from bellwether_load.verify.plan_verifier import Report, verify
 from testkit.loads.small_planner import Hourly, Weighed, allowed, carried, changed, top, weigh
 
 
@@ -95,10 +92,11 @@ def checked(
     """What the verifier finds; with other rows if given."""
     known = sorted((k.topic_id, k.partition, *rates) for k, rates in hourly.at(0).items())
     return verify(
-        problem_of(PROBLEM.to_json(asked.header)),
+        asked.header,
+        header_line(asked.header),
         asked.partitions,
         LoadTable(known),
-        plan_of(PLAN.to_json(plan)),
+        plan,
         moves,
         hours=hourly.hours,
         hour_rows=given or rows(asked, hourly),

@@ -210,7 +210,7 @@ def test_a_phone_shows_the_whole_chart_and_the_bound(brokers: int) -> None:
 
 def verified(plan: RebalancePlan, posed: Problem, known: Loads, moves: Sequence[RebalanceMove]) -> Story:
     report = rechecked(posed, known, plan, moves)
-    return replace(tell(plan, moves), proof=report.proof, unmeasured=report.unmeasured, faults=report.faults)
+    return replace(tell(plan, moves), proof=report.reasons, unmeasured=report.unmeasured, faults=report.faults)
 
 
 def test_the_page_names_the_brokers_and_partitions_that_prove_the_bound() -> None:

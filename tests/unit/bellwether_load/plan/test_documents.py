@@ -16,7 +16,6 @@ from bellwether_load.plan.documents import PLAN, PROBLEM
 from bellwether_load.plan.forecast import WEEK, BrokerHour, Forecast
 from bellwether_load.plan.problem import BrokerInput, Problem, ProblemHeader
 from bellwether_load.plan.rebalance_plan import RebalancePlan
-from bellwether_load.verify.plan_documents import plan_of, problem_of
 from testkit.loads.plan_pages import small_plan
 from testkit.loads.plan_verification import load_problems
 from testkit.loads.small_planner import NOON, planned
@@ -78,18 +77,16 @@ def test_a_proof_by_hours_is_sorted_by_hour_and_broker() -> None:
 
 
 @given(load_problems())
-def test_what_is_written_is_read_by_the_product_and_by_the_verifier(drawn: tuple[Problem, Any]) -> None:
+def test_what_is_written_is_read_again(drawn: tuple[Problem, Any]) -> None:
     terms, (plan, _) = drawn[0].header, planned(*drawn)
     posed, made = (json.loads(json.dumps(one)) for one in (PROBLEM.to_json(terms), PLAN.to_json(plan)))
     assert (PROBLEM.from_json(posed), PLAN.from_json(made)) == (terms, plan)
-    assert plan_of(made).digest == plan.digest
-    assert problem_of(posed).max_moves == terms.objective.max_moves
 
 
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        ("format", 2, "format is 2: expected 1, the only one"),
+        ("format", 2, "format is 2: this version reads format 1: upgrade"),
         ("clusterId", "", "clusterId is ''"),
         ("more", 1, "more is unknown"),
         ("madeAt", "today", "madeAt is 'today'"),
@@ -136,7 +133,7 @@ def test_a_damaged_plan_is_refused_by_field(path: str, value: object, said: str)
         PLAN.from_json(changed(PLAN.to_json(hourly_plan()), path, value))
 
 
-@pytest.mark.parametrize("text", [b"", b"[]", b"3", b"{", b"\xff", b"[" * 100_000])
+@pytest.mark.parametrize("text", [b"", b"[]", b"3", b"{", b"\xff", b"[" * 100_000, b'{"format": 1, "format": 1}'])
 def test_text_that_is_no_document_is_refused(text: bytes) -> None:
     with pytest.raises(InvalidDocument):
         PLAN.read(text)

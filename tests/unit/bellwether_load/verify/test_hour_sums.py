@@ -9,11 +9,10 @@ from random import Random
 import pytest
 
 from bellwether.core.settings.objective import Objective
-from bellwether_load.plan.documents import PLAN, PROBLEM
+from bellwether_load.plan.documents import header_line
 from bellwether_load.plan.forecast import BrokerHour, Forecast
 from bellwether_load.plan.problem import BrokerInput, Problem
 from bellwether_load.verify.load_table import LoadTable
-from bellwether_load.verify.plan_documents import plan_of, problem_of
 from bellwether_load.verify.plan_verifier import verify
 from testkit.loads.small_hours import checked, rows
 from testkit.loads.small_planner import Hourly, loads, planned, problem, slot
@@ -64,9 +63,7 @@ def test_a_forecast_without_hours_is_refused():
     plan, moves = planned(asked, known)
     made = replace(plan, forecast=Forecast(1, BrokerHour(1, 0, 5.0), BrokerHour(1, 0, 5.0)))
     table = LoadTable(sorted((k.topic_id, k.partition, *rates) for k, rates in known.items()))
-    report = verify(
-        problem_of(PROBLEM.to_json(asked.header)), asked.partitions, table, plan_of(PLAN.to_json(made)), moves
-    )
+    report = verify(asked.header, header_line(asked.header), asked.partitions, table, made, moves)
     assert_wording(report.faults)
 
 

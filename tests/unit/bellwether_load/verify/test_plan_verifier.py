@@ -9,13 +9,11 @@ import pytest
 
 from bellwether.core.settings.objective import Objective
 from bellwether.core.waves.approved_plan import RebalanceMove
-from bellwether_load.plan.documents import PLAN, PROBLEM
+from bellwether_load.plan.documents import header_line
 from bellwether_load.plan.problem import NO_BROKER, BrokerInput, PartitionInput, Problem, ProblemHeader
 from bellwether_load.plan.rebalance_plan import RebalancePlan, move_of
-from bellwether_load.verify.check_report import Report
 from bellwether_load.verify.load_table import LoadTable
-from bellwether_load.verify.plan_documents import plan_of, problem_of
-from bellwether_load.verify.plan_verifier import verify
+from bellwether_load.verify.plan_verifier import Report, verify
 from testkit.loads.plan_verification import rechecked
 from testkit.loads.small_planner import Loads, again, loads, planned, problem, slot
 from testkit.messages import assert_wording
@@ -204,7 +202,7 @@ def test_other_loads_are_refused_by_the_digest_of_the_problem() -> None:
     [
         ({"cluster_id": "another"}, "clusterId is 'memory-cluster' in the plan and 'another' in the problem"),
         ({"policy": "kafka/other"}, "policy is 'kafka/main' in the plan and 'kafka/other' in the problem"),
-        ({"objective": Objective(max_moves=99)}, "objective is {"),
+        ({"objective": Objective(max_moves=99)}, "objective.maxMoves is None in the plan and 99 in the problem"),
     ],
 )
 def test_the_plan_of_another_cluster_policy_or_objective_is_refused(changed: dict[str, object], said: str) -> None:
@@ -238,14 +236,6 @@ def test_a_problem_that_makes_no_sense_is_refused_by_partition(slots: list[Parti
     sound, known = posed_with(slot(0))
     plan, moves = planned(sound, known)
     assert said in refusal(replace(sound, partitions=tuple(slots)), known, plan, moves)
-
-
-def test_a_broker_that_is_listed_twice_is_named() -> None:
-    posed, known = usual()
-    plan, moves = planned(posed, known)
-    terms = replace(posed.header, brokers=(*BROKERS, BROKERS[0]))
-    said = refusal(replace(posed, header=terms), known, plan, moves)
-    assert_wording(said)
 
 
 def test_without_an_open_broker_there_is_no_plan() -> None:
@@ -290,14 +280,10 @@ def with_weights(weights: dict[int, int]) -> Report:
 @pytest.mark.parametrize(
     ("weights", "said"),
     [
-        ({1: -1, 2: 5}, "broker '1' has the weight -1: expected a whole number, 0 or more"),
-        ({1: 1, 4: 1}, "broker '4' has a weight and is closed"),
-        ({1: 1, 9: 1}, "broker '9' has a weight and is no broker of the problem"),
+        ({1: 1, 4: 1}, "broker 4 has a weight and is closed"),
+        ({1: 1, 9: 1}, "broker 9 has a weight and is no broker of the problem"),
         ({1: 0, 2: 0}, "all are 0: they prove nothing"),
         ({}, "all are 0: they prove nothing"),
-        ({1: 1.5}, "broker '1' has the weight 1.5"),
-        ({1: True}, "broker '1' has the weight True"),
-        ({1: 2**80}, "a whole number, 0 or more"),
     ],
 )
 def test_weights_that_are_none_are_refused_by_broker(weights: dict[int, int], said: str) -> None:
@@ -385,6 +371,5 @@ def test_progress_is_reported_at_the_end() -> None:
     posed, known = usual()
     plan, moves = planned(posed, known)
     told: list[int] = []
-    terms = problem_of(PROBLEM.to_json(posed.header))
-    verify(terms, posed.partitions, LoadTable(), plan_of(PLAN.to_json(plan)), moves, told.append)
+    verify(posed.header, header_line(posed.header), posed.partitions, LoadTable(), plan, moves, told.append)
     assert told == [6]

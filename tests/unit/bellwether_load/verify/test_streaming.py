@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from bellwether.core.waves.approved_plan import RebalanceMove
-from bellwether_load.plan.documents import PLAN, PROBLEM
+from bellwether_load.plan.documents import header_line
 from bellwether_load.plan.problem import PartitionInput
 from bellwether_load.verify.load_table import LoadTable
-from bellwether_load.verify.plan_documents import plan_of, problem_of
 from bellwether_load.verify.plan_verifier import verify
 from testkit.loads.small_planner import loads, planned, problem, slot
 
@@ -33,9 +32,7 @@ def test_moves_are_read_when_their_partition_comes() -> None:
             yield move
 
     rows = LoadTable((k.topic_id, k.partition, *rates) for k, rates in sorted(known.items()))
-    report = verify(
-        problem_of(PROBLEM.to_json(posed.header)), partitions(), rows, plan_of(PLAN.to_json(plan)), passing()
-    )
+    report = verify(posed.header, header_line(posed.header), partitions(), rows, plan, passing())
     assert report.passed
     # One move is looked at ahead of its partition, and none waits behind.
     gaps = [b.partition - a.partition for a, b in pairwise(moves)]
@@ -48,7 +45,5 @@ def test_progress_is_reported_during_verification() -> None:
     plan, moves = planned(posed, loads(posed, 1.0))
     told: list[int] = []
     many = (slot(i)._replace(topic=f"t-{i:06}", topic_id=f"id-{i:06}") for i in range(MANY))
-    verify(
-        problem_of(PROBLEM.to_json(posed.header)), many, LoadTable(), plan_of(PLAN.to_json(plan)), moves, told.append
-    )
+    verify(posed.header, header_line(posed.header), many, LoadTable(), plan, moves, told.append)
     assert told == [50_000, MANY]
