@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from bellwether.core.execution.reorder_checks import (
     ExecutionResult,
     ReadbackResult,
+    UnseenElection,
     batches,
     can_elect,
     overtaken_message,
@@ -66,7 +67,8 @@ class Execution:
 
     record: UndoRecord
     reordered: int = 0
-    elected: int = 0
+    led: set[PartitionKey] = field(default_factory=set)
+    """Elections whose leader was read back."""
     stand: set[PartitionKey] = field(default_factory=set)
     unanswered: set[PartitionKey] = field(default_factory=set)
     """Reorders that were sent and whose effect was not seen: outstanding."""
@@ -74,6 +76,8 @@ class Execution:
     """Accepted reorders that no read has shown yet."""
     elections: dict[PartitionKey, Accepted] = field(default_factory=dict)
     """Accepted elections that no read has shown yet: a leader is elected when it is read back."""
+    unseen: dict[PartitionKey, UnseenElection] = field(default_factory=dict)
+    """Those that no read has shown at the end."""
     asked: int | None = None
     """The broker that the reorders are sent to."""
     holds: list[Hold] = field(default_factory=list)
@@ -89,7 +93,7 @@ class Execution:
         """The result, as a value to report."""
         return ExecutionResult(
             self.reordered,
-            self.elected,
+            len(self.led),
             tuple(self.holds),
             tuple(self.touched),
             self.stopped,
@@ -232,8 +236,10 @@ def _confirm(
             world.clock.sleep(pause)
     for one in [a for key, a in done.elections.items() if wait or key in ended]:
         del done.elections[one.move.key]
-        done.elected += _leader(one, found) == one.move.leads_next
+        if _leader(one, found) == one.move.leads_next:
+            done.led.add(one.move.key)
         if one.move.key not in ended:
+            done.unseen[one.move.key] = UnseenElection(one.before.leader, one.move.leads_next)
             done.holds.append(Hold(one.move.key, one.move.topic, Reason.NO_ANSWER, _NOT_ELECTED))
     conflicting = [a for a in sent if seen[a.move.key] in (ReadbackResult.TOUCHED, ReadbackResult.OVERTAKEN)]
     over = wait or bool(conflicting)

@@ -30,6 +30,7 @@ from bellwether.core.execution.recovery import (
     topics_to_reread,
     with_overwritten,
 )
+from bellwether.core.execution.reorder_checks import UnseenElection
 from bellwether.core.model.broker_identity import ADVERTISED_LISTENERS, LISTENERS, KnownHosts
 from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.fault_tolerance import FaultToleranceQuery, fault_tolerance_query
@@ -93,6 +94,8 @@ class Memory:
     """Orders that other tools set since the policy stopped acting."""
     elections: tuple[float, ...] = ()
     """How long past elections of many leaders took, in seconds: the cost of the next move."""
+    unseen_elections: Mapping[PartitionKey, UnseenElection] = field(default_factory=dict)
+    """Elections that metadata did not show in time."""
     harm_history: HarmHistory = field(default_factory=HarmHistory)
     """What past disturbances lost in all, by which the limit of harm is learned."""
     recovered: RecoveredRecord | None = None

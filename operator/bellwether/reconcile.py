@@ -13,7 +13,7 @@ from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import judge
 from bellwether.core.execution.arrivals import after_sending
 from bellwether.core.execution.recovery import RecoveredRecord, set_aside
-from bellwether.core.execution.reorder_checks import ExecutionResult
+from bellwether.core.execution.reorder_checks import ExecutionResult, seen_late
 from bellwether.core.model.flap_damping import count_flaps, kept_from_leading
 from bellwether.core.model.move_cost import MOVES_KEPT
 from bellwether.core.model.quarantine_order import quarantine_changes
@@ -103,13 +103,17 @@ def _act(
 ) -> tuple[ExecutionResult, Memory]:
     """Execute the plan; the memory has the record as stored, how long elections took, and which checks begin again."""
     world.clusters.avoid(replace(memory, verdicts=context.verdicts).suspects | set(plan.decisions.demoted))
+    late, unseen = seen_late(memory.unseen_elections, context.snapshot.cluster)
     done = execute(plan, context.snapshot.record, context.policy, world, recovered.strays, entry)
+    unseen = {key: one for key, one in unseen.items() if key not in done.led} | done.unseen
     elections, checks = memory.elections, memory.checks
-    if done.elected:
+    if done.led:
         elections = (*elections, done.election_seconds)[-MOVES_KEPT:]
     if done.unanswered and done.asked is not None:
         checks = after_sending(checks, done.asked)
-    return done.result, replace(memory, record=done.record, overwritten={}, checks=checks, elections=elections)
+    result = replace(done.result, elected=len(done.led) + late)
+    memory = replace(memory, record=done.record, overwritten={}, checks=checks, elections=elections)
+    return result, replace(memory, unseen_elections=unseen)
 
 
 def _end_actions(

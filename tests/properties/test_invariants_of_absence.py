@@ -13,12 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bellwether.adapters.kubernetes.api_client import SIGNAL_SOURCES
 from bellwether.core.doctor.risks import MIN_ISR
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import Reading
+from bellwether.ports.errors import Terminal
 from bellwether.simulation.memory_cluster import MemoryCluster
+from testkit.kubernetes import api_objects
 from testkit.simulation.fault_injection import Fate
 from testkit.simulation.memory_site import RENEW_SECONDS
+from testkit.simulation.operator_fixture import MemoryOperator
 from testkit.simulation.operators import Operator
 from testkit.simulation.scenario_driver import WAVING, Play, Step, befalling, maintaining, perform, scripts
 
@@ -153,3 +157,30 @@ def test_invariant_13_what_is_called_safe_to_stop_is_so_by_the_cluster_itself(
     play = Accounts(cluster)
     perform(play, script)
     assert play.unsafe == []
+
+
+# What the rule says of broker 2 for some seconds, and whether the sources can be read meanwhile.
+STRETCHES = st.lists(st.tuples(st.booleans(), st.booleans(), st.integers(1, 15)), min_size=1, max_size=6)
+
+
+def demoted_by_second(stretches: list[tuple[bool, bool, int]], *, refused: bool) -> list[list[int]]:
+    operator, found = MemoryOperator.well(), list[list[int]]()
+    operator.api.put(SIGNAL_SOURCES, api_objects.prometheus(query="up"))
+    named = {"signalSources": [{"name": "prom"}]}
+    loop = operator.make(detection=named, promotion={"stabilizationSeconds": 5})
+    operator.step(loop)
+    for failing, unreadable, seconds in stretches:
+        reading = Reading.FAILING if failing else Reading.PASSING
+        operator.site.signals.say(2, reading, type="Prometheus", sources=["flush"])
+        operator.api.refuse("list", SIGNAL_SOURCES, Terminal("forbidden") if refused and unreadable else None)
+        for _ in range(seconds):
+            operator.step(loop)
+            assert loop.record is not None
+            found.append(sorted(loop.record.demoted))
+    operator.close()
+    return found
+
+
+@given(STRETCHES)
+def test_brokers_are_demoted_and_promoted_alike_without_sources(stretches: list[tuple[bool, bool, int]]) -> None:
+    assert demoted_by_second(stretches, refused=True) == demoted_by_second(stretches, refused=False)

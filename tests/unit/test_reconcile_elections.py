@@ -56,6 +56,20 @@ def test_leaders_are_back_once_the_interval_is_over_and_the_figures_say_so(resta
     assert found.imbalance == 0
 
 
+def test_leaders_that_metadata_shows_late_are_counted_once(restarted: MemorySite, monkeypatch: pytest.MonkeyPatch):
+    operator = Operator(restarted, EVERY_30)
+    operator.reconciles(5)
+    bounce(restarted)
+    trailing = restarted.cluster.snapshot()
+    with monkeypatch.context() as patched:
+        patched.setattr(operator.world.clusters, "read", lambda: trailing)
+        patched.setattr(operator.world.clusters, "partitions", lambda _topics: trailing.partitions)
+        operator.reconciles(35)
+        assert (imbalance(restarted), sum(one.result.elected for one in operator.reports)) == (0, 0)
+    operator.reconciles(5)
+    assert sum(one.result.elected for one in operator.reports) == 10
+
+
 def test_without_an_interval_nothing_is_elected_or_read(restarted: MemorySite):
     operator = Operator(restarted)
     operator.reconciles(2)

@@ -18,8 +18,8 @@
 
 {{/* A valid Kubernetes name of at most 63 characters, with a digest if it had to be changed. In: text. */}}
 {{- define "bellwether.legal" -}}
-{{- $legal := regexReplaceAll "[^a-z0-9-]+" (lower .) "-" | trimAll "-" }}
-{{- if and (eq $legal .) (le (len .) 63) }}
+{{- $legal := regexReplaceAll "[^a-z0-9]+" (lower .) "-" | trimAll "-" }}
+{{- if and (regexMatch "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" .) (le (len .) 63) (not (regexMatch "-[0-9a-f]{10}$" .)) }}
 {{- . }}
 {{- else }}
 {{- printf "%s-%s" ($legal | trunc 52 | trimSuffix "-") (sha256sum . | trunc 10) }}

@@ -33,6 +33,11 @@ NodeId = Annotated[int, Field(ge=0, le=2**31 - 1)]
 """The id of a broker, or the number of a partition."""
 
 _TIMES = {"ge": datetime(1970, 1, 1, tzinfo=UTC), "le": datetime(9000, 1, 1, tzinfo=UTC)}
+_DATE_FIRST = core_schema.custom_error_schema(  # pydantic would also read a number of seconds
+    core_schema.str_schema(pattern="^[0-9]{4}-", strict=True),
+    custom_error_type="time",
+    custom_error_message="expected a time such as 2026-01-31T08:00:00Z",
+)
 _ERRORS_SHOWN = 3
 _MOST_ERRORS = 1000
 _EXPECTED = re.compile("^Input should (be|have)")
@@ -200,7 +205,8 @@ class _Rewriter:
             return schema
         kind = schema.get("type")
         if kind == "datetime":
-            return {**schema, "tz_constraint": "aware", **_TIMES, "serialization": self._time}
+            time = {**schema, "tz_constraint": "aware", **_TIMES, "strict": False}
+            return core_schema.chain_schema([_DATE_FIRST, time], serialization=self._time)
         if kind == "int":
             return {"ge": 0, "le": MAX_INT64, **schema}
         if kind in ("list", "tuple"):  # a hostile list has millions of wrong items: the first is enough

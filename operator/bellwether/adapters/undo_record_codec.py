@@ -6,10 +6,12 @@ version. Called by ``undo_record_store`` (by shards) and ``undo_record_file`` (w
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from operator import itemgetter
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
@@ -43,6 +45,9 @@ DOCUMENT_LIMIT = 64 << 20
 """Bytes of a whole record as one document: eight parts of the largest size."""
 
 _DOCUMENT_ENTRIES = 8 * PART_ENTRIES
+_DOCUMENT_NAMES = 2_000_000
+"""Names of fields in a whole record, which has few per entry: each that is unknown takes 350 bytes."""
+_NAME = re.compile(rb'"\s*:')
 
 # Level 6 saves a fifth of the space and takes four times as long.
 _LEVEL = 1
@@ -188,6 +193,8 @@ def import_record(data: bytes, where: str) -> UndoRecord:
 
 
 def _decoded(data: bytes, where: str) -> _Document:
+    if any(islice(_NAME.finditer(data), _DOCUMENT_NAMES, None)):
+        raise InvalidDocument(f"it has more than {_DOCUMENT_NAMES} fields")
     try:
         return _DOCUMENT.decode(data, DOCUMENT_LIMIT)
     except InvalidDocument:  # it has another format, a drain as it was stored before, or damage that is named below

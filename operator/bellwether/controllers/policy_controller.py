@@ -174,12 +174,6 @@ class PolicyController(threading.Thread):
             self._reporter.trouble(body, Reason.INVALID_POLICY, str(error))
             return self._requeue.idle_seconds
         try:
-            try:
-                policy = self._reporter.with_sources(policy)
-            except BellwetherError:
-                if deletion is None:  # the end of a policy waits for no source
-                    raise
-            self._detection = policy.policy().detection
             if deletion is not None:
                 self._rebalance.close()
                 return self._requeue.jitter(deletion.step(self, policy))
@@ -233,6 +227,8 @@ class PolicyController(threading.Thread):
         self, policy: LeadershipPolicy, decide: DecisionFunction = decide, rebalance_input: RebalanceInput = NOTHING
     ) -> Report:
         """One cycle, with its report written. Needs a connection; raises what the ports raise."""
+        policy = self._session.with_sources(policy)
+        self._detection = policy.policy().detection
         link, memory, pods = self._session.begin(policy)
         inputs = self._inputs()  # before the signals are read: a change during the cycle wakes the controller again
         generations = self.signals.generations()  # before, too: the status must not claim a newer one than was judged

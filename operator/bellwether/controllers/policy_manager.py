@@ -96,7 +96,7 @@ class PolicyManager:
     def lease(self, event: str | None, body: dict[str, Any]) -> None:
         """A prober's Lease was seen, renewed or deleted."""
         label = (body["metadata"].get("labels") or {}).get(object_names.POLICY_LABEL, "")
-        loop = self._note(self._leases, _key(body, label), event, body)
+        loop = self._note(self._leases, (body["metadata"]["namespace"], label), event, body)
         if loop is not None and (
             loop.signals.on_lease_gone(body) if event == "DELETED" else loop.signals.on_lease(body)
         ):

@@ -47,6 +47,8 @@ class Session:
         self.memory: Memory | None = None
         self.pods: PodWatch | None = None
         self._orders_read = False
+        self._sources: list[Object] | None = None
+        self._unread = ""
 
     @property
     def leads(self) -> bool:
@@ -87,6 +89,22 @@ class Session:
             )
             raise PolicyRefused(Reason.CLUSTER_CLAIMED, text)
         self._reporter.leading(self._namespace, self._policy, True)
+
+    def with_sources(self, policy: LeadershipPolicy) -> LeadershipPolicy:
+        """The policy with its SignalSources: while they cannot be read, those that were read last stay in force.
+
+        Raises Transient or Terminal where none were read yet: what was demoted by one must not return without it.
+        """
+        if not policy.spec.detection.signal_sources:
+            self._sources, self._unread = None, ""
+            return policy
+        try:
+            self._sources, self._unread = self._reporter.sources(policy), ""
+        except BellwetherError as error:
+            if self._sources is None:
+                raise
+            self._unread = f"SignalSources cannot be read: {error}: those that were read last stay in force"
+        return policy.with_sources(self._sources)
 
     def begin(self, policy: LeadershipPolicy) -> tuple[ClusterConnection, Memory, PodWatch]:
         """What a reconcile works with. The first of a session reads the undo record, the last status and the orders.
@@ -140,8 +158,7 @@ class Session:
         if self.pods is not None and self.pods.problem:
             text = self.pods.problem[:MESSAGE_LIMIT]
             found.append(Condition("RestartDetection", False, Reason.NO_EVIDENCE, text))
-        if policy.sources.problems:
-            text = str(policy.sources)[:MESSAGE_LIMIT]
+        if text := (self._unread or str(policy.sources))[:MESSAGE_LIMIT]:
             found.append(Condition("SourcesUsable", False, Reason.NO_EVIDENCE, text))
         return replace(report, conditions=(*report.conditions, *found)) if found else report
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, SIGNAL_SOURCES
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, SIGNAL_SOURCES
+from bellwether.controllers.policy_controller import PolicyController
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import Transient
 from testkit.kubernetes import api_objects
@@ -43,13 +44,41 @@ def test_rule_of_a_source_makes_a_broker_sick(operator: MemoryOperator) -> None:
     assert (verdict["state"], verdict["reason"]) == ("Sick", "SignalFailing")
 
 
-def test_sources_that_cannot_be_read_leave_everything_as_it_is(operator: MemoryOperator) -> None:
+def demoting_by_a_source(operator: MemoryOperator) -> PolicyController:
     operator.api.put(SIGNAL_SOURCES, api_objects.prometheus(query="up"))
     loop = operator.make(detection=NAMED)
     operator.site.signals.say(2, Reading.FAILING, type="Prometheus", sources=["flush"])
     operator.step(loop, 4)
+    assert demoted(loop) == [2]
     operator.api.refuse("list", SIGNAL_SOURCES, Transient("the API server is overloaded"))
+    return loop
+
+
+def demoted(loop: PolicyController) -> list[int]:
+    assert loop.record is not None
+    return list(loop.record.demoted)
+
+
+def test_sources_that_were_read_last_judge_while_none_can_be_read(operator: MemoryOperator) -> None:
+    loop = demoting_by_a_source(operator)
+    operator.step(loop, 5, seconds=100)
+    assert demoted(loop) == [2]
+    assert operator.condition("SourcesUsable")[:2] == ("False", "NoEvidence")
+    assert_wording(operator.condition("SourcesUsable")[2])
+    operator.site.signals.say(2, Reading.PASSING, type="Prometheus", sources=["flush"])
+    operator.step(loop, 2)
+    operator.step(loop, 70)
+    assert demoted(loop) == []
+
+
+def test_without_its_sources_a_new_process_moves_nothing(operator: MemoryOperator) -> None:
+    demoting_by_a_source(operator).release()
+    away = operator.site.cluster.snapshot().leaders()
+    loop = operator.loop()
     operator.step(loop, 5, seconds=100)
     assert operator.condition()[:2] == ("False", "NoAnswer")
-    assert loop.record is not None
-    assert list(loop.record.demoted) == [2]
+    assert operator.site.cluster.snapshot().leaders() == away
+    operator.api.delete(POLICIES, "default", "main")
+    operator.step(loop, 2)
+    assert operator.api.find(POLICIES, "default", "main") is None
+    assert operator.site.cluster.snapshot().leaders() == away

@@ -1,6 +1,7 @@
 """Kubernetes object names from cluster ids, vantages and long policy names.
 
-Different inputs never give the same name: a name that had to be changed gets a digest.
+Different inputs never give the same name: a name that had to be changed gets a digest, and so does one that ends as if
+it had one.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ BROKER_LABEL = f"{GROUP}/broker-id"
 COMPONENT_LABEL = "app.kubernetes.io/component"
 RUN_LABEL = f"{GROUP}/rebalance-run"
 
-_LEGAL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_LEGAL = re.compile(r"(?!.*-[0-9a-f]{10}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 
 def legal(text: str, limit: int = 63) -> str:
-    """``text`` if it is a DNS label of at most ``limit`` characters, otherwise a readable prefix and a digest of it."""
+    """``text`` if it is a DNS label of at most ``limit`` characters without a digest; else a readable prefix and its
+    digest.
+    """
     if len(text) <= limit and _LEGAL.fullmatch(text):
         return text
     digest = hashlib.sha256(text.encode()).hexdigest()[:10]

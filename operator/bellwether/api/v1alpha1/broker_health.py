@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, BeforeValidator, Field
 
 from bellwether.api.v1alpha1.base_model import Model, Object, Rule, as_map
 from bellwether.api.v1alpha1.core_models import Of, StatusModel
@@ -38,6 +38,13 @@ class PolicyRef(Model):
     name: str = Field(min_length=1, max_length=63, description="Name of the LeadershipPolicy, in the same namespace.")
 
 
+def _dated(given: object) -> object:
+    """The API server takes no number of seconds for a time, as pydantic does. Raises ValueError."""
+    if isinstance(given, float | int) or (isinstance(given, str) and given.replace(".", "").isdecimal()):
+        raise ValueError("must be a time as in 2030-01-01T00:00:00Z")
+    return given
+
+
 class Override(Model):
     """A manual decision on the broker. It takes precedence over signals and maxBrokers, but not over suspend or
     Observe. If unset, signals decide.
@@ -51,7 +58,7 @@ class Override(Model):
         max_length=OVERRIDE_REASON_LIMIT,
         description="Reason for the override, shown in conditions and events.",
     )
-    until: AwareDatetime | None = Field(
+    until: Annotated[AwareDatetime | None, BeforeValidator(_dated)] = Field(
         default=None,
         description="Time when the override ends (RFC 3339). If unset, it is in force until it is removed.",
     )

@@ -105,7 +105,7 @@ def _carry_out(inputs: PolicyInputs, preview: Preview, moves: tuple[Move, ...]) 
 
 
 def _report(done: Execution, audit_problem: str) -> None:
-    click.echo(f"{done.elected} leaders elected", err=True)
+    click.echo(f"{len(done.led)} leaders elected", err=True)
     if audit_problem:
         click.echo(f"the elections are not in the policy's audit log: {audit_problem}", err=True)
     for hold in done.holds:

@@ -19,6 +19,7 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import (
     BROKER_HEALTHS,
     POLICIES,
+    SIGNAL_SOURCES,
     KubernetesClient,
     Object,
     OutdatedDefinition,
@@ -26,7 +27,6 @@ from bellwether.adapters.kubernetes.api_client import (
 )
 from bellwether.adapters.kubernetes.objects.broker_health_objects import BrokerHealths
 from bellwether.adapters.kubernetes.objects.event_recorder import EventWriter
-from bellwether.adapters.kubernetes.objects.signal_sources import with_sources
 from bellwether.adapters.kubernetes.objects.status_writer import StatusWriter
 from bellwether.api.v1alpha1.base_model import API_VERSION, InvalidObject
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
@@ -85,9 +85,9 @@ class StatusReporter:
         namespace, name = policy.metadata.namespace, policy.metadata.name
         return self._api.list(BROKER_HEALTHS, namespace, {object_names.POLICY_LABEL: object_names.legal(name)})
 
-    def with_sources(self, policy: LeadershipPolicy) -> LeadershipPolicy:
-        """The policy with the SignalSources that it names. Raises Transient or Terminal."""
-        return with_sources(self._api, policy)
+    def sources(self, policy: LeadershipPolicy) -> list[Object]:
+        """The SignalSources of the policy's namespace. Raises Transient or Terminal."""
+        return self._api.list(SIGNAL_SOURCES, policy.metadata.namespace)
 
     def last_said(self, policy: LeadershipPolicy, healths: Iterable[Object]) -> list[BrokerHealth]:
         """Continue with the conditions in status after a take-over; returns the BrokerHealths that can be read."""

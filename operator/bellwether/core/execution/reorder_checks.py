@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from itertools import groupby
+from typing import NamedTuple
 
-from bellwether.core.model.cluster import Partition, PartitionKey
+from bellwether.core.model.cluster import Cluster, Partition, PartitionKey
 from bellwether.core.model.refusals import Hold, Refusal
 from bellwether.core.model.undo_record import EntryState, SentOrder, UndoEntry, UndoRecord
 from bellwether.core.planning.plan import Move, MoveKind, Plan
@@ -179,6 +180,30 @@ def can_elect(move: Move, fact: Partition) -> bool:
     Kafka checks the ISR again: it answers PREFERRED_LEADER_NOT_AVAILABLE where the replica has left it since.
     """
     return move.elect and fact.leader != move.leads_next and move.leads_next in fact.isr
+
+
+class UnseenElection(NamedTuple):
+    """An election that Kafka accepted and no read has shown: who led before it, and whom it elects."""
+
+    before: int | None
+    leader: int
+
+
+def seen_late(
+    unseen: Mapping[PartitionKey, UnseenElection], cluster: Cluster
+) -> tuple[int, dict[PartitionKey, UnseenElection]]:
+    """How many of these elections metadata shows now, and those that it does not show yet.
+
+    Metadata of 250 elections trailed by 4 to 9 s on a slow disk, longer than an execution waits for it.
+    """
+    seen, still = 0, {}
+    for key, one in unseen.items():
+        partition = cluster.by_key.get(key)
+        if partition is not None and (partition.leader_unknown or partition.leader == one.before):
+            still[key] = one
+        elif partition is not None:
+            seen += partition.leader == one.leader
+    return seen, still
 
 
 @dataclass(frozen=True, slots=True)

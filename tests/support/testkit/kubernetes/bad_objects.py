@@ -344,6 +344,10 @@ BAD_HEALTHS: dict[str, tuple[Body, str]] = {
         health(override={"state": "Demoted", "reason": "x", "until": "tomorrow"}),
         "spec.override.until",
     ),
+    "an override until a number": (
+        health(override={"state": "Demoted", "reason": "x", "until": "1767225600"}),
+        "spec.override.until",
+    ),
     "an override that leads in maintenance": (health(override={**DRAIN, "state": "Promoted"}), "spec.override.state"),
     "maintenance without an end": (health(override={**BY_HAND, "purpose": "Maintenance"}), "spec.override.until"),
     "an unknown purpose": (health(override={**DRAIN, "purpose": "Holiday"}), "spec.override.purpose"),

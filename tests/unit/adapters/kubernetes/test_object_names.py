@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +23,12 @@ def test_every_name_is_legal_and_short_enough(text: str, limit: int) -> None:
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_two_things_never_share_a_name(one: str, other: str) -> None:
     assert (object_names.legal(one) == object_names.legal(other)) == (one == other)
+
+
+@pytest.mark.parametrize("text", ["a.b", "x" * 64, "."])
+def test_a_name_that_looks_like_a_changed_one_is_changed_too(text: str) -> None:
+    made = object_names.legal(text)
+    assert object_names.legal(made) not in (made, text)
 
 
 def test_a_legal_name_stays_as_it_is() -> None:
