@@ -84,6 +84,13 @@ def test_an_override_is_set_without_a_kafka_client() -> None:
     assert {"kafka", "confluent_kafka"}.isdisjoint(imported)
 
 
+@pytest.mark.parametrize("words", ["plan", "why orders/0", "doctor", "elect"])
+def test_plans_import_no_logs_or_kafka_before_their_policy(words: str) -> None:
+    done, imported = started(*words.split(), "--policy", "main", KUBECONFIG="/nowhere")
+    assert done.returncode == 1
+    assert {"kafka", "rich", "structlog"}.isdisjoint(imported)
+
+
 @pytest.mark.parametrize(("typed", "offered"), [("bellwether dem", "demote"), ("bellwether drain --en", "--end")])
 def test_completion_imports_nothing_that_only_running_needs(typed: str, offered: str) -> None:
     place = {"COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}

@@ -90,9 +90,6 @@ def doctor(
     With --unclean-election it elects an out-of-sync replica as leader of one partition that has no eligible leader;
     records are lost. No other command and no controller of Bellwether does this.
     """
-    from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
-    from bellwether.adapters.kafka.unclean_elections import KafkaUnclean
-
     if accept_loss and not lossy:
         raise click.UsageError("--accept-loss requires --unclean-election TOPIC-PARTITION")
     if lossy and output != "table":
@@ -102,11 +99,15 @@ def doctor(
         with ExitStack() as opened:
             own = kafka.servers and not target.policy
             cluster = ExaminedCluster(kafka.connection()) if own else _of_policy(opened, target, kafka)
+            from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
+
             nodes = BrokerPool(cluster.connection, MANUAL_LIMITS)
             store = load_side().samples(uri) if uri else None
             tools = replace(_tools(cluster, kafka), store=_again(uri, store.printable) if uri and store else "")
             examine = _examination(cluster, nodes, store.last_samples if store is not None else no_samples)
             if chosen is not None:
+                from bellwether.adapters.kafka.unclean_elections import KafkaUnclean
+
                 _elect(chosen, examine, KafkaUnclean(nodes), tools, accepted=accept_loss)
                 return
             found = examine(topics, forecast=True)

@@ -12,12 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kafka.brokers.log_dirs import KafkaLogDirs
-from bellwether.adapters.kafka.config_reader import KafkaConfigs
-from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
-from bellwether.adapters.kafka.fault_tolerance_reader import KafkaFaultTolerance
-from bellwether.adapters.kafka.leader_mover import KafkaMover
-from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import LEASES, KubernetesClient
 from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch, Wanted
@@ -106,6 +100,13 @@ def _notes(policy: Policy, pods_problem: str) -> Iterator[str]:
 
 def world_of(policy: LeadershipPolicy, secrets: SecretReader, signals: SignalReader, clock: Clock) -> World:
     """Ports to the policy's Kafka cluster; the undo record is not written. Raises Transient or Terminal."""
+    from bellwether.adapters.kafka.brokers.log_dirs import KafkaLogDirs
+    from bellwether.adapters.kafka.config_reader import KafkaConfigs
+    from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
+    from bellwether.adapters.kafka.fault_tolerance_reader import KafkaFaultTolerance
+    from bellwether.adapters.kafka.leader_mover import KafkaMover
+    from bellwether.adapters.kafka.metadata_reader import KafkaReader
+
     connection, strimzi = surroundings(policy.spec.kafka, secrets)
     nodes = BrokerPool(connection, MANUAL_LIMITS)
     reader, mover, configs, log_dirs = KafkaReader(nodes), KafkaMover(nodes), KafkaConfigs(nodes), KafkaLogDirs(nodes)

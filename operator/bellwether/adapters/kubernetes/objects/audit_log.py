@@ -15,8 +15,6 @@ from collections import deque
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-import structlog
-
 from bellwether.adapters import audit_codec
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, Conflict, KubernetesClient, NotFound, Object
@@ -41,9 +39,6 @@ AGAIN_SECONDS = 600.0
 
 _MOST_WAITING = 200
 _ATTEMPTS = 5
-
-log = structlog.get_logger(__name__)
-audit_log = structlog.get_logger("bellwether.audit")
 
 
 class ConfigMapAuditLog:
@@ -99,15 +94,19 @@ class ConfigMapAuditLog:
         return last is not None and last.same(replace(entry, outcome=last.outcome))
 
     def _record(self, entry: AuditEntry) -> None:
+        import structlog
+
         event = "audit_entry_started" if entry.outcome is None else "audit_entry_completed"
         # The policy is bound in the controller's logger, but each line must contain it when these are read alone.
-        audit_log.info(event, policy=f"{self._namespace}/{self._policy}", **audit_codec.to_json(entry))
+        structlog.get_logger("bellwether.audit").info(
+            event, policy=f"{self._namespace}/{self._policy}", **audit_codec.to_json(entry)
+        )
         self._waiting.append(entry)
         try:
             self._write()
         except BellwetherError as error:
             if not self.problem:
-                log.warning("audit_log_not_written", error=str(error))
+                structlog.get_logger(__name__).warning("audit_log_not_written", error=str(error))
             self.problem = str(error)
             return
         self.problem = ""
@@ -206,7 +205,9 @@ def _entries(segment: Object) -> list[AuditEntry] | None:
     try:
         return audit_codec.unpack(base64.b64decode(_packed(segment)), f"configmap {segment['metadata']['name']}")
     except (Terminal, ValueError) as error:
-        log.warning("audit_segment_skipped", error=str(error))
+        import structlog
+
+        structlog.get_logger(__name__).warning("audit_segment_skipped", error=str(error))
         return None
 
 
