@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from bellwether_load.planning.blocks import Block
-from bellwether_load.planning.brokers import Brokers
-from bellwether_load.planning.hourly_rounds import by_hours
-from bellwether_load.planning.levels import levelled
-from bellwether_load.planning.pools import Pool
+from bellwether_load.balancing.blocks import Block
+from bellwether_load.balancing.brokers import Brokers
+from bellwether_load.balancing.hourly import by_hours
+from bellwether_load.balancing.levels import levelled
 from testkit.loads.hourly_problems import HourlyCase
 from testkit.loads.whole_leaders import lowest_found
 
@@ -41,7 +40,7 @@ def posed(statistic: NDArray[np.int64], seed: int) -> tuple[Block, Brokers]:
     capacity = np.array([100, 100, 50, 200, 100])
     brokers = Brokers.of(np.arange(BROKERS), np.ones(BROKERS, np.bool_), capacity, none, none)
     leader = eligible[:, 0].copy()
-    return Block(0, BROKERS, np.arange(PARTITIONS), statistic, eligible, leader, leader), brokers
+    return Block(BROKERS, np.arange(PARTITIONS), statistic, eligible, leader, leader), brokers
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -51,14 +50,12 @@ def test_the_busiest_hour_is_near_the_best_of_a_search_and_the_next_week_is_as_f
     loads = np.rint(np.mean(known, axis=0)).astype(np.int64)
     block, brokers = posed(np.quantile(np.concatenate(known, axis=1), 0.95, axis=1).astype(np.int64), seed)
     fixed = np.zeros((BROKERS, HOURS), np.int64)
-    pool = Pool([block])
     by_hour = HourlyCase(block, brokers, loads, fixed)
-    found = levelled(pool, brokers, None, partial(by_hours, by_hour))
-    (after,) = pool.blocks
+    found = levelled(block, brokers, None, partial(by_hours, by_hour.hourly_loads))
+    after = found.block
     forecast = float(by_hour.highest(after.leader))
     assert found.hourly is not None
     assert found.hourly.bound.value <= by_hour.highest(after.leader)
-    assert np.array_equal(found.carried, after.led)
     starts = [block.leader, after.leader]
     assert forecast <= lowest_found(loads, block.eligible, fixed, brokers.capacity, starts, seed) * NEAR
     replayed = float(HourlyCase(block, brokers, following, fixed).highest(after.leader))
@@ -73,12 +70,11 @@ def test_with_cap_plan_by_hours_changes_no_more_leaders(kind: str):
     moved = before.leader.copy()
     moved[:8] = before.eligible[:8, 1]
     before = before.led_by(moved)
-    pool = Pool([before])
     fixed = np.zeros((BROKERS, HOURS), np.int64)
     problem = HourlyCase(before, brokers, loads, fixed, 12)
-    found = by_hours(problem, pool, brokers, 12)
-    (after,) = pool.blocks
+    found = by_hours(problem.hourly_loads, before, brokers, 12)
     assert found is not None
-    assert pool.changed() <= 12
+    after = found.block
+    assert after.changed <= 12
     assert found.bound.value <= problem.highest(after.leader) <= problem.highest(before.leader)
     assert (found.replaced is None) == np.array_equal(before.leader, after.leader)

@@ -21,6 +21,7 @@ from bellwether.core.settings.rebalance import Rebalance, RebalanceWaves
 from bellwether.ports.errors import BellwetherError, Terminal
 from bellwether.ports.rebalance import RunState
 from bellwether_load.cli.approve import finish
+from bellwether_load.plan.problem import LARGEST_CAPACITY
 
 if TYPE_CHECKING:
     from bellwether_load.plan.rebalance_plan import RebalancePlan
@@ -226,8 +227,11 @@ def _settings(options: dict[str, Any]) -> Rebalance:
     capacities = {}
     for text in options["capacity"]:
         broker, equals, value = text.partition("=")
-        if not (equals and broker.isdecimal() and value.isdecimal() and int(value) >= 1):
-            raise click.UsageError(f"--capacity {text!r} is not ID=N: use a value such as 3=200")
+        if not (equals and broker.isdecimal() and value.isdecimal() and 1 <= int(value) <= LARGEST_CAPACITY):
+            most = f"{LARGEST_CAPACITY:,}"
+            raise click.UsageError(
+                f"--capacity {text!r} is not ID=N with N from 1 to {most}: use a value such as 3=200"
+            )
         capacities[int(broker)] = int(value)
     objective = Objective(
         statistic=Statistic(options["statistic"]),

@@ -2,47 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
 import numpy as np
 
+from bellwether_load.balancing.blocks import Int64s, Tell
+from bellwether_load.balancing.bounds import Prices
+from bellwether_load.balancing.brokers import Brokers
+from bellwether_load.balancing.choices import Choices, Costs, Refused, Slots, choices
+from bellwether_load.balancing.hourly import HourlyResult, by_hours
+from bellwether_load.balancing.hourly_loads import forecast
+from bellwether_load.balancing.levels import Level, Levels, levelled
 from bellwether_load.jobs.problem_reader import read_hours, read_partitions
 from bellwether_load.plan import certificate, rebalance_plan
 from bellwether_load.plan.certificate import HourlyProof, StatisticPlan
 from bellwether_load.plan.documents import problem_digest_of_chunks
 from bellwether_load.plan.evidence import Evidence
+from bellwether_load.plan.forecast import Forecast
 from bellwether_load.plan.line_digest import chunk_digests
 from bellwether_load.plan.problem import ProblemHeader
-from bellwether_load.planning.blocks import Int64s
-from bellwether_load.planning.brokers import Brokers
-from bellwether_load.planning.choices import Costs, Slots
-from bellwether_load.planning.forecasts import forecast
-from bellwether_load.planning.hourly_rounds import HourlyResult, by_hours
-from bellwether_load.planning.levels import Level, Levels, levelled
-from bellwether_load.planning.pools import Pool
-from bellwether_load.planning.prices import Prices
-from bellwether_load.planning.surveys import Survey, share_out
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import plan_files
 from bellwether_load.store.plans.load_hours import read_account
 from bellwether_load.store.plans.problem_files import read_terms
-from bellwether_load.transforms.hourly_passes import HourlyPasses
 from bellwether_load.transforms.moves import Moves, moves
+from bellwether_load.transforms.problem_partitions import lines
 
 
 @dataclass(frozen=True)
 class ComputedPlan:
-    """A plan, its moves, and how many rounds it took."""
+    """A plan and its moves."""
 
     plan: rebalance_plan.RebalancePlan
     moves: Moves
-    rounds: int
 
 
-def compute_plan(uri: str, problem: str, loads: str, tell: Callable[[str], None] = lambda _: None) -> ComputedPlan:
+def compute_plan(uri: str, problem: str, loads: str, tell: Tell = lambda _: None) -> ComputedPlan:
     """Compute the plan for a problem and loads of a store, by name. Raises StoreError, and Refused for invalid inputs.
 
     Where the loads are known by hour of the week, the plan is made by these in the end.
@@ -50,35 +47,36 @@ def compute_plan(uri: str, problem: str, loads: str, tell: Callable[[str], None]
     store = Store.open(uri)
     terms = read_terms(store, problem)
     slots, costs = slots_of(terms), costs_of(terms)
-    partitions = read_partitions(store, problem, loads, str(terms.objective.statistic).lower(), slots, costs)
-    survey = partitions.survey()
-    digest = problem_digest_of_chunks(terms, chunk_digests(partitions.lines()))
-    tell(f"{survey.partitions:,} partitions, {survey.without_load:,} without measured load")
-    brokers = _brokers(terms, slots, survey)
-    pool = Pool(partitions.blocks(share_out(survey.leaders)))
-    hours = read_hours(store, loads)
-    passes = HourlyPasses(partitions, hours, brokers) if hours is not None and brokers.open.any() else None
-    by_hour = None if passes is None or not survey.leaders.any() else partial(by_hours, passes)
-    found = levelled(pool, brokers, terms.objective.max_moves, by_hour, tell=tell)
+    batch, places = read_partitions(store, problem, loads, str(terms.objective.statistic).lower())
+    digest = problem_digest_of_chunks(terms, chunk_digests(lines(batch)))
+    partitions = choices(batch, slots, costs)
+    tell(f"{len(partitions):,} partitions, {int((~partitions.known).sum()):,} without measured load")
+    brokers, start = _brokers(terms, slots, partitions), partitions.block
+    hourly = read_hours(store, loads, batch, places, partitions, costs)
+    by_hour = None if hourly is None or not len(start) else partial(by_hours, hourly)
+    found = levelled(start, brokers, terms.objective.max_moves, by_hour, tell)
+    leaders = partitions.leader.copy()
+    leaders[found.block.ids] = found.block.leader
     seen = None
-    if passes is not None:
+    if hourly is not None:
         known = found.hourly
-        loads_then = passes.by_broker(*pool.changes()) if known is None else (known.before, known.after)
-        seen = forecast(brokers, passes.hours, *loads_then)
-        tell(f"busiest hour of {len(passes.hours)}: {seen.after.moment}, on broker {seen.after.broker}")
-    moving = moves(partitions, *pool.changes())
+        loads_then = (
+            [hourly.by_broker(of, len(brokers)) for of in (partitions.leader, leaders)]
+            if known is None
+            else (known.before, known.after)
+        )
+        seen = forecast(brokers, hourly.hours, *loads_then)
+        tell(f"busiest hour of {len(hourly.hours)}: {seen.after.moment}, on broker {seen.after.broker}")
+    moving = moves(batch, partitions, slots, leaders)
     tell(f"{moving.leaders:,} leaders change")
-    evidence = Evidence.of(read_account(store.below(f"loads/{loads}")), survey.partitions, survey.without_load)
-    made = _plan(terms, survey, brokers, found, digest, moving, evidence)
-    return ComputedPlan(replace(made, forecast=seen), moving, found.rounds)
+    evidence = Evidence.of(read_account(store.below(f"loads/{loads}")), len(partitions), int((~partitions.known).sum()))
+    return ComputedPlan(_plan(terms, partitions, brokers, found, digest, moving, evidence, seen), moving)
 
 
 def write_plan(uri: str, computed: ComputedPlan) -> str:
     """Write a plan under its digest; its path in the store. Raises StoreError."""
     store, digest = Store.open(uri), computed.plan.digest
-    tables = enumerate(computed.moves.tables)
-    paths = [plan_files.write_moves(store, digest, piece, table) for piece, table in tables if len(table)]
-    return plan_files.finish(store, computed.plan, paths)
+    return plan_files.finish(store, computed.plan, [plan_files.write_moves(store, digest, 0, computed.moves.table)])
 
 
 def slots_of(terms: ProblemHeader) -> Slots:
@@ -98,21 +96,26 @@ def costs_of(terms: ProblemHeader) -> Costs:
     return Costs(asked.produce_weight, asked.replication_weight, asked.consume_weight, asked.follow_weight)
 
 
-def _brokers(terms: ProblemHeader, slots: Slots, survey: Survey) -> Brokers:
+def _brokers(terms: ProblemHeader, slots: Slots, partitions: Choices) -> Brokers:
+    if not slots.open.any() and len(partitions):
+        why = "; ".join(f"{b.id}: {b.why}" for b in terms.brokers[:3])
+        raise Refused(f"brokers: none of the {len(slots.ids)} may lead ({why}): plan when one is healthy")
     capacity = np.array([b.capacity for b in sorted(terms.brokers, key=lambda b: b.id)], np.int64)
-    return Brokers.of(slots.ids, slots.open, capacity, survey.base, survey.base + survey.fixed)
+    base = partitions.base
+    return Brokers.of(slots.ids, slots.open, capacity, base, base + partitions.led(partitions.fixed))
 
 
 def _plan(
     terms: ProblemHeader,
-    survey: Survey,
+    partitions: Choices,
     brokers: Brokers,
     found: Levels,
     digest: str,
     moving: Moves,
     evidence: Evidence,
+    seen: Forecast | None,
 ) -> rebalance_plan.RebalancePlan:
-    before, after = survey.base + survey.led, found.carried
+    before, after = partitions.base + partitions.led(), brokers.fixed + found.block.led
     top = brokers.busiest(after)
     over = [before[b] - top * int(brokers.capacity[b]) for b in np.flatnonzero(brokers.open)]
     least = -(-sum((o for o in over if o > 0), Fraction(0)) // 1)
@@ -126,17 +129,17 @@ def _plan(
         objective=terms.objective,
         before=_balance(brokers, before),
         after=_balance(brokers, after),
-        certificate=_certificate(brokers, survey, found, top),
+        certificate=_certificate(brokers, partitions.widest, found, top),
         moved=rebalance_plan.MoveTotals(
             partitions=moving.leaders,
             reordered=moving.reordered,
             load=moving.load,
             lower_bound=int(least),
         ),
-        partitions=survey.partitions,
-        without_load=survey.without_load,
-        without_consumption=survey.without_consumption,
-        held=survey.held,
+        partitions=len(partitions),
+        without_load=int((~partitions.known).sum()),
+        without_consumption=int((partitions.known & ~partitions.consumed).sum()),
+        held=int(partitions.held.sum()),
         brokers=tuple(
             rebalance_plan.BrokerLoad(
                 b.id,
@@ -149,7 +152,7 @@ def _plan(
             for b in terms.brokers
         ),
         evidence=evidence,
-        forecast=None,
+        forecast=seen,
     )
 
 
@@ -160,11 +163,11 @@ def _balance(brokers: Brokers, carried: Int64s) -> rebalance_plan.LoadBalance:
     return rebalance_plan.LoadBalance(float(top), float(mean), float(top / mean - 1) if mean else 0.0)
 
 
-def _certificate(brokers: Brokers, survey: Survey, found: Levels, top: Fraction) -> certificate.Certificate:
+def _certificate(brokers: Brokers, widest: Int64s, found: Levels, top: Fraction) -> certificate.Certificate:
     first, *others = found.levels
     floor = Fraction(first.floor)
     gap = float(top / floor - 1) if floor else None if top else 0.0
-    item = max((Fraction(int(w), int(c)) for w, c in zip(survey.widest, brokers.capacity, strict=True)), default=0)
+    item = max((Fraction(int(w), int(c)) for w, c in zip(widest, brokers.capacity, strict=True)), default=0)
     levels, settled = [], first.brokers.settled
     for level in others:
         more = tuple(int(b) for b in brokers.ids[level.brokers.settled & ~settled])

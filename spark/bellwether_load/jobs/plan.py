@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import click
 
 from bellwether.ports.errors import BellwetherError
+from bellwether_load.balancing.choices import Refused
 from bellwether_load.jobs.compute_plan import compute_plan, write_plan
-from bellwether_load.planning.choices import Refused
 
 
 @click.command()

@@ -3,85 +3,89 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
-from bellwether_load.planning.choices import Costs, Slots
-from bellwether_load.planning.tables import PARTITION_COLUMNS, Key, first_key, from_bytes, routed, to_bytes, with_loads
+from bellwether_load.balancing.blocks import Int64s
+from bellwether_load.balancing.choices import Choices, Costs, Refused, name_of
+from bellwether_load.balancing.hourly_loads import HourlyLoads, Part, loads_by_hour
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans.load_hours import LISTS, known_hours, load_files
 from bellwether_load.store.plans.problem_files import FOLDER, PARTITIONS
 from bellwether_load.store.store_errors import StoreMissing
-from bellwether_load.transforms.hourly_passes import HourlyLoads
-from bellwether_load.transforms.problem_partitions import ProblemPartitions
+from bellwether_load.transforms.problem_partitions import COLUMNS, with_loads
 
-_NO_LOADS = pa.schema(
-    [("topic_id", pa.string()), ("partition", pa.int32()), ("produce", pa.float64()), ("consume", pa.float64())]
-)
-_ROWS = 16_384
-"""Of loads that are read at a time: with the hours of a week 44 MB."""
+_RATES = ("produce", "consume")
+_LOADS = pa.schema([("topic_id", pa.string()), ("partition", pa.int32()), *((rate, pa.float64()) for rate in _RATES)])
+_ROWS = 4_096
+"""Of loads by hour that are read at a time: with a week 11 MB, and some more as sums are made."""
 
 
-def read_partitions(
-    store: Store, problem: str, loads: str, statistic: str, slots: Slots, costs: Costs
-) -> ProblemPartitions:
-    """The partitions of ``problems/<problem>`` with the rates of ``loads/<loads>``. Raises StoreError and Refused.
+def read_partitions(store: Store, problem: str, loads: str, statistic: str) -> tuple[pa.RecordBatch, Int64s]:
+    """The partitions of ``problems/<problem>`` with the rates of ``loads/<loads>``, and the partition of each row of
+    the loads. Raises StoreError and Refused.
 
-    A row group is a piece. ``statistic``: ``median``, ``p95`` or ``peak``.
+    ``statistic``: ``median``, ``p95`` or ``peak``.
     """
     path = f"{FOLDER}/{problem}/{PARTITIONS}"
-    groups = _row_groups(store, path)
-    borders: list[Key] = []
-    with store.parquet(path) as file:
-        for found in groups:
-            batch = next(file.iter_batches(1, row_groups=[found.number], columns=list(Key._fields)))
-            borders.append(first_key(pa.Table.from_batches([batch])))
-    names = {f"produce_{statistic}": "produce", f"consume_{statistic}": "consume"}
-    rates: dict[int, list[bytes]] = {}
-    nothing = [to_bytes(_NO_LOADS.empty_table())]
-    for table in _tables(store, loads, names):
-        for piece, part in routed(table, borders) if borders else ():
-            rates.setdefault(piece, []).append(to_bytes(part.select(_NO_LOADS.names)))
-    streams = []
-    for piece, group in enumerate(groups):
-        with store.parquet(path) as file, store.reading(path):
-            table = file.read_row_group(group.number, columns=list(PARTITION_COLUMNS))
-        measured = pa.concat_tables(map(from_bytes, rates.pop(piece, nothing)))
-        streams.append(to_bytes(with_loads(table, measured, *borders[piece + 1 : piece + 2])))
-    return ProblemPartitions(streams, [group.rows for group in groups], slots, costs)
+    with store.parquet(path) as file, store.reading(path):
+        partitions = file.read(columns=list(COLUMNS))
+    names = {f"{rate}_{statistic}": rate for rate in _RATES}
+    return with_loads(partitions, pa.concat_tables([_LOADS.empty_table(), *_tables(store, loads, names, 1 << 20)]))
 
 
-def read_hours(store: Store, loads: str) -> HourlyLoads | None:
-    """The same loads by hour of the week; None where they have no hours. Raises StoreError."""
+def read_hours(
+    store: Store, loads: str, batch: pa.RecordBatch, places: Int64s, found: Choices, costs: Costs
+) -> HourlyLoads | None:
+    """The same loads by hour of the week; None where they have no hours. Raises StoreError; the passes Refused."""
     folder = store.below(f"loads/{loads}")
-    known = known_hours(folder, load_files(folder))
+    hours = known_hours(folder, load_files(folder))
     names = {field.name: field.name.removesuffix("_hours") for field in LISTS}
-    return HourlyLoads(known, lambda: _tables(store, loads, names)) if known else None
+
+    def parts() -> Iterator[Part]:
+        start = 0
+        for table in _tables(store, loads, names, _ROWS):
+            rows = places[start : start + len(table)]
+            start, known = start + len(table), rows >= 0
+            rates = (matrix(table.column(name), len(hours))[known] for name in _RATES)
+            yield loads_by_hour(found, costs, *_checked(batch, rows[known], *rates))
+
+    return HourlyLoads(hours, found.leader, parts) if hours else None
 
 
-def _tables(store: Store, name: str, wanted: Mapping[str, str]) -> Iterator[pa.Table]:
-    """The loads, some rows at a time, as lists of hours are large. ``wanted``: new names of columns."""
+def matrix(lists: pa.ChunkedArray, hours: int) -> Int64s:
+    """A row for each list; 0 for null. A list of another length becomes -1."""
+    array = pa.concat_arrays(lists.chunks)
+    there = array.is_valid().to_numpy(zero_copy_only=False)
+    fit = there & (np.nan_to_num(array.value_lengths().to_numpy(zero_copy_only=False)) == hours)
+    if fit.all():
+        rates: Int64s = array.flatten().to_numpy(zero_copy_only=False).reshape(-1, hours)
+        return rates
+    found = np.zeros((len(array), hours), np.int64)
+    found[there & ~fit] = -1
+    found[fit] = array.filter(pa.array(fit)).flatten().to_numpy(zero_copy_only=False).reshape(-1, hours)
+    return found
+
+
+def _checked(batch: pa.RecordBatch, rows: Int64s, produce: Int64s, consume: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    wrong = ((np.minimum(produce, consume) < 0) | (np.maximum(produce, consume) > 2**45)).any(axis=1)
+    if wrong.any():
+        name = name_of(batch, int(rows[int(wrong.argmax())]))
+        raise Refused(f"{name}: its rates by hour must be {produce.shape[1]} numbers from 0 to 2**45")
+    return rows, produce, consume
+
+
+def _tables(store: Store, name: str, wanted: Mapping[str, str], rows: int) -> Iterator[pa.Table]:
+    """The loads, some rows at a time, in the order of the files. ``wanted``: new names of columns."""
     try:
         files = [f"loads/{name}/{path}" for path in load_files(store.below(f"loads/{name}"))]
     except StoreMissing:
         where = store.where(f"loads/{name}")
         raise StoreMissing(f"{where} holds no loads: run the loads job first, or name another") from None
-    names = {**{key: key for key in Key._fields}, **wanted}
+    names = {"topic_id": "topic_id", "partition": "partition", **wanted}
     for path in files:
         with store.parquet(path) as file, store.reading(path):
-            for batch in file.iter_batches(_ROWS, columns=list(names)):
+            for batch in file.iter_batches(rows, columns=list(names)):
                 if batch.num_rows:
                     yield pa.Table.from_batches([batch]).rename_columns(list(names.values()))
-
-
-class _RowGroup(NamedTuple):
-    number: int
-    rows: int
-
-
-def _row_groups(store: Store, path: str) -> list[_RowGroup]:
-    """Those that have rows."""
-    with store.parquet(path) as file:
-        groups = [_RowGroup(n, file.metadata.row_group(n).num_rows) for n in range(file.metadata.num_row_groups)]
-    return [found for found in groups if found.rows]

@@ -16,7 +16,7 @@ from bellwether.adapters.json_codec import JsonCodec, NodeId, parse
 from bellwether.core.stored_documents import MAX_INT64, InvalidDocument, format_timestamp
 from bellwether_load.plan.forecast import WEEK
 from bellwether_load.plan.line_digest import chunk_digests, digest_of_chunks
-from bellwether_load.plan.problem import PartitionInput, Problem, ProblemHeader
+from bellwether_load.plan.problem import LARGEST_CAPACITY, PartitionInput, Problem, ProblemHeader
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ _FIELDS: Mapping[str, Any] = {
     "digest": _Text,
     "problem_digest": _Text,
     "id": NodeId,
-    "capacity": Annotated[int, Field(ge=1, le=MAX_INT64)],
+    "capacity": Annotated[int, Field(ge=1, le=LARGEST_CAPACITY)],
     "max_moves": NonNegativeInt | None,
     "weights": _ByBroker,
     "HourlyProof.weights": Annotated[dict[Annotated[int, Field(lt=WEEK)], _ByBroker], _Sorted],

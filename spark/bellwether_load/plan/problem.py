@@ -17,13 +17,15 @@ from bellwether.core.stored_documents import MAX_INT64, InvalidDocument
 
 NO_BROKER = -1
 """Leader of a partition without a leader."""
+LARGEST_CAPACITY = 1_000_000
+"""10,000 times that of an ordinary broker."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerInput:
     """A broker that replica lists name. ``open``: it may lead; otherwise ``why`` is the reason.
 
-    ``capacity`` is relative to the other brokers, ``WHOLE`` by default; at least 1.
+    ``capacity`` is relative to the other brokers, ``WHOLE`` by default; from 1 to ``LARGEST_CAPACITY``.
     """
 
     id: int

@@ -1,88 +1,80 @@
-"""All partitions of a problem with their measured rates, and what is read of them from the first one to the last.
-
-They are held in pieces, runs of partitions in the problem's order, as compressed Arrow streams: some 40 bytes for each
-partition. A partition's id is its place in the problem's order.
-"""
+"""The partitions of a problem with their measured rates: joined, and put into the lines of the problem's digest."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from bellwether_load.planning.blocks import Block, Int64s, first_choice, joined
-from bellwether_load.planning.choices import Choices, Costs, Slots, choices
-from bellwether_load.planning.surveys import Survey
-from bellwether_load.planning.tables import Key, first_key, from_bytes, lines
+from bellwether_load.balancing.blocks import Int64s
+from bellwether_load.balancing.choices import Refused, name_of, rates
 
-
-class Piece(NamedTuple):
-    """Partitions that follow each other, with their ids and as arrays."""
-
-    table: pa.Table
-    ids: Int64s
-    choices: Choices
+KEYS = ("topic", "topic_id", "partition")
+COLUMNS = (*KEYS, "replicas", "isr", "leader", "held")
+_TOGETHER = 65_536
+"""Lines that are made at a time."""
 
 
-@dataclass(frozen=True)
-class ProblemPartitions:
-    """``streams``: tables of ``planning.tables.with_loads``, none without rows, by ``planning.tables.to_bytes``.
-    ``counts``: how many rows each has."""
+def with_loads(partitions: pa.Table, loads: pa.Table) -> tuple[pa.RecordBatch, Int64s]:
+    """The partitions in their order, with ``produce`` and ``consume`` in bytes/s, null where unknown; and the partition
+    of each row of the loads, -1 for one that is gone.
 
-    streams: Sequence[bytes]
-    counts: Sequence[int]
-    slots: Slots
-    costs: Costs
-
-    def piece(self, number: int) -> Piece:
-        """One piece. Refused names an invalid value."""
-        table = from_bytes(self.streams[number]).combine_chunks()
-        (batch,) = table.to_batches()
-        start = sum(self.counts[:number])
-        return Piece(table, np.arange(start, start + len(table)), choices(batch, self.slots, self.costs))
-
-    def pieces(self) -> Iterator[Piece]:
-        """All pieces, one after the other."""
-        return map(self.piece, range(len(self.streams)))
-
-    @cached_property
-    def borders(self) -> tuple[Key, ...]:
-        """The key of each piece's first partition."""
-        return tuple(first_key(from_bytes(stream)) for stream in self.streams)
-
-    def lines(self) -> Iterator[bytes]:
-        """What the problem's digest hashes."""
-        for stream in self.streams:
-            yield from encoded(lines(from_bytes(stream)))
-
-    def survey(self) -> Survey:
-        """Sums over all partitions."""
-        return Survey.total((Survey.of(piece.choices) for piece in self.pieces()), len(self.slots.ids))
-
-    def blocks(self, block_of: Int64s) -> list[Block]:
-        """The partitions with a choice, in the blocks of the brokers that lead them."""
-        parts: dict[int, list[Block]] = {}
-        for piece in self.pieces():
-            for block in _blocks(piece.ids, piece.choices, block_of):
-                parts.setdefault(block.number, []).append(block)
-        return [joined(number, parts.pop(number)) for number in sorted(parts)]
+    Refused when partitions are not in order, or are there twice, or have two rows of loads.
+    """
+    _refuse_disorder(partitions)
+    keys = ["topic_id", "partition"]
+    twice = loads.group_by(keys).aggregate([([], "count_all")]).filter(pc.field("count_all") > 1)
+    if twice.num_rows:
+        raise Refused(f"loads: partition {twice['partition'][0]} of topic id {twice['topic_id'][0]} has two rows")
+    numbered, measured = (
+        t.select(keys).append_column(n, pa.array(np.arange(len(t))))
+        for t, n in zip((partitions, loads), ("row", "at"), strict=True)
+    )
+    at = numbered.join(measured, keys, join_type="left outer").sort_by("row").column("at").combine_chunks()
+    places = np.full(len(loads), -1)
+    places[at.drop_null().to_numpy()] = np.flatnonzero(at.is_valid().to_numpy(zero_copy_only=False))
+    columns = [partitions.column(name).combine_chunks() for name in COLUMNS]
+    found = [loads.column(name).combine_chunks().take(at) for name in ("produce", "consume")]
+    return pa.RecordBatch.from_arrays([*columns, *found], [*COLUMNS, "produce", "consume"]), places
 
 
-def encoded(texts: pa.Array) -> Iterator[bytes]:
-    """Lines as digests hash them, each with its line feed."""
-    return (f"{text}\n".encode() for text in texts.to_pylist())
+def lines(batch: pa.RecordBatch) -> Iterator[bytes]:
+    """What the problem's digest hashes of these partitions, a line each (docs/load/files.md)."""
+    for start in range(0, len(batch), _TOGETHER):
+        some = batch.slice(start, _TOGETHER)
+        known = some.column("produce").is_valid()
+        texts = [some.column(name).cast(pa.string()) for name in KEYS]
+        texts += [joined(some.column(name)) for name in ("replicas", "isr")]
+        texts += [some.column(name).cast(pa.string()) for name in ("leader", "held")]
+        texts += [pc.if_else(known, pa.array(rate).cast(pa.string()), "-") for rate in rates(some)]
+        yield from encoded(texts)
 
 
-def _blocks(ids: Int64s, found: Choices, block_of: Int64s) -> Iterator[Block]:
-    free, home = found.free, found.home
-    number = block_of[home]
-    for block in np.unique(number[free]):
-        mine = np.flatnonzero(free & (number == block))
-        eligible = found.eligible[mine]
-        any_of = first_choice(ids[mine], eligible, found.brokers)
-        leader = np.where(home[mine] < found.brokers, home[mine], any_of).astype(np.int32)
-        yield Block(int(block), found.brokers, ids[mine], found.loads[mine], eligible, home[mine], leader)
+def joined(brokers: pa.Array) -> pa.Array:
+    """Lists of brokers as lines have them."""
+    return pc.binary_join(brokers.cast(pa.list_(pa.string())), ",")
+
+
+def encoded(texts: list[pa.Array]) -> Iterator[bytes]:
+    """Columns as lines that digests hash, each with its line feed."""
+    return (f"{text}\n".encode() for text in pc.binary_join_element_wise(*texts, "\t").to_pylist())
+
+
+def _refuse_disorder(table: pa.Table) -> None:
+    ordered: Any = pa.scalar(False)
+    same: Any = pa.scalar(True)
+    for name in KEYS:
+        column = table.column(name).combine_chunks()
+        before, after = column.slice(0, max(0, len(column) - 1)), column.slice(1)
+        ordered = pc.or_(ordered, pc.and_(same, pc.less(before, after)))
+        same = pc.and_(same, pc.equal(before, after))
+    wrong = pc.index(ordered, False).as_py() if table.num_rows > 1 else -1
+    if wrong >= 0:
+        before, after = (name_of(table, wrong + more) for more in (0, 1))
+        raise Refused(
+            f"partitions: {after} comes after {before}: they must be sorted by topic, topic id and partition, and each"
+            " be there once"
+        )

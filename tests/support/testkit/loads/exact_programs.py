@@ -13,8 +13,8 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import lil_array
 
-from bellwether_load.planning.blocks import Block, Int64s
-from bellwether_load.planning.brokers import Brokers
+from bellwether_load.balancing.blocks import Block, Int64s
+from bellwether_load.balancing.brokers import Brokers
 from testkit.loads.small_problems import block, brokers
 
 INFEASIBLE = 2

@@ -1,28 +1,27 @@
 """Random problems by hour of the week: partitions that are busy at once, in three regions, or as jobs.
 
-In: how many partitions and hours, and a seed. Out: an ``HourlyCase`` of five brokers, which also replaces the
-reading of stored loads. Called by unit and property tests.
+In: how many partitions and hours, and a seed. Out: an ``HourlyCase`` of five brokers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from bellwether_load.planning.blocks import Block, Int32s, Int64s
-from bellwether_load.planning.brokers import Brokers
-from bellwether_load.planning.hourly import HourlyPrices, HourlyProblem
-from bellwether_load.planning.hourly_parts import HourlyRows, HourlySums, Item
+from bellwether_load.balancing.blocks import Block, Int32s, Int64s
+from bellwether_load.balancing.brokers import Brokers
+from bellwether_load.balancing.hourly_loads import HourlyLoads, Part
+from bellwether_load.balancing.hourly_prices import HourlyProblem
 
 BROKERS = 5
 
 
 @dataclass(frozen=True)
 class HourlyCase:
-    """A problem in whole numbers, all of it held, written without the planner's own sums. Implements
-    ``planning.hourly_rounds.Passes``."""
+    """A problem in whole numbers, all of it held, written without the planner's own sums."""
 
     block: Block
     brokers: Brokers
@@ -49,37 +48,20 @@ class HourlyCase:
         carried, size = self.carried(leader), self.brokers.capacity
         return max(Fraction(int(carried[b].max()), int(size[b])) for b in np.flatnonzero(self.brokers.open))
 
-    def rows(self, ids: Int64s, changed: Int64s, to: Int32s) -> HourlyRows:
-        mine = np.isin(self.block.ids, ids)
-        leader = self._led(changed, to)
-        rest = np.zeros_like(self.fixed)
-        for row in np.flatnonzero(~mine):
-            rest[leader[row]] += self.loads[row]
-        block = self.block.led_by(leader).take(np.flatnonzero(mine))
-        lowest = min(0, int(self.loads.min(initial=0)))
-        return HourlyRows(block, self.loads[mine].astype(np.float32), self.fixed, rest, lowest)
-
-    def sums(self, prices: HourlyPrices, fixed: Int64s, changed: Int64s, to: Int32s) -> HourlySums:
-        block, least = self.block, self.block.leader.copy()
-        items = []
-        for row, eligible in enumerate(block.eligible.tolist()):
-            may = [b for b in eligible if b < BROKERS]
-            home = int(block.home[row])
-            costs = {b: int((self.loads[row] * prices.weights[b]).sum()) + prices.move * (b != home) for b in may}
-            least[row] = min(costs, key=lambda b: costs[b])
-            size = self.brokers.capacity
-            need = min(Fraction(int((fixed[b] + self.loads[row]).max()), int(size[b])) for b in may)
-            items.append(Item(need, int(block.ids[row])))
-        before = self.carried(np.where(block.home < BROKERS, block.home, block.eligible[:, 0]))
-        changes = int((least != block.home).sum())
-        best = max(items, key=lambda item: (item.load, -item.id), default=None)
-        return HourlySums(before, self.carried(self._led(changed, to)), self.carried(least), changes, fixed, best)
-
-    def _led(self, changed: Int64s, to: Int32s) -> Int32s:
+    @property
+    def hourly_loads(self) -> HourlyLoads:
+        """As the planner reads them: a few partitions at a time."""
         block = self.block
-        leader = np.where(block.home < BROKERS, block.home, block.eligible[:, 0]).astype(np.int32)
-        leader[changed] = to
-        return leader
+        before = np.where(block.home < BROKERS, block.home, block.eligible[:, 0]).astype(np.int32)
+        nothing = np.zeros_like(self.fixed)
+
+        def parts() -> Iterator[Part]:
+            yield np.arange(0), self.loads[:0], self.fixed
+            for start in range(0, len(block), 100):
+                rows = np.arange(start, min(start + 100, len(block)))
+                yield rows, self.loads[rows], nothing
+
+        return HourlyLoads(self.hours, before, parts)
 
 
 def problem(kind: str, partitions: int, hours: int, seed: int, most: int | None = None) -> HourlyCase:
@@ -103,5 +85,5 @@ def problem(kind: str, partitions: int, hours: int, seed: int, most: int | None 
         fixed.max(axis=1),
     )
     brokers = Brokers.of(np.arange(BROKERS), open_, capacity, base, base)
-    block = Block(0, BROKERS, np.arange(partitions), loads.max(axis=1), eligible, home, eligible[:, 0].copy())
+    block = Block(BROKERS, np.arange(partitions), loads.max(axis=1), eligible, home, eligible[:, 0].copy())
     return HourlyCase(block, brokers, loads, fixed, most)

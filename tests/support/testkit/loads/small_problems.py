@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import product
 
 import numpy as np
 from hypothesis import strategies as st
 
-from bellwether_load.planning.blocks import Block, Int64s, first_choice
-from bellwether_load.planning.brokers import Brokers
-from bellwether_load.planning.pools import Pool
+from bellwether_load.balancing.blocks import Block, Int64s
+from bellwether_load.balancing.brokers import Brokers
 from sparkplans.instances import Case, instance, leading_costs
 
 
@@ -37,9 +36,6 @@ def brokers(
 def block(
     count: int,
     rows: Sequence[tuple[int, Sequence[int]] | tuple[int, Sequence[int], int | None]],
-    *,
-    number: int = 0,
-    first_id: int = 0,
 ) -> Block:
     """A block of partitions, each a load, who may lead it, and who leads it: the first of these unless said."""
     width = max((len(row[1]) for row in rows), default=1)
@@ -49,9 +45,8 @@ def block(
         eligible[at, : len(row[1])] = row[1]
         leader = row[2] if len(row) == 3 else row[1][0]
         home[at] = count if leader is None else leader
-    ids = np.arange(first_id, first_id + len(rows), dtype=np.int64)
-    leader_now = np.where(home < count, home, first_choice(ids, eligible, count)).astype(np.int32)
-    return Block(number, count, ids, np.array([row[0] for row in rows], np.int64), eligible, home, leader_now)
+    loads = np.array([row[0] for row in rows], np.int64)
+    return Block.at_start(count, np.arange(len(rows)), loads, eligible, home)
 
 
 def expanded(seed: int = 1, partitions: int = 3000, count: int = 12) -> tuple[Brokers, Block]:
@@ -71,50 +66,22 @@ def of_the_bench(case: Case) -> tuple[Brokers, Block]:
     made, count = instance(case, 4), case.brokers
     loads, base = leading_costs(made)
     home = made.replicas[:, 0]
-    whole = Block(0, count, np.arange(case.partitions), loads, made.replicas, home, home)
+    whole = Block(count, np.arange(case.partitions), loads, made.replicas, home, home)
     return Brokers.of(np.arange(count), np.ones(count, np.bool_), made.capacity, base, base), whole
 
 
-def pool(whole: Block, blocks: int = 1) -> Pool:
-    """The partitions of a block in so many blocks, by their leader's index."""
-    group = whole.home % blocks
-    parts = []
-    for number in range(blocks):
-        mine = group == number
-        parts.append(
-            Block(
-                number,
-                whole.brokers,
-                whole.ids[mine],
-                whole.loads[mine],
-                whole.eligible[mine],
-                whole.home[mine],
-                whole.leader[mine],
-            )
-        )
-    return Pool(parts)
-
-
-def leaders(of: Pool) -> dict[int, int]:
-    """Who leads each partition by now, by id."""
-    return {int(i): int(b) for part in of.blocks for i, b in zip(part.ids, part.leader, strict=True)}
-
-
-def carried(of: Brokers, whole: Block, led: dict[int, int]) -> Int64s:
+def carried(of: Brokers, whole: Block, leaders: Iterable[int]) -> Int64s:
     """What each broker carries when the partitions are led like this."""
     total = of.fixed.copy()
-    for partition, load in zip(whole.ids, whole.loads, strict=True):
-        total[led[int(partition)]] += load
+    for leader, load in zip(leaders, whole.loads, strict=True):
+        total[leader] += load
     return total
 
 
 def best_possible(of: Brokers, whole: Block) -> Fraction:
     """The lowest relative load that the busiest broker can have, by trying all leaders."""
     choices = [[int(b) for b in row if b < whole.brokers] for row in whole.eligible]
-    return min(
-        of.busiest(carried(of, whole, dict(zip(map(int, whole.ids), tried, strict=True))))
-        for tried in product(*choices)
-    )
+    return min(of.busiest(carried(of, whole, tried)) for tried in product(*choices))
 
 
 def heaviest_item(of: Brokers, whole: Block) -> Fraction:

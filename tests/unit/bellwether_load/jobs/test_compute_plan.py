@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 from collections.abc import Mapping
@@ -17,9 +18,10 @@ from click.testing import CliRunner
 
 from bellwether.cli.main import main
 from bellwether.core.model.cluster import PartitionKey
+from bellwether.ports.errors import Terminal
+from bellwether_load.balancing.choices import Refused
 from bellwether_load.jobs.compute_plan import ComputedPlan, compute_plan, write_plan
 from bellwether_load.plan.problem import BrokerInput, Problem
-from bellwether_load.planning.choices import Refused
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans.plan_files import finish, read_moves, read_plan
 from bellwether_load.store.plans.problem_files import write_problem
@@ -70,17 +72,17 @@ def test_the_verifier_accepts_what_the_job_plans(tmp_path: Path, seed: int):
     assert "within" in result.output
 
 
-def test_the_plan_is_the_same_with_any_number_of_pieces(tmp_path: Path):
+def test_the_plan_is_the_same_with_any_number_of_row_groups(tmp_path: Path):
     asked, known = posed(7, partitions=400)
     whole = planned(tmp_path / "whole", asked, known)
     file = "problems/main/partitions.parquet"
     planned(tmp_path / "cut", asked, known)
     pq.write_table(pq.read_table(tmp_path / "cut" / file), tmp_path / "cut" / file, row_group_size=37)
 
-    in_pieces = compute_plan(str(tmp_path / "cut"), "main", "main")
-    assert in_pieces.plan == whole.plan
-    write_plan(str(tmp_path / "cut"), in_pieces)
-    assert moves_in(tmp_path / "cut", in_pieces) == moves_in(tmp_path / "whole", whole)
+    in_groups = compute_plan(str(tmp_path / "cut"), "main", "main")
+    assert in_groups.plan == whole.plan
+    write_plan(str(tmp_path / "cut"), in_groups)
+    assert moves_in(tmp_path / "cut", in_groups) == moves_in(tmp_path / "whole", whole)
     assert recheck(tmp_path / "cut", whole.plan.digest).exit_code == 0
 
 
@@ -126,31 +128,6 @@ def test_leaders_are_chosen_for_hours_that_are_known_and_the_bound_is_verified(t
     assert "bound by hour" in result.output
 
 
-def test_more_partitions_than_are_held_are_planned_by_hour_and_verified(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    from bellwether_load.planning import hourly_rounds
-
-    monkeypatch.setattr(hourly_rounds, "HELD", 60)
-    asked, known = posed(7, partitions=400)
-    dice, hours = Random(7), (3, 4, 5, 100)
-
-    def rates() -> list[int]:
-        busy = dice.randrange(len(hours))
-        return [dice.randint(10**6, 10**7) if at == busy else dice.randint(0, 10**6) for at in range(len(hours))]
-
-    hourly = Hourly(hours, {key: (rates(), rates() if outs is not None else None) for key, (_, outs) in known.items()})
-    made = planned(tmp_path, asked, known, hourly)
-    proof, seen = made.plan.certificate.hourly, made.plan.forecast
-    assert proof is not None
-    assert seen is not None
-    assert 0 < proof.bound <= seen.after.load
-    assert recheck(tmp_path, made.plan.digest).exit_code == 0
-    certificate = replace(made.plan.certificate, hourly=replace(proof, bound=proof.bound * 1.01))
-    restate(tmp_path, replace(made.plan, certificate=certificate))
-    assert "bound by hour" in recheck(tmp_path, made.plan.digest).output
-
-
 def test_loads_by_hour_that_cannot_be_are_refused(tmp_path: Path):
 
     asked, known = posed(1)
@@ -160,16 +137,19 @@ def test_loads_by_hour_that_cannot_be_are_refused(tmp_path: Path):
             planned(tmp_path, asked, known, hourly)
 
 
-def test_there_is_no_busiest_hour_where_no_broker_may_lead(tmp_path: Path):
+def test_a_problem_in_which_no_broker_may_lead_is_refused(tmp_path: Path):
     shut = tuple(BrokerInput(b, open=False, why="Demoted") for b in (1, 2, 3))
     asked = problem(*(slot(i, (1, 2, 3)) for i in range(4)), brokers=shut)
-    known = loads(asked, *[1000.0] * 4)
-    made = planned(tmp_path, asked, known, Hourly((14,), {key: ([1000], None) for key in known}))
-    assert made.plan.forecast is None
-    assert not moves_in(tmp_path, made)
-    result = recheck(tmp_path, made.plan.digest)
-    assert result.exit_code == 4
-    assert "no broker is open" in result.output
+    with pytest.raises(Refused, match=r"none of the 3 may lead \(1: Demoted; 2: Demoted; 3: Demoted\)"):
+        planned(tmp_path, asked, loads(asked, *[1000.0] * 4))
+
+
+@pytest.mark.parametrize(("capacity", "valid"), [(10**6, True), (10**15, False)])
+def test_capacities_beyond_what_sums_allow_are_refused(tmp_path: Path, capacity: int, valid: bool):
+    asked = problem(slot(0, (1, 2)), brokers=(BrokerInput(1), BrokerInput(2, capacity=capacity)))
+    with contextlib.nullcontext() if valid else pytest.raises(Terminal, match="capacity"):
+        made = planned(tmp_path, asked, loads(asked, 2.0**40))
+        assert recheck(tmp_path, made.plan.digest).exit_code == 0
 
 
 def test_a_busy_broker_hands_leaders_to_the_others(tmp_path: Path):

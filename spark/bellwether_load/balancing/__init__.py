@@ -1,0 +1,1 @@
+"""Choosing leaders, with numpy alone: no Spark, no IO."""

@@ -1,0 +1,173 @@
+"""Balance: the lowest busiest broker, with its lower bound, and with at most so many changed leaders.
+
+The descent lowers the busiest broker to the bound, or nearly so; exchanges finish where single partitions are heavy.
+Where that is not enough, or where too many leaders change, an integer program decides about the moves that are worth it
+at the prices of a linear program, or nearly so. The same input gives the same plan: all sums are of integers, all
+pseudo-random choices are hashes of the partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from bellwether_load.balancing.blocks import Block, Floats, Tell
+from bellwether_load.balancing.bounds import Bound, Priced, Prices, heaviest_item, highest, prefix_bound
+from bellwether_load.balancing.brokers import Brokers
+from bellwether_load.balancing.descent import Descent, Parts, returned
+from bellwether_load.balancing.exchanges import exchanged
+from bellwether_load.balancing.fewest_changes import MOST_PARTITIONS, reduce_changes
+from bellwether_load.balancing.programs import CORE, Program, pruned_bound, relax
+
+TOLERANCE = Fraction(1, 1000)
+SHARPNESS = (50.0, 200.0, 800.0, 3200.0)
+"""Of the smooth maximum, stage by stage."""
+_NEAR = 0.7e-3
+"""How far above the bound the descent leaves a broker: some of the tolerance stays for what single partitions weigh."""
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A plan with another cap on moves (None: without one), for comparison: its busiest broker, how many leaders it
+    changes, and the bound of all plans with that cap, with its prices."""
+
+    most: int | None
+    load: Fraction
+    changed: int
+    bound: float
+    prices: Prices
+
+
+@dataclass(frozen=True)
+class Balance:
+    """The leaders, the bound with the prices that prove it, and that of the heaviest partition or fixed load.
+
+    ``alternatives``: better plans with higher caps on moves, in order.
+    """
+
+    block: Block
+    bound: Bound
+    heaviest: float
+    alternatives: tuple[Alternative, ...] = ()
+
+    @property
+    def floor(self) -> float:
+        """The lower bound on the busiest broker: by prices, or by what one of them carries in any case."""
+        return max(float(self.bound.value), self.heaviest)
+
+    def top(self, brokers: Brokers) -> Fraction:
+        """The relative load of the busiest broker."""
+        return brokers.busiest(brokers.fixed + self.block.led)
+
+    def kept(self, brokers: Brokers) -> bool:
+        """Whether settled brokers keep to their ceilings."""
+        return brokers.kept(brokers.fixed + self.block.led)
+
+    def tight(self, brokers: Brokers) -> bool:
+        """Whether the busiest broker is within the tolerance of the bound."""
+        return self.top(brokers) <= Fraction(self.floor) * (1 + TOLERANCE)
+
+
+def balance(block: Block, brokers: Brokers, tell: Tell = lambda _: None) -> Balance:
+    """Change leaders until the busiest broker is within the tolerance of its lower bound, or nothing helps."""
+    carried = brokers.fixed + block.led
+    bound = highest(prefix_bound(block, brokers, order) for order in (brokers.fixed, carried))
+    found = Balance(block, bound, heaviest_item(block, brokers))
+    for sharpness in SHARPNESS:
+        if found.tight(brokers) and found.kept(brokers):
+            break
+        block = _descended(found.block, brokers, sharpness, found.floor * (1 + _NEAR))
+        found = replace(
+            found, block=block, bound=highest([found.bound, prefix_bound(block, brokers, brokers.fixed + block.led)])
+        )
+        over = float(found.top(brokers)) / found.floor - 1 if found.floor else 0.0
+        tell(f"the busiest broker is {over:.3%} over the bound, {block.changed:,} leaders change")
+    goal = Fraction(found.floor) * (1 + TOLERANCE)
+    block = exchanged(found.block, brokers, goal)
+    carried, top = brokers.fixed + block.led, max(goal, brokers.busiest(brokers.fixed + block.led))
+    limit = np.where(brokers.settled, brokers.ceiling, brokers.limits(top))
+    loads, load, most = (values.astype(np.float64)[:, None] for values in (block.loads, carried, limit))
+    return replace(found, block=block.led_by(returned(block, loads, load, most, block.home[None])))
+
+
+def capped(block: Block, brokers: Brokers, most: int | None, tell: Tell = lambda _: None) -> Balance:
+    """Balance with at most ``most`` changed leaders; those that must change at the start count, and always change.
+
+    Few partitions that are not within the tolerance of the bound are left to the programs, too.
+    """
+    found, start = balance(block, brokers, tell), block.start
+    most = None if most is None else max(most, start.changed)
+    few = len(block) <= MOST_PARTITIONS
+    over = (most is not None and found.block.changed > most) or (few and not found.kept(brokers))
+    if not over and (found.tight(brokers) or not few):
+        return found
+    # Those of the first level are enough: the cap is one for all.
+    others = _alternatives(start, brokers, most, found) if most and over and not brokers.settled.any() else ()
+    other = _programmed(start, brokers, most, found, tell)
+    if over:
+        found = replace(other, alternatives=better(others, other.top(brokers)))
+    elif other.top(brokers) < found.top(brokers):
+        found = other
+    else:
+        found = replace(found, bound=other.bound)
+    if not few or found.tight(brokers):
+        return found
+    high = float(found.top(brokers))
+    return replace(found, bound=pruned_bound(start, brokers, most, found.bound, found.floor, high))
+
+
+def better(others: Sequence[Alternative], load: Fraction) -> tuple[Alternative, ...]:
+    """Of these plans, in order, those whose busiest broker is less busy than ``load`` and than in the one before."""
+    found: list[Alternative] = []
+    for other in others:
+        if other.load < (found[-1].load if found else load):
+            found.append(other)
+    return tuple(found)
+
+
+def _descended(block: Block, brokers: Brokers, sharpness: float, goal: float) -> Block:
+    """One stage of the descent. A settled broker is at the goal where it is at its ceiling, and never above it."""
+    settled, leader = brokers.settled, block.leader.copy()
+    capacity: Floats = np.where(settled, np.maximum(brokers.ceiling, 1e-9) / max(goal, 1e-300), brokers.capacity)
+    parts = Parts(np.arange(len(block)), np.ones(len(block), np.float32), leader)
+    carried = (brokers.fixed + block.led).astype(np.float64)
+    carried[~brokers.open] = 0
+    limits = np.where(settled, goal, np.inf)
+    loads = block.loads.astype(np.float64)
+    Descent(block, loads[:, None], carried[:, None], capacity, parts, None, limits).settle(sharpness, goal)
+    return block.led_by(leader)
+
+
+def _alternatives(start: Block, brokers: Brokers, most: int, found: Balance) -> tuple[Alternative, ...]:
+    """Plans with higher caps, the last without one: ``found``, with no more changed leaders than it needs."""
+    top = found.top(brokers)
+    limits = brokers.limits(top)
+    changed = reduce_changes(found.block, brokers, limits).changed
+    others = []
+    for cap in (2 * most, 4 * most) if len(start) <= MOST_PARTITIONS else ():
+        if cap < changed:
+            other = _programmed(start, brokers, cap, found)
+            others.append(Alternative(cap, other.top(brokers), other.block.changed, other.floor, other.bound.prices))
+    return (*others, Alternative(None, top, changed, found.floor, found.bound.prices))
+
+
+def _programmed(
+    start: Block, brokers: Brokers, most: int | None, free: Balance, tell: Tell = lambda _: None
+) -> Balance:
+    """Balance with at most ``most`` changed leaders, from those at the start; ``free``: without that limit."""
+    prices = Prices((brokers.open & (start.led > free.block.led)).astype(np.int64))
+    relaxed = relax(start, brokers, most, prices, free.bound, tell)
+    near = Priced.at(start, relaxed.prices).best(CORE, relaxed.candidates, -np.inf)
+    rows = np.sort(np.append(relaxed.candidates, near))
+    balanced = Balance(start, relaxed.bound, free.heaviest)
+    if not len(rows):
+        return balanced
+    allowed = len(start) if most is None else most - start.changed
+    program = Program(start.take(rows), brokers, brokers.fixed + start.led, allowed)
+    leader = program.rounded(program.relaxed())
+    if leader is None:
+        return balanced
+    return replace(balanced, block=exchanged(start.put(rows, leader), brokers, relaxed.bound.value, most))

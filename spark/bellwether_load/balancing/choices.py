@@ -1,0 +1,209 @@
+"""Convert the partitions of a problem to arrays: loads, eligible brokers, fixed load of each broker.
+
+In: a record batch of partitions with their measured rates. Out: arrays, and sums a broker. All in whole numbers, by the
+rules of the files' documentation, so that every verifier of a plan computes the same ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bellwether_load.balancing.blocks import Block, Bools, Int32s, Int64s, sums
+
+LARGEST = 2**53
+"""The most that all loads together may be: sums are exact up to it."""
+
+
+class Refused(ValueError):
+    """Invalid input; the message names the partition or the field."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Weights in percent: cost of a byte for the leader and for a follower."""
+
+    produce: int
+    replication: int
+    consume: int
+    follow: int
+
+
+@dataclass(frozen=True)
+class Slots:
+    """The brokers as partitions see them. Arrays by index, ids ascending; ``rank``: place of the rack among those
+    preferred, the same for all that are not."""
+
+    ids: Int64s
+    open: Bools
+    rank: Int64s
+
+    @classmethod
+    def of(cls, ids: Sequence[int], open_: Sequence[bool], racks: Sequence[str | None], wanted: Sequence[str]) -> Slots:
+        """From plain values; ids ascend."""
+        places: Mapping[str | None, int] = {rack: at for at, rack in enumerate(wanted)}
+        rank = [places.get(rack, len(wanted)) for rack in racks]
+        return cls(np.array(ids, np.int64), np.array(open_, np.bool_), np.array(rank, np.int64))
+
+
+@dataclass(frozen=True)
+class Choices:
+    """All partitions as arrays, a row each, in the problem's order.
+
+    ``replicas`` and ``eligible`` hold broker indices, padded with ``brokers``; ``leader`` is ``brokers`` where there is
+    none. ``known``: has measured rates. ``consumed``: so has its consumption. ``held``: is held by name. ``stays``: is
+    held, unknown, or without candidate.
+    """
+
+    replicas: Int32s
+    eligible: Int32s
+    leader: Int32s
+    loads: Int64s
+    follows: Int64s
+    known: Bools
+    consumed: Bools
+    held: Bools
+    stays: Bools
+    brokers: int
+
+    def __len__(self) -> int:
+        return len(self.loads)
+
+    @property
+    def out(self) -> Bools:
+        """It has no leader and no eligible broker."""
+        nobody: Bools = (self.eligible == self.brokers).all(axis=1)
+        return nobody
+
+    @cached_property
+    def home(self) -> Int32s:
+        """Its leader, or ``brokers`` where that one is not eligible."""
+        may = (self.eligible == self.leader[:, None]).any(axis=1)
+        return np.where(may, self.leader, self.brokers).astype(np.int32)
+
+    @cached_property
+    def fixed(self) -> Bools:
+        """It has no choice and stays with its leader."""
+        alone: Bools = (self.eligible < self.brokers).sum(axis=1) == 1
+        return alone & (self.home < self.brokers)
+
+    @property
+    def free(self) -> Bools:
+        """It may, or must, get another leader."""
+        return ~self.fixed & ~self.out
+
+    @property
+    def base(self) -> Int64s:
+        """What following costs each broker: all of its replicas."""
+        follows = np.repeat(self.follows, self.replicas.shape[1])
+        return sums(self.replicas.ravel(), follows, self.brokers + 1)[: self.brokers]
+
+    def led(self, some: Bools | slice = slice(None)) -> Int64s:
+        """What each broker leads of some partitions, or of all, before planning."""
+        return sums(self.leader[some], self.loads[some], self.brokers + 1)[: self.brokers]
+
+    @property
+    def widest(self) -> Int64s:
+        """The largest load of a partition that at least two may lead, by the eligible broker."""
+        several = (self.eligible < self.brokers).sum(axis=1) >= 2
+        found = np.zeros(self.brokers + 1, np.int64)
+        np.maximum.at(found, self.eligible[several], self.loads[several, None])
+        return found[: self.brokers]
+
+    @property
+    def block(self) -> Block:
+        """The partitions with a choice."""
+        ids = np.flatnonzero(self.free)
+        return Block.at_start(self.brokers, ids, self.loads[ids], self.eligible[ids], self.home[ids])
+
+
+def choices(batch: pa.RecordBatch, slots: Slots, costs: Costs) -> Choices:
+    """The partitions of a problem with their rates, ``produce`` and ``consume``. Refused names an invalid value."""
+    brokers = len(slots.ids)
+    replicas = _indices(batch.column("replicas"), slots)
+    rf = (replicas < brokers).sum(axis=1)
+    isr = _indices(batch.column("isr"), slots)
+    leader = _index(batch.column("leader").to_numpy(zero_copy_only=False).astype(np.int64), slots)
+    known = batch.column("produce").is_valid().to_numpy(zero_copy_only=False)
+    consumed = batch.column("consume").is_valid().to_numpy(zero_copy_only=False)
+    produce, consume = rates(batch)
+    _refuse_inexact(batch, costs, produce, consume, rf)
+    lead = costs.produce * produce + costs.replication * produce * (rf - 1) + costs.consume * consume
+    follow = costs.follow * produce
+    loads = lead - follow
+    if (loads < 0).any():
+        raise Refused(
+            f"{name_of(batch, int((loads < 0).argmax()))}: leading it would cost less than following it with these"
+            " weights: lower objective.followWeight"
+        )
+    held = pc.not_equal(batch.column("held"), "").to_numpy(zero_copy_only=False)
+    open_ = np.append(slots.open, False)
+    able = open_[replicas] & (replicas[:, :, None] == isr[:, None, :]).any(axis=2)
+    rank = np.where(able, np.append(slots.rank, 0)[replicas], np.iinfo(np.int64).max)
+    able &= rank == rank.min(axis=1, keepdims=True)
+    eligible = np.where(able, replicas, brokers).astype(np.int32)
+    stays = held | ~known | ~able.any(axis=1)
+    eligible[stays] = brokers
+    eligible[stays, 0] = leader[stays]
+    return Choices(replicas, eligible, leader, loads, follow, known, consumed, held, stays, brokers)
+
+
+def rates(batch: pa.RecordBatch) -> tuple[Int64s, Int64s]:
+    """Bytes/s in and out, rounded half to even; 0 where unknown. Refused names an invalid rate."""
+    return _whole(batch, "produce"), _whole(batch, "consume")
+
+
+def _whole(batch: pa.RecordBatch, column: str) -> Int64s:
+    found = batch.column(column).fill_null(0.0).to_numpy(zero_copy_only=False)
+    wrong = ~np.isfinite(found) | (found < 0) | (found > 2.0**45)
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise Refused(
+            f"{name_of(batch, at)}: its {column} rate is {found[at]}: rates are finite, not negative, and below 2**45"
+        )
+    whole: Int64s = np.rint(found).astype(np.int64)
+    return whole
+
+
+def _indices(lists: pa.ListArray, slots: Slots) -> Int32s:
+    """Lists of broker ids as a matrix of indices, padded."""
+    lengths = lists.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
+    ids = lists.flatten().to_numpy(zero_copy_only=False).astype(np.int64)
+    matrix = np.full((len(lists), max(1, int(lengths.max(initial=0)))), len(slots.ids), np.int32)
+    row = np.repeat(np.arange(len(lists)), lengths)
+    column = np.arange(len(ids)) - np.repeat(lengths.cumsum() - lengths, lengths)
+    matrix[row, column] = _index(ids, slots)
+    return matrix
+
+
+def _index(ids: Int64s, slots: Slots) -> Int32s:
+    """Broker ids as indices; -1 (no broker) as one past the last. Refused names an unknown id."""
+    if not len(slots.ids):
+        raise Refused("brokers: the problem lists none")
+    at = np.minimum(np.searchsorted(slots.ids, ids), len(slots.ids) - 1)
+    strange = (slots.ids[at] != ids) & (ids != -1)
+    if strange.any():
+        raise Refused(f"brokers: the partitions name broker {ids[strange][0]}, which the problem does not list")
+    return np.where(ids == -1, len(slots.ids), at).astype(np.int32)
+
+
+def _refuse_inexact(batch: pa.RecordBatch, costs: Costs, produce: Int64s, consume: Int64s, rf: Int64s) -> None:
+    most = (
+        costs.produce + costs.replication * (rf - 1.0) + costs.follow * rf
+    ) * produce + 1.0 * costs.consume * consume
+    if most.sum() > LARGEST:
+        raise Refused(
+            f"loads: with these weights all partitions together are {most.sum() / 100:.3g} bytes/s, more than the"
+            f" {LARGEST / 100:.3g} up to which sums are exact: check the rates, of which"
+            f" {name_of(batch, int(most.argmax()))} has the most, or lower the weights of the objective"
+        )
+
+
+def name_of(batch: pa.RecordBatch | pa.Table, at: int) -> str:
+    """A partition as messages name it."""
+    return f"{batch.column('topic')[at].as_py()}-{batch.column('partition')[at].as_py()}"

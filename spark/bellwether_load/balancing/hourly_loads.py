@@ -1,0 +1,133 @@
+"""Loads of partitions and brokers by hour of the week: each call reads all partitions, some thousands at a time.
+
+In whole numbers, by the rules of the files' documentation, as the other loads of a plan are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from bellwether_load.balancing.blocks import Block, Int32s, Int64s, column_sums
+from bellwether_load.balancing.brokers import Brokers
+from bellwether_load.balancing.choices import Choices, Costs
+from bellwether_load.balancing.descent import Float32s
+from bellwether_load.balancing.hourly_prices import HourlyPrices, Item, needed_alone, prices_of
+from bellwether_load.plan.forecast import BrokerHour, Forecast
+
+Part = tuple[Int64s, Int64s, Int64s]
+"""Some partitions: rows of the problem; what leading each costs more than following, a column an hour; what following
+them costs each broker, likewise."""
+_NEAR = 1e-12
+
+
+@dataclass(frozen=True)
+class HeldLoads:
+    """``loads`` of a block's partitions, a column an hour; ``fixed``: of each broker without them; ``lowest``: of all
+    partitions in an hour."""
+
+    loads: Float32s
+    fixed: Int64s
+    lowest: int
+
+
+@dataclass(frozen=True)
+class HourlySums:
+    """Load of each broker in each hour before and after the plan; ``cheapest``: if each partition with a choice has
+    its cheapest leader at the prices, ``changed`` of them another one than before.
+
+    ``item``: the partition that needs most alone, if any needs more than the busiest broker's fixed load.
+    """
+
+    before: Int64s
+    after: Int64s
+    cheapest: Int64s
+    changed: int
+    item: Item | None
+
+
+@dataclass(frozen=True)
+class HourlyLoads:
+    """``hours``: of the week, a column each. ``leaders``: of all partitions before planning; one past the last broker
+    where there is none. ``parts``: reads all partitions."""
+
+    hours: tuple[int, ...]
+    leaders: Int32s
+    parts: Callable[[], Iterator[Part]]
+
+    def held(self, block: Block) -> HeldLoads:
+        """The loads of the block's partitions, and of brokers without them."""
+        loads, lowest = np.zeros((len(block), len(self.hours)), np.float32), 0
+        fixed, places = np.zeros((block.brokers, len(self.hours)), np.int64), self._places(block)
+        for rows, load, base in self.parts():
+            at = places[rows]
+            mine = at >= 0
+            loads[at[mine]] = load[mine]
+            fixed += base + column_sums(self.leaders[rows[~mine]], load[~mine], block.brokers)
+            lowest = min(lowest, int(load[mine].min(initial=0)))
+        return HeldLoads(loads, fixed, lowest)
+
+    def sums(self, block: Block, brokers: Brokers, prices: HourlyPrices, fixed: Int64s) -> HourlySums:
+        """What all partitions add up to, with the leaders of the block. ``fixed``: of each broker without these."""
+        totals = np.zeros((3, *fixed.shape), np.int64)
+        places, led, changed, items = self._places(block), self.with_leaders(block), 0, list[Item]()
+        most = brokers.busiest(fixed.max(axis=1, initial=0))
+        for rows, load, base in self.parts():
+            free = np.flatnonzero(places[rows] >= 0)
+            some, least = block.take(places[rows[free]]), self.leaders[rows]
+            cost = prices_of(some.eligible, block.brokers, load[free], prices.weights)
+            cost += prices.move * (some.eligible != some.home[:, None])
+            least[free] = some.eligible[np.arange(len(free)), cost.argmin(axis=1)]
+            changed += int((least[free] != some.home).sum())
+            for at, leaders in enumerate((self.leaders[rows], led[rows], least)):
+                totals[at] += base + column_sums(leaders, load, block.brokers)
+            need, row = needed_alone(some.eligible, load[free], fixed, brokers, most)
+            items += [] if row is None else [Item(need, int(some.ids[row]))]
+        item = max(items, key=lambda item: (item.load, -item.id), default=None)
+        before, after, cheapest = totals
+        return HourlySums(before, after, cheapest, changed, item)
+
+    def by_broker(self, leaders: Int32s, brokers: int) -> Int64s:
+        """Load of each broker in each hour with these leaders of all partitions."""
+        total = np.zeros((brokers, len(self.hours)), np.int64)
+        for rows, load, base in self.parts():
+            total += base + column_sums(leaders[rows], load, brokers)
+        return total
+
+    def with_leaders(self, block: Block) -> Int32s:
+        """The leaders of all partitions after the plan."""
+        leaders = self.leaders.copy()
+        away = block.leader != block.home
+        leaders[block.ids[away]] = block.leader[away]
+        return leaders
+
+    def _places(self, block: Block) -> Int64s:
+        """The row in the block of each partition; -1 for those that are not there."""
+        places = np.full(len(self.leaders), -1, np.int64)
+        places[block.ids] = np.arange(len(block))
+        return places
+
+
+def loads_by_hour(found: Choices, costs: Costs, rows: Int64s, produce: Int64s, consume: Int64s) -> Part:
+    """Some partitions from their bytes/s in and out, a column an hour."""
+    replicas = found.replicas[rows]
+    rf = (replicas < found.brokers).sum(axis=1)
+    follow = costs.follow * produce
+    load = (costs.produce + costs.replication * (rf - 1))[:, None] * produce + costs.consume * consume - follow
+    return rows, load, column_sums(replicas, follow, found.brokers)
+
+
+def forecast(brokers: Brokers, hours: Sequence[int], before: Int64s, after: Int64s) -> Forecast:
+    """The busiest open broker in its busiest hour, before and after. ``hours``: of the week, a column each."""
+    return Forecast(len(hours), _busiest(brokers, hours, before), _busiest(brokers, hours, after))
+
+
+def _busiest(brokers: Brokers, hours: Sequence[int], carried: Int64s) -> BrokerHour:
+    relative = np.where(brokers.open[:, None], carried / brokers.capacity[:, None], -1.0)
+    near = np.argwhere(relative >= relative.max() * (1 - _NEAR)).tolist()
+    # Doubles may call two loads equal that are not.
+    load, b, hour = max((Fraction(int(carried[b, h]), int(brokers.capacity[b])), -b, -h) for b, h in near)
+    return BrokerHour(int(brokers.ids[-b]), int(hours[-hour]), float(load))
