@@ -108,7 +108,8 @@ class FilePlanStore:
             raise PlanUnfit(f"plan {digest} is rejected: its moves have the digest {found}, they were changed")
         self._rechecked(self._problem_of(plan), plan, input_digest)
         closed = frozenset(b.id for b in plan.brokers if not b.open)
-        return ApprovedPlan.scattered(plan.digest, plan.made_at, closed, moves)
+        loads = {b.id: (b.before, b.capacity) for b in plan.brokers}
+        return ApprovedPlan.by_relief(plan.digest, plan.made_at, closed, moves, loads)
 
     def _problem_of(self, plan: RebalancePlan) -> str:
         """Name of the problem that a plan is for."""

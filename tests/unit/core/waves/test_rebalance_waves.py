@@ -384,13 +384,3 @@ def test_a_plan_without_moves_is_done_at_once():
     done = reconcile(accepted())
     assert done.application is not None
     assert done.application.ended is ApplicationEnd.DONE
-
-
-def test_moves_are_taken_up_scattered_and_in_the_same_order_every_time():
-    moves = [loadmove(partition(index=i), 2 + i % 2) for i in range(60)]
-    made = ApprovedPlan.scattered(DIGEST, START, frozenset(), moves)
-    assert made == ApprovedPlan.scattered(DIGEST, START, frozenset(), reversed(moves))
-    assert sorted(made.moves) == sorted(moves)
-    assert made.moves != tuple(sorted(moves))
-    half = made.moves[: len(made.moves) // 2]
-    assert {m.to_leader for m in half} == {m.to_leader for m in moves}
