@@ -30,13 +30,14 @@ LINES = {
     "operator/bellwether/telemetry": 1473,
     "spark": 6069,
     "spark/bellwether_load/api": 258,
-    "spark/bellwether_load/cli": 1425,
+    "spark/bellwether_load/cli": 1655,  # losses, a verb of its own
     "spark/bellwether_load/controller": 1513,
+    "spark/bellwether_load/losses": 790,  # new: what the loss of a broker or of a rack does, orders, a bound
     "spark/bellwether_load/page": 1308,
     "spark/bellwether_load/plan": 905,  # what a plan rests on, and what is missing for a proposal
     "spark/bellwether_load/sampling": 988,
     "spark/bellwether_load/store": 2308,
-    "spark/bellwether_load/verify": 2060,  # evidence
+    "spark/bellwether_load/verify": 2205,  # evidence, and the bound on losses
     "bench": 11350,  # the simulated months have acks=all, holds, Kafka's fencing, slow syncs and freezes
     "examples": 2960,
     "helm": 2129,

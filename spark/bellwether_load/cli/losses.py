@@ -1,0 +1,225 @@
+"""``bellwether losses``: what the other brokers would carry if a broker or a rack were lost now.
+
+In: a store with measured loads, and the cluster as it is (``--bootstrap``) or as the newest problem in the store has
+it. Out: a table or a document. Moves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bellwether.cli import exit_status
+from bellwether.cli.kafka_target import KafkaTarget, kafka_options
+from bellwether.cli.output import OUTPUT, print_document, printed
+from bellwether.core.settings.objective import Objective, Statistic
+from bellwether.ports.errors import BellwetherError, Terminal
+from bellwether_load.cli.plan_figures import rate
+from bellwether_load.cli.verify_plan import plain
+from bellwether_load.plan.evidence import Evidence
+from bellwether_load.plan.problem import PartitionInput, Problem
+
+if TYPE_CHECKING:
+    from bellwether_load.losses.loss_loads import Loss
+    from bellwether_load.losses.loss_report import LossReport
+    from bellwether_load.store.filesystems import Store
+
+_TOP = 20
+_RACK = "rack"
+
+
+@click.command()
+@click.option("--store", "uri", required=True, metavar="URI", help="Store with measured loads, as of `rebalance`.")
+@click.option("--loads", "name", metavar="NAME", help="Loads to use: STORE/loads/NAME; the newest by default.")
+@click.option(
+    "--statistic",
+    type=click.Choice([str(s) for s in Statistic]),
+    default=str(Statistic.P95),
+    show_default=True,
+    help="Statistic of a partition's load history that counts as its load.",
+)
+@click.option(
+    "--at-most",
+    type=click.FloatRange(min=1.0),
+    metavar="RATIO",
+    help="Exit with status 4 if the loss of one broker brings another above this multiple of the busiest broker.",
+)
+@click.option("--top", default=_TOP, show_default=True, help="Maximum number of losses to show in the table.")
+@OUTPUT
+@kafka_options
+def losses(
+    uri: str, name: str | None, statistic: str, at_most: float | None, top: int, output: str, kafka: KafkaTarget
+) -> None:
+    """Show what the other brokers would carry if a broker or a rack were lost.
+
+    Each partition would fall to the next replica in its order that is in the ISR and may lead. With --bootstrap the
+    cluster is read now; without, the newest problem of the store is used. Exit status: 4 if --at-most is exceeded, 1 if
+    there are no usable loads.
+    """
+    from bellwether_load.store.filesystems import Store
+
+    try:
+        store = Store.open(uri)
+        store.require()
+        document = _document(store, name, Statistic(statistic), kafka)
+    except BellwetherError as error:
+        raise click.ClickException(plain(str(error))) from None
+    if output == "table":
+        _show(document, top)
+    else:
+        print_document(document, output)
+    worst = [loss["ratio"] for loss in document["losses"] if loss["kind"] != _RACK]
+    if at_most is not None and max(worst, default=0.0) > at_most:
+        raise click.exceptions.Exit(exit_status.FOUND)
+
+
+def _document(store: Store, name: str | None, statistic: Statistic, kafka: KafkaTarget) -> dict[str, Any]:
+    from bellwether_load.losses.loss_input import input_of
+    from bellwether_load.losses.loss_report import loss_report
+    from bellwether_load.store.plans.load_hours import read_account
+    from bellwether_load.store.plans.plan_verification import load_table
+
+    name = name or _newest(store)
+    account = read_account(store.below(f"loads/{name}"))
+    problem = _present(kafka, statistic) if kafka.servers else _stored(store, name, statistic)
+    whose = account.get("clusterId")
+    if whose != problem.header.cluster_id:
+        raise Terminal(f"loads {name} are of Kafka cluster {whose}, not of {problem.header.cluster_id}: set --loads")
+    table = load_table(store.below(f"loads/{name}"), str(statistic).lower())
+    case = input_of(problem.header, problem.partitions, table.of)
+    measured = sum(table.of(p.topic_id, p.partition) is not None for p in problem.partitions)
+    if not measured:
+        raise Terminal(f"no partition has a measured load in loads {name}: let `bellwether sample` run, then plan once")
+    report = loss_report(case)
+    missing = len(problem.partitions) - measured
+    rested = Evidence.of(account, len(problem.partitions), missing)
+    evidence = {"text": rested.line(len(problem.partitions), missing, 0), "hours": rested.hours, "share": rested.share}
+    evidence |= {"loads": name, "partitions": len(problem.partitions), "measured": measured}
+    return {"evidence": evidence, **_figures(problem, report)}
+
+
+def _figures(problem: Problem, report: LossReport) -> dict[str, Any]:
+    brokers = sorted(problem.header.brokers, key=lambda b: b.id)
+    racks = sorted({b.rack for b in brokers if b.rack})
+    normal = float(report.normal)
+
+    def ratio(load: Fraction) -> float | None:
+        return round(float(load) / normal, 4) if normal else None
+
+    found = []
+    for kind, of in report.losses.items():
+        for loss, rows in zip(of, report.deciding[kind], strict=True):
+            lost = racks[loss.domain] if kind == _RACK else brokers[loss.domain].id
+            found.append(_one(kind, lost, brokers[loss.broker].id, loss, ratio(loss.load), rows, problem.partitions))
+    found.sort(key=lambda loss: -loss["bytesPerSecond"])
+    reachable = {kind: ratio(load) for kind, load in report.reachable.items()}
+    return {
+        "busiest": normal,
+        "losses": found,
+        "reachableByReorders": {"ratio": reachable, "partitions": report.reorders} if reachable else None,
+    }
+
+
+def _one(
+    kind: str, lost: int | str, busiest: int, loss: Loss, ratio: float | None, rows: Iterable[int],
+    partitions: tuple[PartitionInput, ...],
+) -> dict[str, Any]:  # fmt: skip
+    named = [f"{partitions[row].topic}-{partitions[row].partition}" for row in rows]
+    return {
+        "kind": kind,
+        "lost": lost,
+        "busiest": busiest,
+        "bytesPerSecond": float(loss.load),
+        "ratio": ratio if ratio is not None else 0.0,
+        "decidedBy": named,
+        "leaderless": loss.leaderless,
+    }
+
+
+def _newest(store: Store) -> str:
+    from bellwether_load.store.plans.load_hours import ACCOUNT
+
+    folders: dict[str, str] = {}
+    for file in store.list("loads"):
+        name = file.path.split("/")[1]
+        folders[name] = max(folders.get(name, ""), str(file.modified))
+    found = [(at, name) for name, at in folders.items() if store.exists(f"loads/{name}/{ACCOUNT}")]
+    if not found:
+        raise Terminal(f"{store.where('loads')}: has no complete loads: run `bellwether rebalance --dry-run` once")
+    return max(found)[1]
+
+
+def _stored(store: Store, name: str, statistic: Statistic) -> Problem:
+    from bellwether_load.store.plans.problem_files import read_problem
+    from bellwether_load.store.store_errors import StoreMissing
+
+    try:
+        problem = read_problem(store, name)
+    except StoreMissing:
+        raise Terminal(f"the store has no problem {name}, for which loads exist: set --bootstrap to read it") from None
+    return replace(
+        problem, header=replace(problem.header, objective=replace(problem.header.objective, statistic=statistic))
+    )
+
+
+def _present(kafka: KafkaTarget, statistic: Statistic) -> Problem:
+    """The cluster as it is, without an undo record: nothing is held for it."""
+    from bellwether.adapters.clocks import SystemClock
+    from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
+    from bellwether.adapters.kafka.metadata_reader import KafkaReader
+    from bellwether.core.detection.verdicts import judge
+    from bellwether.core.model.snapshot import Snapshot
+    from bellwether.core.model.undo_record import UndoRecord
+    from bellwether.core.settings.policy import Policy
+    from bellwether.core.waves.ineligible_brokers import ineligible_brokers
+    from bellwether_load.plan.problem_builder import build_problem
+
+    cluster = KafkaReader(BrokerPool(kafka.connection(), MANUAL_LIMITS)).read()
+    record, now = UndoRecord(cluster.cluster_id), SystemClock().now().replace(microsecond=0)
+    verdicts = judge(Snapshot(now, cluster, record), Policy(name="command"), {})
+    return build_problem(
+        cluster,
+        record,
+        ineligible_brokers(cluster, record, verdicts),
+        Objective(statistic=statistic),
+        policy="offline/losses",
+        made_at=now,
+        internal=True,
+    )
+
+
+def _show(document: dict[str, Any], top: int) -> None:
+    evidence, normal = document["evidence"], document["busiest"]
+    click.echo(evidence["text"])
+    if evidence["measured"] < evidence["partitions"]:
+        click.echo("Partitions without a measured load count as 0.")
+    click.echo(f"{'busiest broker':<26}{rate(normal)}")
+    reachable = document["reachableByReorders"]
+    for kind in dict.fromkeys(loss["kind"] for loss in document["losses"]):
+        worst = next(loss for loss in document["losses"] if loss["kind"] == kind)
+        said = f"worst loss of {'a rack' if kind == _RACK else 'one broker'}"
+        better = reachable["ratio"].get(kind) if reachable else None
+        less = (
+            "" if better is None or better >= worst["ratio"] else f"; {better:.2f}x by other orders of followers alone"
+        )
+        click.echo(f"{said:<26}{worst['ratio']:.2f}x (of {plain(str(worst['lost']))}, on {worst['busiest']}){less}")
+    if reachable and reachable["partitions"]:
+        click.echo(f"{'':<26}{reachable['partitions']:,} partitions would be reordered, without an election")
+    rows = [
+        (
+            f"{loss['kind']} {plain(str(loss['lost']))}",
+            str(loss["busiest"]),
+            rate(loss["bytesPerSecond"]),
+            f"{loss['ratio']:.2f}x",
+            str(loss["leaderless"]),
+            plain(", ".join(loss["decidedBy"]) or "-"),
+        )
+        for loss in document["losses"][:top]
+    ]
+    printed(("LOST", "BUSIEST", "LOAD", "RATIO", "LEADERLESS", "HEAVIEST THAT FALL TO IT"), rows)
+    if len(document["losses"]) > top:
+        click.echo(f"{len(document['losses']) - top} more: set --top")

@@ -1,0 +1,206 @@
+"""Bound on the worst loss of one kind, and the weights that prove it.
+
+In: a case and the limit of the normal case. Out: whole weights by lost domain and broker, and the exact bound that they
+give (``verify.loss_bound`` says why it holds). Weights come from the dual of a linear program where that is small, else
+from what a balanced plan must carry and from a plan's own loads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from operator import mul
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bellwether_load.losses.loss_input import Bools, Floats, Int32s, Int64s, LossInput
+from bellwether_load.losses.loss_loads import Carried, carried, relative
+
+_WHOLE = 1_000_000
+"""The largest weight."""
+_VARIABLES = 30_000
+"""Most of a linear program that is solved for weights."""
+_SHARPNESS = (200.0, 600.0, 2_000.0)
+
+
+@dataclass(frozen=True)
+class LossBound:
+    """No plan within the limit has a lower worst loss than ``value``. ``lost``: (domains, brokers), ``normal``:
+    (brokers), whole numbers; ``threshold``: relative load below which the weights count only possible heirs."""
+
+    value: Fraction
+    lost: Int64s
+    normal: Int64s
+    threshold: Fraction | None = None
+
+
+class LossProof:
+    """Bounds of one kind of loss. ``limit``: relative load that no open broker exceeds while none is lost."""
+
+    def __init__(self, case: LossInput, kind: str, limit: Fraction) -> None:
+        self.case, self.kind = case, kind
+        self._domain = case.domains[kind]
+        self._pairs = case.pairs
+        self.limits = np.array([int(limit * int(size)) for size in case.capacity], np.int64) * case.open
+        fixed = ~case.free
+        rest = np.where(fixed, case.leader, case.brokers)
+        self._heirs = case.heirs(kind, case.leader, case.takers)
+        self._fixed = carried(case, kind, rest.astype(np.int32), np.where(fixed, self._heirs, case.brokers))
+        others = int(self.limits.sum()) - self.limits
+        self._floor = np.where(case.open, np.maximum(self._fixed.normal, case.total - others), 0)
+        self._there = case.open & (self._domain[None, :] != np.arange(len(self._fixed.fallen))[:, None])
+        self._loads = case.loads[self._pairs.row]
+
+    def best(self, leader: Int32s, takers: Int32s, *, solve: bool = True) -> LossBound:
+        """The highest bound that is found, with a plan that comes close to it."""
+        now = carried(self.case, self.kind, leader, self.case.heirs(self.kind, leader, takers))
+        loads = relative(self.case, self.kind, now)
+        found = [self.bound(*whole) for whole in self._guesses(now, loads)]
+        top = self._top(now)
+        for threshold in (None, top) if solve and found else ():
+            solved = self._solved(threshold)
+            if solved is not None:
+                found.append(self.bound(*solved, threshold))
+        return max(found, key=lambda bound: bound.value)
+
+    def bound(self, lost: Int64s, normal: Int64s, threshold: Fraction | None = None) -> LossBound:
+        """The bound of whole weights, exactly."""
+        case, pairs = self.case, self._pairs
+        weight = np.append(lost.sum(axis=0) + normal, 0)
+        size = int((lost.sum(axis=0) * case.capacity).sum())
+        total = sum(map(mul, weight.tolist(), self._fixed.normal.tolist()))
+        total += sum(map(mul, lost.ravel().tolist(), self._fixed.fallen.ravel().tolist()))
+        total -= sum(map(mul, normal.tolist(), self.limits.tolist()))
+        valid, heir = self._valid(threshold), pairs.heir[self.kind]
+        padded = np.pad(lost, ((0, 1), (0, 1)))
+        home = np.append(self._domain, -1)[pairs.leader]
+        costs = np.where(valid, weight[pairs.leader] + padded[home, heir], np.iinfo(np.int64).max)
+        least = costs.min(axis=1)
+        alone = self._alone()
+        if threshold is not None and (least == np.iinfo(np.int64).max).any():
+            return LossBound(max(threshold, alone), lost, normal, threshold)
+        total += sum(map(mul, least.tolist(), self._loads.tolist()))
+        value = Fraction(total, size) if size else Fraction(0)
+        value = value if threshold is None else min(value, threshold)
+        return LossBound(max(value, alone), lost, normal, threshold)
+
+    def _alone(self) -> Fraction:
+        """What the heir of one heavy partition carries at least."""
+        heir, none = self._pairs.heir[self.kind], self.case.brokers
+        size, floor = np.append(self.case.capacity, 1), np.append(self._floor, 0)
+        carried = np.where(heir < none, (floor[heir] + self._loads[:, None]) / size[heir], 0.0)
+        least = np.where(self._pairs.valid, carried, np.inf).min(axis=1)
+        if not len(least):
+            return Fraction(0)
+        # Doubles choose a few, fractions decide among them.
+        near = np.flatnonzero(least >= least.max() * (1 - 1e-9))
+        return max(self._least(int(row)) for row in near[:100])
+
+    def _least(self, row: int) -> Fraction:
+        heirs = self._pairs.heir[self.kind][row][self._pairs.valid[row]].tolist()
+        load = int(self._loads[row])
+        return min(
+            Fraction(0) if b == self.case.brokers else Fraction(int(self._floor[b]) + load, int(self.case.capacity[b]))
+            for b in heirs
+        )
+
+    def _valid(self, threshold: Fraction | None) -> Bools:
+        """The alternatives whose heir can be below the threshold."""
+        if threshold is None:
+            return self._pairs.valid
+        most = [-(-threshold * int(size) // 1) - 1 for size in self.case.capacity]
+        room = np.append(np.array(most, np.int64) - self._floor, np.iinfo(np.int64).max)
+        fits: Bools = self._pairs.valid & (self._loads[:, None] <= room[self._pairs.heir[self.kind]])
+        return fits
+
+    def _top(self, now: Carried) -> Fraction:
+        loads = relative(self.case, self.kind, now)
+        domain, broker = np.unravel_index(int(loads.argmax()), loads.shape)
+        return Fraction(int(now.normal[broker] + now.fallen[domain, broker]), int(self.case.capacity[broker]))
+
+    def _guesses(self, now: Carried, loads: Floats) -> Iterator[tuple[Int64s, Int64s]]:
+        """Weights without a program: all survivors of one loss alike, and the derivatives of smooth maxima."""
+        none = np.zeros(self.case.brokers, np.int64)
+        for domain in np.argsort(-loads.max(axis=1), kind="stable")[:8]:
+            lost = np.zeros(loads.shape, np.int64)
+            lost[domain] = self._there[domain]
+            yield lost, none
+        yield self._there.astype(np.int64), none
+        top = loads.max(initial=0.0)
+        for sharpness in _SHARPNESS if top else ():
+            steep = np.where(self._there, np.exp(sharpness * (loads / top - 1)), 0.0) / self.case.capacity
+            above = np.minimum(sharpness * (now.normal / np.maximum(self.limits, 1) - 1), 0.0)
+            yield _whole(steep, np.zeros(self.case.brokers))
+            yield _whole(steep, np.exp(above) * self.case.open / self.case.capacity)
+
+    def _solved(self, threshold: Fraction | None) -> tuple[Int64s, Int64s] | None:
+        """Weights from the dual of the linear program; None where it is too large, or not solved."""
+        from scipy.optimize import linprog  # noqa: PLC0415 - takes a second to import
+        from scipy.sparse import coo_array, csr_array, hstack  # noqa: PLC0415
+
+        valid = self._valid(threshold)
+        if not valid.any(axis=1).all():
+            return None
+        # Partitions with the same alternatives are one, as loads are divisible here.
+        heir = np.where(valid, self._pairs.heir[self.kind], -1)
+        leader = np.where(valid, self._pairs.leader, -1)
+        kinds, which = np.unique(np.hstack([leader, heir]), axis=0, return_inverse=True)
+        width = leader.shape[1]
+        leaders, heirs = kinds[:, :width], kinds[:, width:]
+        at, spot = np.nonzero(leaders >= 0)
+        if not len(at) or len(at) > _VARIABLES:
+            return None
+        unit = max(float(self.case.total) / self.case.brokers, 1.0)
+        load = np.bincount(which.ravel(), self._loads, len(kinds)) / unit
+        used, column = self._columns()
+        row, value = self._entries(leaders[at, spot], heirs[at, spot], column, len(used))
+        many = len(used) + self.case.brokers
+        upper = coo_array((np.ones(len(row)), (row, value)), shape=(many, len(at))).tocsr()
+        size = self.case.capacity.astype(np.float64) / self.case.capacity.mean()
+        lost, broker = used[:, 0], used[:, 1]
+        rest = (self._fixed.normal[broker] + self._fixed.fallen[lost, broker]) / unit
+        open_ = np.flatnonzero(self.case.open)
+        right = np.concatenate([-rest, ((self.limits - self._fixed.normal) / unit)])
+        right[len(used) :][~self.case.open] = np.inf
+        left = csr_array(np.concatenate([-size[broker], np.zeros(self.case.brokers)])[:, None])
+        whole: Any = hstack([upper, left]).tocsr()
+        keep = np.concatenate([np.arange(len(used)), len(used) + open_])
+        equal: Any = coo_array((np.ones(len(at)), (at, np.arange(len(at)))), shape=(len(kinds), len(at) + 1)).tocsr()
+        cost = np.zeros(len(at) + 1)
+        cost[-1] = 1.0
+        done = linprog(cost, whole[keep], right[keep], equal, load, method="highs", options={"time_limit": 60.0})
+        if done.status != 0:
+            return None
+        price = np.maximum(-done.ineqlin.marginals, 0)
+        weights, normal = np.zeros(self._there.shape), np.zeros(self.case.brokers)
+        weights[lost, broker] = price[: len(used)]
+        normal[open_] = price[len(used) :]
+        return _whole(weights, normal)
+
+    def _columns(self) -> tuple[NDArray[np.int64], Int64s]:
+        """The survivors of losses as rows (domain, broker), and the number of each."""
+        used = np.argwhere(self._there)
+        column = np.full((self._there.shape[0] + 1, self.case.brokers + 1), -1, np.int64)
+        column[used[:, 0], used[:, 1]] = np.arange(len(used))
+        return used, column
+
+    def _entries(self, leader: Int32s, heir: Int32s, column: Int64s, many: int) -> tuple[Int64s, Int64s]:
+        """Which rows of the program each alternative adds its load to, as (row, alternative) entries."""
+        number = np.arange(len(leader))
+        home = np.append(self._domain, -1)[leader]
+        domains = column.shape[0] - 1
+        every = column[:domains, :][:, leader].T  # (alternatives, domains): the leader survives
+        at, of = np.nonzero(every >= 0)
+        falls = column[home, heir]
+        falling = np.flatnonzero((falls >= 0) & (home >= 0))
+        row = np.concatenate([every[at, of], falls[falling], many + leader])
+        return row, np.concatenate([at, falling, number])
+
+
+def _whole(lost: Floats, normal: Floats) -> tuple[Int64s, Int64s]:
+    most = max(float(lost.max(initial=0.0)), 1e-300)
+    scaled = [np.rint(np.minimum(of / most * _WHOLE, 2.0**40)).astype(np.int64) for of in (lost, normal)]
+    return scaled[0], scaled[1]

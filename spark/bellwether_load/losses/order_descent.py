@@ -1,0 +1,239 @@
+"""Choose orders of replicas so that the worst loss of a broker and of a rack is low: descent of a smooth maximum.
+
+Each partition gets, sweep after sweep, the leader and next replica that lower the sum of exp(sharpness * (load / goal -
+1)) most, over all survivors of all losses and over the normal case. A column is a survivor of a loss; changes that are
+made together share no column, and no broker where leaders change. One change costs the same however many losses there
+are: a leader counts alike in all of them but one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bellwether_load.losses.loss_input import Bools, Floats, Int32s, Int64s, LossInput
+from bellwether_load.losses.loss_loads import carried
+
+_SHARPNESS = (40.0, 120.0, 400.0, 1_200.0, 4_000.0)
+_SWEEPS = 30
+_MODES = (True, False)
+_FEW = 1e-3
+"""Share of partitions that change with which a stage ends."""
+_LARGEST = 60.0
+"""Most that an exponent can be."""
+_GAIN = 1e-2
+"""Of an average partition's share in the sum: what a change must lower it by."""
+
+
+class OrderDescent:
+    """``goals``: relative load by kind of loss that one would like to reach. ``limit``: of the normal case.
+
+    ``leaders``: whether leaders may change, too.
+    """
+
+    def __init__(
+        self, case: LossInput, leader: Int32s, takers: Int32s, goals: Mapping[str, float], limit: Fraction
+    ) -> None:
+        self._case, self._pairs = case, case.pairs
+        self._rows = self._pairs.row
+        self._loads = case.loads[self._rows].astype(np.float64)
+        self._goals = {kind: max(goal, 1e-300) for kind, goal in goals.items()}
+        self._limits = np.maximum(np.array([float(limit * int(size)) for size in case.capacity]), 1e-300)
+        heirs = {kind: case.heirs(kind, leader, takers) for kind in case.domains}
+        self.at = self._present(leader, heirs)
+        self.start = self.at.copy()
+        self._together = False
+        found = {kind: carried(case, kind, leader, heir) for kind, heir in heirs.items()}
+        first = next(iter(found.values()))
+        self._normal = np.append(first.normal.astype(np.float64), 0.0)
+        self._fallen = {kind: np.pad(of.fallen.astype(np.float64), ((0, 1), (0, 1))) for kind, of in found.items()}
+        self._home = {kind: np.append(of, -1) for kind, of in case.domains.items()}
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """The worst loss of each kind as a multiple of its goal."""
+        return {kind: self._worst(kind) / goal for kind, goal in self._goals.items()}
+
+    @property
+    def normal(self) -> float:
+        """The highest load while none is lost, as a multiple of its limit."""
+        return float((self._normal[:-1] / self._limits)[self._case.open].max(initial=0.0))
+
+    def run(self, *, leaders: bool, stop: float = 1.0) -> None:
+        """Descend until the goals are reached, or nothing is gained."""
+        least, kept = self._state()
+        for self._together, sharpness in [(t, s) for t in _MODES for s in _SHARPNESS]:
+            for number in range(_SWEEPS):
+                if max(self.scores.values()) <= stop and self.normal <= 1:
+                    return
+                moved = self._sweep(sharpness, number, leaders=False)
+                moved += self._sweep(sharpness, number, leaders=True) if leaders else 0
+                state, at = self._state()
+                if state < least:
+                    least, kept = state, at
+                if moved <= _FEW * len(self._rows):
+                    break
+        back = np.flatnonzero(kept != self.at)
+        self._apply(back, kept[back])
+
+    def _state(self) -> tuple[tuple[float, float], Int64s]:
+        """How bad the present choice is, first what exceeds the limit; and the choice."""
+        return (max(self.normal - 1, 0.0), sum(self.scores.values())), self.at.copy()
+
+    def result(self) -> tuple[Int32s, Int32s, Int32s]:
+        """Leader, next replica and, of partitions that keep both, the number of brokers in its place: for all."""
+        none = self._case.brokers
+        leader, second = self._case.leader.copy(), np.full(len(self._case.leader), none, np.int32)
+        pairs, every = self._pairs, np.arange(len(self._rows))
+        leader[self._rows] = pairs.leader[every, self.at]
+        changed = pairs.leader[every, self.at] != pairs.leader[every, self.start]
+        for heir in pairs.heir.values():
+            changed |= heir[every, self.at] != heir[every, self.start]
+        second[self._rows[changed]] = pairs.second[every, self.at][changed]
+        return leader, second, self._rows[changed]
+
+    def _present(self, leader: Int32s, heirs: Mapping[str, Int32s]) -> Int64s:
+        """The alternative that each partition has."""
+        pairs = self._pairs
+        same = pairs.valid & (pairs.leader == leader[pairs.row][:, None])
+        for kind, heir in heirs.items():
+            same &= pairs.heir[kind] == heir[pairs.row][:, None]
+        found: Int64s = np.argmax(same, axis=1)
+        return found
+
+    def _worst(self, kind: str) -> float:
+        loads = (self._normal[None, :] + self._fallen[kind])[:-1, :-1] / self._case.capacity
+        return float(loads[self._there(kind)].max(initial=0.0))
+
+    def _there(self, kind: str) -> Bools:
+        domain = self._case.domains[kind]
+        there: Bools = self._case.open & (domain[None, :] != np.arange(len(self._fallen[kind]) - 1)[:, None])
+        return there
+
+    def _sweep(self, sharpness: float, number: int, *, leaders: bool) -> int:
+        order = np.random.default_rng(int(sharpness) * 64 + number).permutation(len(self._rows))
+        order = order[self._hot(sharpness, leaders=leaders)[order]]
+        step = (4 if leaders else 16) * self._case.brokers
+        starts = range(0, len(order), step)
+        return sum(self._move(order[start : start + step], sharpness, leaders=leaders) for start in starts)
+
+    def _hot(self, sharpness: float, *, leaders: bool) -> Bools:
+        """Partitions whose columns are high enough that taking them away could gain something."""
+        kinds, normal, _ = self._terms(sharpness)
+        origin = self._pairs.leader[np.arange(len(self._rows)), self.at]
+        most = normal[origin] if leaders else np.zeros(len(self._rows))
+        for kind, (terms, sums, _) in kinds.items():
+            most = most + terms[self._home[kind][origin], self._heir(kind)] + (sums[origin] if leaders else 0.0)
+        return most > self._least(kinds, normal)
+
+    def _heir(self, kind: str) -> Int32s:
+        return self._pairs.heir[kind][np.arange(len(self._rows)), self.at]
+
+    def _least(self, kinds: Mapping[str, tuple[Floats, Floats, Floats]], normal: Floats) -> float:
+        """What a change must gain."""
+        total = sum(float(sums.sum()) for _, sums, _ in kinds.values()) + float(normal.sum())
+        return _GAIN * total / max(len(self._rows), 1)
+
+    def _terms(self, sharpness: float) -> tuple[dict[str, tuple[Floats, Floats, Floats]], Floats, Floats]:
+        """By kind the term of each column, their sum by broker, and the scale of a load; and those of the normal
+        case."""
+        found, scores = {}, self.scores
+        if self._together:
+            scores = dict.fromkeys(scores, max(scores.values()))
+        for kind, goal in self._goals.items():
+            # Each kind by its own worst, so that one that cannot be lowered does not hide the other.
+            scale = np.append(sharpness / (self._case.capacity * max(goal * scores[kind], 1e-300)), 0.0)
+            over = (self._normal[None, :] + self._fallen[kind]) * scale - sharpness
+            terms = np.exp(np.minimum(over, _LARGEST))
+            terms[:-1, :-1] *= self._there(kind)
+            terms[-1, :] = terms[:, -1] = 0.0
+            found[kind] = (terms, terms.sum(axis=0), scale)
+        scale = np.append(sharpness / self._limits / max(self.normal, 1.0), 0.0)
+        normal = np.exp(np.minimum(self._normal * scale - sharpness, _LARGEST))
+        return found, normal * np.append(self._case.open, False), scale
+
+    def _move(self, some: Int64s, sharpness: float, *, leaders: bool) -> int:
+        pairs, loads = self._pairs, self._loads[some][:, None]
+        kinds, normal, normal_scale = self._terms(sharpness)
+        now = self.at[some]
+        here = np.arange(len(some))
+        origin = pairs.leader[some][here, now][:, None]
+        to = pairs.leader[some]
+        moving = to != origin
+        usable = pairs.valid[some] & (moving if leaders else ~moving)
+        usable[here, now] = False
+        change = np.zeros(to.shape)
+        if leaders:
+            # The limit of the normal case is never exceeded: one broker gets one partition in a step.
+            usable &= self._normal[to] + loads <= np.append(self._limits, 0.0)[to]
+            change += normal[origin] * np.expm1(-loads * normal_scale[origin])
+            change += normal[to] * np.expm1(np.minimum(loads * normal_scale[to], _LARGEST))
+        for kind, (terms, sums, scale) in kinds.items():
+            change += self._change(kind, terms, sums, scale, some, now, origin, to, loads, leaders=leaders)
+        change[~usable] = np.inf
+        best = change.argmin(axis=1)
+        gain = -change[here, best]
+        wanted = np.flatnonzero(gain > self._least(kinds, normal))
+        wanted = wanted[np.argsort(-gain[wanted], kind="stable")]
+        wanted = wanted[self._apart(some[wanted], best[wanted], leaders=leaders)]
+        self._apply(some[wanted], best[wanted])
+        return len(wanted)
+
+    def _change(
+        self, kind: str, terms: Floats, sums: Floats, scale: Floats, some: Int64s, now: Int64s, origin: Int32s,
+        to: Int32s, loads: Floats, *, leaders: bool,
+    ) -> Floats:  # fmt: skip
+        """What each alternative adds to the terms of one kind of loss."""
+        home, here = self._home[kind], np.arange(len(some))
+        heirs = self._pairs.heir[kind][some]
+        old = heirs[here, now][:, None]
+        less, more = np.expm1(-loads * scale[old]), np.expm1(np.minimum(loads * scale[heirs], _LARGEST))
+        if not leaders:
+            moved = terms[home[origin], old] * less + terms[home[origin], heirs] * more
+            return np.where(heirs == old, 0.0, moved)
+        down = np.expm1(-loads * scale[origin])
+        up = np.expm1(np.minimum(loads * scale[to], _LARGEST))
+        found = sums[origin] * down + sums[to] * up
+        same = (home[origin] == home[to]) & (old == heirs)
+        # A leader that becomes the heir, or an heir that becomes the leader, has the partition in that loss as before.
+        found -= np.where(heirs == origin, terms[home[to], origin] * down, 0.0)
+        found -= np.where(old == to, terms[home[origin], to] * up, 0.0)
+        found += np.where(same | (old == to), 0.0, terms[home[origin], old] * less)
+        found += np.where(same | (heirs == origin), 0.0, terms[home[to], heirs] * more)
+        return found
+
+    def _apart(self, some: Int64s, best: Int64s, *, leaders: bool) -> NDArray[np.bool_]:
+        """Of changes in order, those that share no broker (with other leaders) or column with an earlier one."""
+        now, rank = self.at[some], np.arange(len(some))
+        origin, to = self._pairs.leader[some, now], self._pairs.leader[some, best]
+        apart = np.ones(len(some), np.bool_)
+        brokers = self._case.brokers
+        if leaders:
+            first = np.full(brokers + 1, len(some))
+            np.minimum.at(first, origin, rank)
+            np.minimum.at(first, to, rank)
+            apart &= (first[origin] == rank) & (first[to] == rank)
+        for kind, home in self._home.items():
+            width = brokers + 1
+            old = home[origin].astype(np.int64) * width + self._pairs.heir[kind][some, now]
+            new = home[to].astype(np.int64) * width + self._pairs.heir[kind][some, best]
+            size = len(self._fallen[kind]) * width
+            first = np.full(size + width, len(some))
+            np.minimum.at(first, old, rank)
+            np.minimum.at(first, new, rank)
+            apart &= (first[old] == rank) & (first[new] == rank)
+        return apart
+
+    def _apply(self, some: Int64s, best: Int64s) -> None:
+        now, loads = self.at[some], self._loads[some]
+        origin, to = self._pairs.leader[some, now], self._pairs.leader[some, best]
+        np.subtract.at(self._normal, origin, loads)
+        np.add.at(self._normal, to, loads)
+        for kind, home in self._home.items():
+            heir = self._pairs.heir[kind]
+            np.subtract.at(self._fallen[kind], (home[origin], heir[some, now]), loads)
+            np.add.at(self._fallen[kind], (home[to], heir[some, best]), loads)
+        self.at[some] = best

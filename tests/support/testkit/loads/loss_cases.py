@@ -1,0 +1,92 @@
+"""Random cases of losses, as arrays and as the verifier's rows, and the lowest worst loss by trying every plan."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from bellwether_load.losses.loss_bounds import LossBound
+from bellwether_load.losses.loss_input import Int32s, LossInput, domains
+from bellwether_load.losses.loss_loads import busiest, losses, worst
+from bellwether_load.verify.loss_bound import LossCase, LossRow, LossWeights
+
+
+def loss_case(
+    seed: int, brokers: int = 6, partitions: int = 40, *, racks: int = 3, heavy: float = 1.0, rough: bool = False
+) -> LossInput:
+    """Three replicas in racks of their own. ``rough``: any replicas, capacities, a closed broker, held partitions, and
+    replicas out of the ISR."""
+    random = np.random.default_rng(seed)
+    rack = np.arange(brokers) % racks
+    loads = np.rint(np.exp(random.normal(0, heavy, partitions)) * 1_000).astype(np.int64)
+    follows = np.rint(loads * random.uniform(0, 0.5, partitions)).astype(np.int64)
+    if rough:
+        takers = np.stack([random.permutation(brokers)[:3] for _ in range(partitions)]).astype(np.int32)
+    else:
+        order = np.argsort(random.random((partitions, racks)), axis=1)[:, :3]
+        takers = (order + racks * random.integers(0, brokers // racks, order.shape)).astype(np.int32)
+    base = np.bincount(takers.ravel(), np.repeat(follows, 3), brokers).astype(np.int64)
+    leader, open_ = takers[:, 0].copy(), np.ones(brokers, np.bool_)
+    capacity = np.full(brokers, 100, np.int64)
+    stays = np.zeros(partitions, np.bool_)
+    if rough:
+        capacity = random.choice([50, 100, 130], brokers).astype(np.int64)
+        open_[-1] = seed % 2 == 0
+        stays = (random.random(partitions) < 0.2) | (leader == brokers - 1)
+        out = (random.random(takers.shape) < 0.15) | ~open_[takers]
+        out[:, 0] &= ~open_[takers[:, 0]]
+        takers = _packed(np.where(out, brokers, takers), brokers)
+        stays |= (takers == brokers).all(axis=1)
+    may = takers < brokers
+    case = LossInput(capacity, open_, base, loads, takers, may, leader, stays, domains([f"rack-{r}" for r in rack]))
+    return replace(case, stays=stays | ~(takers == leader[:, None]).any(axis=1))
+
+
+def _packed(takers: Int32s, brokers: int) -> Int32s:
+    """The padding at the end of each row."""
+    order = np.argsort(takers == brokers, axis=1, kind="stable")
+    return np.take_along_axis(takers, order, axis=1)
+
+
+def judged(case: LossInput, kind: str, limit: Fraction) -> tuple[LossCase, list[LossRow]]:
+    """What the verifier works on."""
+    ids = range(case.brokers)
+    domain = {b: None if case.domains[kind][b] < 0 else int(case.domains[kind][b]) for b in ids}
+    open_ = [b for b in ids if case.open[b]]
+    size, base = ({b: int(of[b]) for b in open_} for of in (case.capacity, case.base))
+    rows = []
+    for load, takers, may, leader, free in zip(
+        case.loads.tolist(), case.takers.tolist(), case.may.tolist(), case.leader.tolist(), case.free, strict=True
+    ):
+        able = [b for b in takers if b < case.brokers]
+        lead = [b for b, fits in zip(takers, may, strict=True) if fits and b < case.brokers]
+        stays = None if free else leader if leader < case.brokers else -1
+        rows.append(LossRow(load, able, lead, stays))
+    return LossCase(size, base, domain, limit), rows
+
+
+def weights_of(bound: LossBound) -> LossWeights:
+    """The weights of a bound as the verifier takes them."""
+    lost = {
+        domain: {b: weight for b, weight in enumerate(row) if weight} for domain, row in enumerate(bound.lost.tolist())
+    }
+    normal = {b: weight for b, weight in enumerate(bound.normal.tolist()) if weight}
+    return LossWeights({domain: of for domain, of in lost.items() if of}, normal, bound.threshold)
+
+
+def lowest(case: LossInput, kind: str, limit: Fraction) -> Fraction | None:
+    """The lowest worst loss of a plan within the limit, by trying every leader and next replica; None if none is."""
+    pairs, best = case.pairs, None
+    for chosen in itertools.product(*(np.flatnonzero(valid).tolist() for valid in pairs.valid)):
+        at = (np.arange(len(pairs.row)), list(chosen))
+        leader, second = case.leader.copy(), np.full(len(case.leader), case.brokers, np.int32)
+        leader[pairs.row], second[pairs.row] = pairs.leader[at], pairs.second[at]
+        if busiest(case, leader) <= limit:
+            order = np.where((second < case.brokers)[:, None], case.ordered(second, leader), case.takers)
+            found = worst(losses(case, kind, leader, order))
+            if found is not None and (best is None or found.load < best):
+                best = found.load
+    return best

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from bellwether_load.losses.loss_bounds import LossProof
+from bellwether_load.losses.loss_loads import busiest, losses, worst
+from bellwether_load.losses.order_descent import OrderDescent
+from bellwether_load.verify.loss_bound import loss_bound
+from testkit.loads.loss_cases import judged, loss_case, lowest, weights_of
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_plan_is_below_the_bound(seed: int) -> None:
+    case = loss_case(seed, 5 if seed % 2 else 6, 4, rough=bool(seed % 2), heavy=1.5)
+    limit = busiest(case, case.leader) * Fraction(1001, 1000)
+    for kind in case.domains:
+        proof = LossProof(case, kind, limit)
+        least = lowest(case, kind, limit)
+        assert least is not None
+        assert proof.best(case.leader, case.takers).value <= least
+        some = np.random.default_rng(seed).integers(0, 5, (int(case.domains[kind].max()) + 1, case.brokers))
+        survives = case.open & (case.domains[kind][None, :] != np.arange(len(some))[:, None])
+        for threshold in (None, least, least * Fraction(11, 10)):
+            assert proof.bound(some * survives, case.open * 1, threshold).value <= least
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_verifier_finds_the_same_bound(seed: int) -> None:
+    case = loss_case(seed, 6, 40, rough=bool(seed % 2))
+    limit = busiest(case, case.leader) * Fraction(1001, 1000)
+    for kind in case.domains:
+        bound = LossProof(case, kind, limit).best(case.leader, case.takers)
+        assert loss_bound(*judged(case, kind, limit), weights_of(bound)) == bound.value
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_chosen_orders_come_close_to_the_bound(seed: int) -> None:
+    case = loss_case(seed, 9, 500)
+    limit = busiest(case, case.leader)
+    bounds = {kind: LossProof(case, kind, limit).best(case.leader, case.takers) for kind in case.domains}
+    descent = OrderDescent(
+        case, case.leader, case.takers, {kind: float(bound.value) for kind, bound in bounds.items()}, limit
+    )
+    descent.run(leaders=False)
+    descent.run(leaders=True)
+    leader, second, _ = descent.result()
+    order = np.where((second < case.brokers)[:, None], case.ordered(second, leader), case.takers)
+    assert busiest(case, leader) <= limit
+    for kind, bound in bounds.items():
+        top = worst(losses(case, kind, leader, order))
+        assert top is not None
+        assert bound.value <= top.load <= bound.value * Fraction(104, 100)
+        before = worst(losses(case, kind, case.leader, case.takers))
+        assert before is not None
+        assert top.load < before.load
+
+
+def test_orders_alone_change_no_leader() -> None:
+    case = loss_case(1, 9, 300)
+    descent = OrderDescent(case, case.leader, case.takers, dict.fromkeys(case.domains, 1.0), busiest(case, case.leader))
+    descent.run(leaders=False)
+    leader, _, rows = descent.result()
+    assert (leader == case.leader).all()
+    assert len(rows)
+
+
+def test_weights_of_a_lost_broker_are_refused() -> None:
+    case = loss_case(1, 6, 10)
+    limit = busiest(case, case.leader)
+    bound = LossProof(case, "broker", limit).best(case.leader, case.takers)
+    weights = weights_of(bound)
+    with pytest.raises(ValueError, match="does not survive"):
+        loss_bound(*judged(case, "broker", limit), type(weights)({2: {2: 1}}))
+    with pytest.raises(ValueError, match="whole numbers"):
+        loss_bound(*judged(case, "broker", limit), type(weights)({2: {1: -1}}))
+    with pytest.raises(ValueError, match="no domain"):
+        loss_bound(*judged(case, "broker", limit), type(weights)({9: {1: 1}}))
