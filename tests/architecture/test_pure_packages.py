@@ -12,7 +12,7 @@ from sourcetree import ROOT, sources
 
 PURE: Mapping[str, str] = {
     "bellwether/core": """
-        __future__ bisect collections dataclasses datetime enum fnmatch functools hashlib itertools math
+        __future__ bisect collections dataclasses datetime enum fnmatch functools hashlib heapq itertools math
         operator shlex statistics typing bellwether.core
     """,
     "bellwether/core/settings/schedule.py": "cronsim",

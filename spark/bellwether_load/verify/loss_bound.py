@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NamedTuple
 
-from bellwether_load.verify.plan_documents import LARGEST
+from bellwether.core.stored_documents import MAX_INT64
 
 Domain = int | str
 
@@ -62,7 +62,7 @@ def wrong_weights(case: LossCase, weights: LossWeights) -> str:
     if any(broker not in case.capacity for broker in weights.normal):
         return "the normal case has a weight of a broker that is not open"
     every = [weight for of in (*weights.lost.values(), weights.normal) for weight in of.values()]
-    if any(type(weight) is not int or not 0 <= weight <= LARGEST for weight in every):
+    if any(type(weight) is not int or not 0 <= weight <= MAX_INT64 for weight in every):
         return "weights must be whole numbers, 0 or more"
     return ""
 

@@ -404,8 +404,7 @@ def _evidence_faults(plan: RebalancePlan, account: Mapping[str, Any], sums: Sums
     """What differs from the account of the loads. ``hours``: how many hours of the week their files have."""
     found = Evidence.of(account, sums.partitions, sums.without_load)
     for name in ("since", "until", "hours", "share"):
-        said, given = getattr(plan.evidence, name), getattr(found, name)
-        if said != given:
+        if (said := getattr(plan.evidence, name)) != (given := getattr(found, name)):
             yield f"{name} is {said}, the loads give {given}"
     if hours and found.hours != hours:
         yield f"_loads.json says {found.hours} hours, the loads have {hours}"
