@@ -351,9 +351,7 @@ class SparkImage(Model):
 class Spark(Model):
     """Load plans in Jobs: permissions of the operator, and an image and an account for Spark."""
 
-    enabled: bool = Field(
-        default=False, description="Permit the operator to create Jobs for policies with spec.rebalance."
-    )
+    enabled: bool = Field(default=False, description="Permit the operator to create Jobs for LeaderRebalances.")
     namespaces: list[Namespace] = Field(
         default_factory=list, description="Namespaces of these policies. Empty: the release's."
     )
@@ -364,7 +362,7 @@ class Spark(Model):
 
 
 class Policy(Model):
-    """A LeadershipPolicy or a SignalSource of the release."""
+    """A LeadershipPolicy, a SignalSource or a LeaderRebalance of the release."""
 
     name: Name = Field(description="Name of the object.")
     namespace: OptionalNamespace = Field(default="", description="Namespace of the object. Empty: the release's.")

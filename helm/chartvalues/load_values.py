@@ -29,7 +29,7 @@ class Profile(JobProfile):
 
 
 class Load(Model):
-    """Stores and job profiles, by the names that policies use (spec.rebalance.store and profile)."""
+    """Stores and job profiles, by the names that LeaderRebalances use (spec.store and spec.profile)."""
 
     stores: dict[ConfigName, LoadStore] = Field(
         default_factory=dict,

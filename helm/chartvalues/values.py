@@ -98,6 +98,10 @@ class Values(Model):
         default_factory=list,
         description="SignalSources that policies name, with prometheus or plugin. They are kept, as policies are.",
     )
+    rebalances: list[Policy] = Field(
+        default_factory=list,
+        description="LeaderRebalances, whose spec names a policy. They are kept, as policies are.",
+    )
     network_policy: NetworkPolicies = Field(
         default_factory=NetworkPolicies, description="Network policies of the pods."
     )

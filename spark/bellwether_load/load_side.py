@@ -13,7 +13,7 @@ import structlog
 
 from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.api.v1alpha1.status.rebalance_status import RebalanceStatus
+from bellwether.api.v1alpha1.status.rebalance_status import LeaderRebalanceStatus
 from bellwether.controllers.policy_rebalance import MakeRebalancer
 from bellwether.core.doctor.risks import LogEndSample
 from bellwether.core.model.cluster import PartitionKey
@@ -40,7 +40,7 @@ class LoadSide:
         config = self._config
         log.info("load_configured", stores=sorted(config.stores), profiles=sorted(config.profiles))
 
-        def make(status: RebalanceStatus | None, wake: Callable[[], None]) -> RebalanceController:
+        def make(status: LeaderRebalanceStatus, wake: Callable[[], None]) -> RebalanceController:
             tools = partial(rebalance_backend, api, clock, config)
             made = RebalanceController(status, config.settings, tools, clock, wake)
             made.start()
@@ -55,7 +55,7 @@ class LoadSide:
 
         rebalance, name = policy.policy().rebalance, policy.metadata.name
         if rebalance is None:
-            raise Terminal("--store needs a policy with spec.rebalance, which measures loads")
+            raise Terminal("--store needs a LeaderRebalance of the policy, whose plans measure loads: create one")
         plans = FilePlanStore(Store.open(store), cluster_id, f"{namespace}/{name}")
         for run in plans.finished(file_name(namespace, name, "")):
             return plans.measured(run, rebalance.objective, rebalance.capacities)

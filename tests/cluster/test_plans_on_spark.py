@@ -73,18 +73,22 @@ def load() -> Mapping[str, Any]:
     return {"stores": {"plans": store}, "profiles": {"executors": profile}}
 
 
+def rebalance_of(kubectl: Kubectl) -> dict[str, Any]:
+    """The status of the LeaderRebalance."""
+    (found,) = kubectl.get("leaderrebalances", "--namespace", NAMESPACE)
+    return dict(found.get("status") or {})
+
+
 def test_a_plan_made_by_executors_in_pods_is_what_one_machine_plans_and_is_applied(
     whole: Stage, kubectl: Kubectl, history: Path, load: Mapping[str, Any], tmp_path: Path
 ) -> None:
-    policy = {**whole.values["policies"][0]}
     waves, minimum = {"partitions": 4, "pauseSeconds": 1}, {"minimumHours": 0, "minimumMeasuredPercent": 0}
-    rebalance = {"store": "plans", "profile": "executors", "waves": waves, **minimum}
-    policy["spec"] = {**policy["spec"], "rebalance": rebalance}
+    spec = {"policy": POLICY, "store": "plans", "profile": "executors", "waves": waves, **minimum}
     stores = {**whole.values["load"]["stores"], **load["stores"]}
     values = {**whole.values, "load": {**load, "stores": stores}}
-    whole.release.install({**values, "policies": [policy]})
+    whole.release.install({**values, "rebalances": [{"name": POLICY, "namespace": NAMESPACE, "spec": spec}]})
     whole.release.roll_out()  # the operator reads its configuration at its start
-    kubectl("annotate", "lp", POLICY, "-n", NAMESPACE, "bellwether.dev/rebalance=now", "--overwrite")
+    kubectl("annotate", "lr", POLICY, "-n", NAMESPACE, "bellwether.dev/rebalance=now", "--overwrite")
 
     made: dict[str, set[str]] = {}
     ran: set[str] = set()
@@ -96,7 +100,7 @@ def test_a_plan_made_by_executors_in_pods_is_what_one_machine_plans_and_is_appli
             application = one["metadata"]["labels"]["spark-app-selector"]
             made.setdefault(application, set()).add(one["metadata"]["name"])
             ran.update([application] if one["status"]["phase"] == "Running" else [])
-        found: Mapping[str, Any] = whole.release.policy()["status"].get("rebalance", {})
+        found: Mapping[str, Any] = rebalance_of(kubectl)
         assert found.get("state") != "Failed", found["message"]
         return found
 
@@ -107,9 +111,9 @@ def test_a_plan_made_by_executors_in_pods_is_what_one_machine_plans_and_is_appli
     assert alone(history, status["run"], tmp_path) == status["digest"]
 
     before = uneven(whole)
-    kubectl("annotate", "lp", POLICY, "-n", NAMESPACE, f"bellwether.dev/approve-plan={status['digest']}", "--overwrite")
+    kubectl("annotate", "lr", POLICY, "-n", NAMESPACE, f"bellwether.dev/approve-plan={status['digest']}", "--overwrite")
     eventually(
-        lambda: whole.release.policy()["status"]["rebalance"]["state"],
+        lambda: rebalance_of(kubectl)["state"],
         lambda state: state == "Done",
         240,
         "the plan is not applied",

@@ -6,7 +6,7 @@
   resources: [leadershippolicies]
   verbs: [get, list, watch, patch]
 - apiGroups: [bellwether.dev]
-  resources: [leadershippolicies/status, brokerhealths/status]
+  resources: [leadershippolicies/status, brokerhealths/status, leaderrebalances/status]
   verbs: [patch]
 - apiGroups: [bellwether.dev]
   resources: [brokerhealths]
@@ -15,7 +15,7 @@
   resources: [configmaps]
   verbs: [get, list, create, update, patch, delete]
 - apiGroups: [bellwether.dev]
-  resources: [signalsources]
+  resources: [signalsources, leaderrebalances]
   verbs: [list, watch]
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
@@ -122,6 +122,9 @@ SignalSources), secrets (rules).
 - apiGroups: [bellwether.dev]
   resources: [leadershippolicies]
   verbs: [get, list]
+- apiGroups: [bellwether.dev]
+  resources: [leaderrebalances]
+  verbs: [list]
 {{- . }}
 {{- end }}
 

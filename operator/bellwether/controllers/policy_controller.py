@@ -8,7 +8,7 @@ policy is reported in its status and leaves the others alone.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -70,7 +70,7 @@ class PolicyController(threading.Thread):
         """Why the last reconcile failed; None if it succeeded. ``_failed`` times in a row for that reason."""
         self._failed = 0
         self._wakeups = Wakeups(clock, self._requeue.inbox_seconds, self._inputs, self._heartbeat.beat)
-        self._rebalance = PolicyRebalance(rebalancer, reporter.rebalance_of, self._wakeups.notify)
+        self._rebalance = PolicyRebalance(rebalancer, reporter.rebalances, self._wakeups.notify)
         self._detection = Detection()
         self._problems: tuple[str, ...] = ()
         self._took_seconds = 0.0
@@ -88,8 +88,7 @@ class PolicyController(threading.Thread):
         """The policy's object was seen; a changed spec, a deletion or an annotation wakes the controller."""
         with self._lock:
             before, self._body = self._body["metadata"], body
-        after = body["metadata"]
-        if any(before.get(k) != after.get(k) for k in ("generation", "deletionTimestamp", "annotations")):
+        if differs(before, body["metadata"]):
             self.wake()
         self.compare(POLICIES, body)
 
@@ -106,6 +105,10 @@ class PolicyController(threading.Thread):
         named = ((self.body.get("spec") or {}).get("detection") or {}).get("signalSources") or ()
         if name in (ref.get("name") for ref in named):
             self._wakeups.reconcile()
+
+    def rebalance_changed(self) -> None:
+        """A LeaderRebalance that names the policy is new, has changed or is gone."""
+        self._wakeups.reconcile()
 
     def wake(self) -> None:
         """A signal or an override may have changed."""
@@ -179,7 +182,8 @@ class PolicyController(threading.Thread):
                 return self._requeue.jitter(deletion.step(self, policy))
             self.ensure_connected(policy)
             self._finalizer.adopt(body)
-            report = self.reconcile(policy, rebalance_input=self._rebalance.rebalance_input(policy, body))
+            policy = self._rebalance.chosen(policy)
+            report = self.reconcile(policy, rebalance_input=self._rebalance.rebalance_input(policy))
             if self._failure is not None:
                 log.info("reconcile_recovered", previous_reason=str(self._failure))
                 self._failure, self._failed = None, 0
@@ -287,3 +291,8 @@ class PolicyController(threading.Thread):
             self._problems = problems
             for problem in problems:
                 log.warning("broker_health_invalid", error=problem)
+
+
+def differs(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Whether more than the status of an object has changed, by its metadata."""
+    return any(before.get(key) != after.get(key) for key in ("generation", "deletionTimestamp", "annotations"))

@@ -1,7 +1,8 @@
 """Watch policies and BrokerHealths with kopf, and start, update, wake and stop one policy controller for each policy.
 
 Only ``kopf.on.event`` is used: it needs neither finalizers nor annotations, so a settled cluster causes no write. The
-handlers wait for nothing but a lock that is held for moments, so they run in kopf's event loop and need no thread.
+handlers wait for nothing but a lock that is held for moments, so they run in kopf's event loop and need no thread;
+only the report on a LeaderRebalance without a policy has one.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import asyncio
 import itertools
 import ssl
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,7 +22,8 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
 from bellwether.adapters.kubernetes.kubeconfig import as_kubectl
 from bellwether.api.v1alpha1.base_model import GROUP, VERSION
-from bellwether.controllers.policy_controller import PolicyController
+from bellwether.api.v1alpha1.leader_rebalance import policy_named
+from bellwether.controllers.policy_controller import PolicyController, differs
 from bellwether.jitter import jittered
 from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
 
@@ -45,14 +47,22 @@ class ApiLogin(kopf.ConnectionInfo):
 class PolicyManager:
     """The loops of all policies that this process watches."""
 
-    def __init__(self, make: Callable[[dict[str, Any]], PolicyController], forget: Callable[[str, str], None]) -> None:
+    def __init__(
+        self,
+        make: Callable[[dict[str, Any]], PolicyController],
+        forget: Callable[[str, str], None],
+        unused: Callable[[Sequence[dict[str, Any]]], None] = lambda _: None,
+    ) -> None:
+        """``unused`` reports LeaderRebalances whose policy may not exist; it may take long."""
         self._make = make
         self._forget = forget
+        self.unused = unused
         self._lock = threading.RLock()
         self._loops: dict[Policy, PolicyController] = {}
         # BrokerHealths and Leases may arrive before their policy does, by their policy and then by name.
         self._healths: dict[Policy, dict[str, dict[str, Any]]] = {}
         self._leases: dict[Policy, dict[str, dict[str, Any]]] = {}
+        self._rebalances: dict[Policy, dict[str, dict[str, Any]]] = {}
 
     def policy(self, event: str | None, body: dict[str, Any]) -> None:
         """A LeadershipPolicy was seen, changed or deleted."""
@@ -92,6 +102,21 @@ class PolicyManager:
         for loop in list(self._loops.values()):
             if loop.namespace == body["metadata"]["namespace"]:
                 loop.source_changed(body["metadata"]["name"])
+
+    def rebalance(self, event: str | None, body: dict[str, Any]) -> None:
+        """A LeaderRebalance was seen, changed or deleted."""
+        key = _key(body, policy_named(body))
+        before = self._rebalances.get(key, {}).get(body["metadata"]["name"])
+        loop = self._note(self._rebalances, key, event, body)
+        fresh = before is None or event == "DELETED" or differs(before["metadata"], body["metadata"])
+        if loop is not None and fresh:
+            loop.rebalance_changed()
+
+    def without_policy(self, namespace: str, policy: str) -> list[dict[str, Any]]:
+        """The LeaderRebalances of a policy that the watches have not delivered, or have seen deleted."""
+        key = namespace, object_names.legal(policy)
+        with self._lock:
+            return [] if key in self._loops else [*self._rebalances.get(key, {}).values()]
 
     def lease(self, event: str | None, body: dict[str, Any]) -> None:
         """A prober's Lease was seen, renewed or deleted."""
@@ -166,6 +191,7 @@ def register(registry: kopf.OperatorRegistry, loops: PolicyManager, *, pulse: He
     @kopf.on.event(GROUP, VERSION, "leadershippolicies", registry=registry)
     async def policy_seen(event: Mapping[str, Any], body: kopf.Body, **_: Any) -> None:
         loops.policy(event.get("type"), dict(body))
+        await report_unused(body["metadata"]["namespace"], body["metadata"]["name"])
 
     @kopf.on.event(GROUP, VERSION, "brokerhealths", registry=registry)
     async def health_seen(event: Mapping[str, Any], body: kopf.Body, **_: Any) -> None:
@@ -174,6 +200,15 @@ def register(registry: kopf.OperatorRegistry, loops: PolicyManager, *, pulse: He
     @kopf.on.event(GROUP, VERSION, "signalsources", registry=registry)
     async def source_seen(body: kopf.Body, **_: Any) -> None:
         loops.source(body)
+
+    @kopf.on.event(GROUP, VERSION, "leaderrebalances", registry=registry)
+    async def rebalance_seen(event: Mapping[str, Any], body: kopf.Body, **_: Any) -> None:
+        loops.rebalance(event.get("type"), dict(body))
+        await report_unused(body["metadata"]["namespace"], policy_named(body))
+
+    async def report_unused(namespace: str, policy: str) -> None:
+        if found := loops.without_policy(namespace, policy):
+            await asyncio.to_thread(loops.unused, found)
 
     @kopf.on.cleanup(registry=registry)
     async def rest(**_: Any) -> None:

@@ -37,7 +37,7 @@ class Wakeups:
         self._event.set()
 
     def reconcile(self) -> None:
-        """Reconcile whatever has changed: a status that this process wrote, or a source that the policy names."""
+        """Reconcile whatever has changed: a status that this process wrote, or an object that belongs to the policy."""
         self._wanted.set()
         self._event.set()
 

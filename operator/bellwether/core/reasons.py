@@ -89,6 +89,7 @@ class Reason(StrEnum):
     PLAN_VERIFICATION_FAILED = "PlanVerificationFailed"
     STORE_UNAVAILABLE = "StoreUnavailable"
     APPLYING = "Applying"
+    REBALANCE_UNUSED = "RebalanceUnused"
     # Why a policy is, or is not, ready
     OFFLINE_PARTITIONS = "OfflinePartitions"
     UNDER_MIN_ISR = "UnderMinIsr"
@@ -216,12 +217,13 @@ DESCRIPTIONS: dict[Reason, str] = {
     Reason.PLANNING: "A job measures loads and computes a plan.",
     Reason.PLAN_PROPOSED: "A rebalance plan waits for approval.",
     Reason.OTHER_PLAN_APPROVED: "The approval annotation has the digest of another plan and has no effect.",
-    Reason.PLAN_EXPIRED: "The plan is older than spec.rebalance.validSeconds; request a new plan.",
+    Reason.PLAN_EXPIRED: "The plan is older than spec.validSeconds of the LeaderRebalance; request a new plan.",
     Reason.TOO_LITTLE_MEASURED: "Too few hours or bytes are measured for a proposal; the message says what is missing.",
     Reason.JOB_FAILED: "The planning job failed; the next one starts at the next scheduled time or request.",
     Reason.PLAN_VERIFICATION_FAILED: "The plan failed the verification of its orders, figures and certificate.",
     Reason.STORE_UNAVAILABLE: "The store of loads and plans cannot be read or written.",
     Reason.APPLYING: "The plan is approved; its orders become baselines, wave by wave.",
+    Reason.REBALANCE_UNUSED: "No policy uses this LeaderRebalance; the message says why, and what to change.",
     Reason.OFFLINE_PARTITIONS: "Partitions have no leader: they can be neither read nor written.",
     Reason.UNDER_MIN_ISR: "Partitions have fewer in-sync replicas than min.insync.replicas: acks=all is refused.",
     Reason.AT_MIN_ISR: "Partitions are at min.insync.replicas: losing one more broker stops acks=all writes.",

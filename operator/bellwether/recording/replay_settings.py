@@ -43,12 +43,11 @@ _PROBERS = frozenset(
 
 
 def settings_section(policy: LeadershipPolicy) -> dict[str, Json]:
-    """What a trace keeps of a policy: ``spec`` without connection, addresses, Secrets' names, pods, and rebalancing; in
+    """What a trace keeps of a policy: ``spec`` without connection, addresses, Secrets' names, pods; in
     addition its SignalSources.
     """
     body = policy.spec.body()
     del body["kafka"]
-    body.pop("rebalance", None)  # a replay computes no rebalance plans
     body.pop("maintenance", None)  # what the pods did was recorded, wherever they were looked for
     detection = body.get("detection") or {}
     (detection.get("externalReachability") or {}).pop("bootstrapServers", None)
@@ -73,8 +72,7 @@ def policy_of(section: Document, name: str, namespace: str, changes: Iterable[Se
     sources = [*spec.pop("sources", ()), *_former_sources(spec.get("detection") or {})]
     spec["kafka"] = {"bootstrapServers": [NOWHERE]}
     for path, value in changes:
-        if path[0] != "rebalance":
-            _put(spec, path, value)
+        _put(spec, path, value)
     if limits_loads(spec):
         capacity = {k: v for k, v in spec["demotion"]["capacity"].items() if k != _LOAD_LIMIT}
         spec["demotion"] = {**spec["demotion"], "capacity": capacity or None}
@@ -118,8 +116,6 @@ def without_effect(changed: Setting) -> str | None:
     name = ".".join(path)
     if path[0] == "kafka":
         return f"{name} changes nothing: a replay connects to no cluster"
-    if path[0] == "rebalance":
-        return f"{name} changes nothing: a replay computes no rebalance plans"
     if path == (*_CAPACITY, _LOAD_LIMIT):
         return NO_LOADS
     if path == _CAPACITY and isinstance(value, Mapping) and _LOAD_LIMIT in value:

@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError
 from bellwether.api.config.field_types import ConfigName, allows
 from bellwether.api.v1alpha1.base_model import Model, explain
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.api.v1alpha1.spec.rebalance_spec import Rebalance
+from bellwether.api.v1alpha1.spec.rebalance_spec import LeaderRebalanceSpec
 from bellwether.ports.errors import Terminal
 from bellwether_load.api.job_profile import JobProfile
 from bellwether_load.api.load_store import LoadStore
@@ -70,23 +70,25 @@ class LoadConfig(Model):
     def uri(self, policy: LeadershipPolicy) -> str:
         """URI of a policy's own directory in the store that it names. Raises NotConfigured.
 
-        A policy without ``spec.rebalance`` names the store that the field has by default: its samples are the history
+        A policy without LeaderRebalance uses the store that ``spec.store`` has by default: its samples are the history
         that its first plan needs.
         """
         return self._store(policy).uri_of(policy.metadata.namespace, policy.metadata.name)
 
     def settings(self, policy: LeadershipPolicy) -> LoadSettings:
-        """The store and the profile that a policy names in ``spec.rebalance``. Raises NotConfigured."""
-        named, metadata = policy.spec.rebalance, policy.metadata
+        """The store and the profile that a policy's LeaderRebalance names. Raises NotConfigured."""
+        named, metadata = policy.rebalance, policy.metadata
         if named is None:
-            raise NotConfigured(f"policy {metadata.namespace}/{metadata.name} has no spec.rebalance: add it")
+            raise NotConfigured(f"policy {metadata.namespace}/{metadata.name} has no LeaderRebalance: create one")
         store = self._store(policy)
         return LoadSettings(
-            store, _named("profile", self.profiles, named.profile, metadata.namespace), self.uri(policy)
+            store, _named("profile", self.profiles, named.spec.profile, metadata.namespace), self.uri(policy)
         )
 
     def _store(self, policy: LeadershipPolicy) -> LoadStore:
-        return _named("store", self.stores, (policy.spec.rebalance or Rebalance()).store, policy.metadata.namespace)
+        metadata, used = policy.metadata, policy.rebalance
+        named = used.spec if used is not None else LeaderRebalanceSpec(policy=metadata.name)
+        return _named("store", self.stores, named.store, metadata.namespace)
 
 
 def _named(field: str, configured: Mapping[str, Usable], name: str, namespace: str) -> Usable:
@@ -96,11 +98,11 @@ def _named(field: str, configured: Mapping[str, Usable], name: str, namespace: s
         return usable[name]
     if not usable:
         raise NotConfigured(
-            f"spec.rebalance.{field} is {name!r}, but policies in namespace {namespace} may use no {field}: the"
+            f"spec.{field} is {name!r}, but LeaderRebalances in namespace {namespace} may use no {field}: the"
             f" administrator configures them with the chart value load.{field}s (--load-config)"
         )
     raise NotConfigured(
-        f"spec.rebalance.{field} is {name!r}, but policies in namespace {namespace} may only use"
+        f"spec.{field} is {name!r}, but LeaderRebalances in namespace {namespace} may only use"
         f" {', '.join(sorted(usable))}: set one of these, or let the administrator allow it (chart value"
         f" load.{field}s)"
     )

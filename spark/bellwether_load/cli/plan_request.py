@@ -1,6 +1,6 @@
 """Request a load plan from the operator, or approve one, and report progress.
 
-In: LeadershipPolicy objects, polled. Out: the final state of the run, and progress messages. Called by
+In: the LeaderRebalance of a policy, polled. Out: the final state of the run, and progress messages. Called by
 ``bellwether rebalance`` with ``--policy``.
 """
 
@@ -11,17 +11,17 @@ from collections.abc import Callable
 
 import click
 
-from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient
+from bellwether.adapters.kubernetes.api_client import LEADER_REBALANCES, KubernetesClient
+from bellwether.adapters.kubernetes.objects.leader_rebalances import with_rebalances
+from bellwether.api.v1alpha1.leader_rebalance import APPROVE_ANNOTATION, REQUEST_ANNOTATION, LeaderRebalance
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli import exit_status
 from bellwether.cli.leadership import broker_lookup
-from bellwether.controllers.policy_rebalance import APPROVE_ANNOTATION
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.rebalance import Approval
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.ports.rebalance import RunState
 from bellwether_load.controller.lifecycle import UNDER_WAY, RebalanceRun
-from bellwether_load.controller.rebalance_controller import REQUEST_ANNOTATION
 from bellwether_load.controller.run_status import run_of
 
 POLL_SECONDS = 0.5
@@ -32,12 +32,11 @@ Say = Callable[[str], None]
 def request_plan(
     api: KubernetesClient, namespace: str, policy: str, token: str, seconds: float, say: Say
 ) -> RebalanceRun:
-    """Request a plan and wait for the result. Terminal without spec.rebalance or its store.
+    """Request a plan and wait for the result. Terminal without a LeaderRebalance or its store.
 
     Exit status ``BLOCKED`` at the time limit.
     """
-    _rebalanced(api, namespace, policy)
-    _annotate(api, namespace, policy, REQUEST_ANNOTATION, token)
+    _annotate(api, rebalance_of(api, namespace, policy), REQUEST_ANNOTATION, token)
     say(f"policy {namespace}/{policy}: plan requested")
 
     def planned(run: RebalanceRun) -> bool:
@@ -50,7 +49,7 @@ def request_plan(
 
 def current_plan(api: KubernetesClient, namespace: str, policy: str, digest: str) -> RebalanceRun:
     """The policy's present plan. Terminal if it has another digest."""
-    run = run_of(_rebalanced(api, namespace, policy).status.rebalance)
+    run = run_of(rebalance_of(api, namespace, policy).status)
     if run.digest != digest:
         present = f"its plan is {run.digest} ({run.state})" if run.digest else f"it has no plan ({run.state})"
         raise Terminal(f"policy {namespace}/{policy} has no plan {digest}: {present}")
@@ -63,7 +62,7 @@ def approve(api: KubernetesClient, namespace: str, policy: str, digest: str, sec
     Terminal if it is not the present plan; exit status ``BLOCKED`` at the time limit.
     """
     run = current_plan(api, namespace, policy, digest)
-    _annotate(api, namespace, policy, APPROVE_ANNOTATION, digest)
+    _annotate(api, rebalance_of(api, namespace, policy), APPROVE_ANNOTATION, digest)
     say(f"plan {digest} is approved")
     if seconds <= 0:
         return run
@@ -76,19 +75,21 @@ def approve(api: KubernetesClient, namespace: str, policy: str, digest: str, sec
 
 def approves_itself(api: KubernetesClient, namespace: str, policy: str) -> bool:
     """Whether the operator applies a plan of this policy without the approval of a person."""
-    settings = _rebalanced(api, namespace, policy).spec.rebalance
-    return settings is not None and settings.approval is Approval.AUTOMATIC
+    return rebalance_of(api, namespace, policy).spec.approval is Approval.AUTOMATIC
 
 
-def _rebalanced(api: KubernetesClient, namespace: str, policy: str) -> LeadershipPolicy:
-    found = LeadershipPolicy.read(broker_lookup.find_policy(api, namespace, policy))
-    if found.spec.rebalance is None:
-        raise Terminal(f"policy {namespace}/{policy} has no spec.rebalance: add it, as in examples/policies")
-    return found
+def rebalance_of(api: KubernetesClient, namespace: str, policy: str) -> LeaderRebalance:
+    """The LeaderRebalance that a policy uses. Terminal if there is none."""
+    found = with_rebalances(api, LeadershipPolicy.read(broker_lookup.find_policy(api, namespace, policy)), namespace)
+    if found.rebalance is not None:
+        return found.rebalance
+    why = next((text for _, text in found.rebalances.unused.values()), "create one, as in examples/policies")
+    raise Terminal(f"policy {namespace}/{policy} has no LeaderRebalance: {why}")
 
 
-def _annotate(api: KubernetesClient, namespace: str, policy: str, name: str, value: str) -> None:
-    api.merge(POLICIES, namespace, policy, {"metadata": {"annotations": {name: value}}})
+def _annotate(api: KubernetesClient, found: LeaderRebalance, name: str, value: str) -> None:
+    head = found.metadata
+    api.merge(LEADER_REBALANCES, head.namespace, head.name, {"metadata": {"annotations": {name: value}}})
 
 
 def _await(
@@ -98,9 +99,8 @@ def _await(
     printed = ""
     while True:
         try:
-            body = broker_lookup.find_policy(api, namespace, policy)
-            run = run_of(LeadershipPolicy.read(body).status.rebalance)
-            problem = broker_lookup.trouble(body)
+            run = run_of(rebalance_of(api, namespace, policy).status)
+            problem = broker_lookup.trouble(broker_lookup.find_policy(api, namespace, policy))
             text = f"{run.state}: {run.message}" + (f"; {problem}" if problem else "")
         except Transient as error:
             run, text = None, f"retrying: {error}"

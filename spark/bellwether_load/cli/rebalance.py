@@ -144,14 +144,14 @@ def _through_operator(options: dict[str, Any]) -> None:
     given = [name for name in _OFFLINE_OPTIONS if context.get_parameter_source(name) is not default]
     if given:
         named = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise click.UsageError(f"{named}: requires --bootstrap; otherwise the settings are those in spec.rebalance")
+        raise click.UsageError(f"{named}: requires --bootstrap; otherwise the LeaderRebalance has the settings")
     api, namespace, policy = connect_policy(options["target"])
     seconds = options["wait_seconds"]
     console = Console(soft_wrap=True)
     if options["dry_run"] and plan_request.approves_itself(api, namespace, policy):
         raise Terminal(
-            f"policy {namespace}/{policy} applies plans without approval (spec.rebalance.approval: Automatic), so "
-            "none can be requested as a dry run: use --bootstrap --dry-run"
+            f"the LeaderRebalance of policy {namespace}/{policy} applies plans without approval (spec.approval:"
+            " Automatic), so none can be requested as a dry run: use --bootstrap --dry-run"
         )
     token = SystemClock().now().isoformat(timespec="seconds")
     run = plan_request.request_plan(api, namespace, policy, token, seconds, click.echo)

@@ -62,7 +62,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--retention-days",
     type=click.IntRange(1, 3660),
-    help="Retention of samples, in days.  [default: the policy's rebalance.historyDays, or 14]",
+    help="Retention of samples, in days.  [default: historyDays of the policy's LeaderRebalance, or 14]",
 )
 @click.option("--prometheus", metavar="URL", help="Prometheus with the consumer throughput of each topic.")
 @click.option(

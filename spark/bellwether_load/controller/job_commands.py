@@ -39,9 +39,9 @@ class Work:
     @classmethod
     def of(cls, policy: LeadershipPolicy, uri: str, run: str, cluster_id: str) -> Work:
         """A run of that policy, whose directory in its store is ``uri``."""
-        rebalance, name = policy.spec.rebalance, file_name(policy.metadata.namespace, policy.metadata.name, run)
+        rebalance, name = policy.rebalance, file_name(policy.metadata.namespace, policy.metadata.name, run)
         assert rebalance is not None  # noqa: S101
-        return cls(run, name, uri, rebalance.history_days, cluster_id)
+        return cls(run, name, uri, rebalance.spec.history_days, cluster_id)
 
 
 def file_name(namespace: str, policy: str, run: str) -> str:

@@ -3,7 +3,8 @@
 Pure. In: a policy, its load settings and a run. Out: a plain object. One pod: an init container measures the loads, the
 container plans; both run ``python -m bellwether_load``. With Spark on Kubernetes that pod is the driver, in client
 mode, and creates its executors from the profile's pod template, which is an annotation of the pod: people of the
-namespace could change a ConfigMap. The policy owns the Job, which is deleted with it; its results are in the store.
+namespace could change a ConfigMap. The LeaderRebalance owns the Job, which is deleted with it; its results are in the
+store.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ HISTORY, SCRATCH, TEMPLATES = "history", "scratch", "templates"
 
 def manifest(policy: LeadershipPolicy, settings: LoadSettings, work: Work) -> Object:
     """Manifest of the Job of one run."""
-    metadata, profile = policy.metadata, settings.profile
+    metadata, profile, owner = policy.metadata, settings.profile, policy.rebalance
+    assert owner is not None  # noqa: S101
     labels = {
         object_names.POLICY_LABEL: object_names.legal(metadata.name),
         object_names.RUN_LABEL: object_names.legal(work.run),
@@ -61,7 +63,7 @@ def manifest(policy: LeadershipPolicy, settings: LoadSettings, work: Work) -> Ob
             "namespace": metadata.namespace,
             "labels": labels,
             "ownerReferences": [
-                {"apiVersion": API_VERSION, "kind": policy.kind, "name": metadata.name, "uid": metadata.uid}
+                {"apiVersion": API_VERSION, "kind": owner.kind, "name": owner.metadata.name, "uid": owner.metadata.uid}
             ],
         },
         "spec": {

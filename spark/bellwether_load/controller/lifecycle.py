@@ -139,7 +139,7 @@ def on_planned(
     if not figures.moves + figures.reorders:
         return found.become(RunState.IDLE, Reason.NO_PLAN_PENDING, "no move would improve the balance of the leaders")
     if improvement * 100 < least and not forced:
-        text = f"{judged} would fall by {improvement:.1%}, less than spec.rebalance.minimumImprovementPercent ({least})"
+        text = f"{judged} would fall by {improvement:.1%}, less than spec.minimumImprovementPercent ({least})"
         return found.become(RunState.IDLE, Reason.NO_PLAN_PENDING, text)
     text = _proposal(found)
     if forced:

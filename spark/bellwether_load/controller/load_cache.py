@@ -64,12 +64,12 @@ class LoadQuery:
     @classmethod
     def of(cls, policy: LeadershipPolicy, settings: Rebalance, run: RebalanceRun) -> LoadQuery | None:
         """What a policy asks for; None where it limits no broker by load."""
-        metadata, rebalance = policy.metadata, policy.spec.rebalance
+        metadata, rebalance = policy.metadata, policy.rebalance
         if rebalance is None or policy.policy().demotion.capacity.max_load is None:
             return None
         prefix = file_name(metadata.namespace, metadata.name, "")
         latest = f"{prefix}{run.name}" if run.name and run.state not in _UNFINISHED else ""
-        return cls(prefix, rebalance.store, settings.objective, settings.capacities, latest)
+        return cls(prefix, rebalance.spec.store, settings.objective, settings.capacities, latest)
 
     @property
     def terms(self) -> object:

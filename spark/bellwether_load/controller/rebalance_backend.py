@@ -50,7 +50,7 @@ def rebalance_backend(
         from bellwether_load.store.filesystems import Store  # noqa: PLC0415
         from bellwether_load.store.plans.plan_store import FilePlanStore  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        raise Terminal(f"spec.rebalance {needed_extra(error)}") from error
+        raise Terminal(f"a LeaderRebalance {needed_extra(error)}") from error
     plans = FilePlanStore(Store.open(settings.uri), cluster_id, f"{metadata.namespace}/{metadata.name}")
     jobs: PlanJobs
     if profile.type is JobType.PROCESS:

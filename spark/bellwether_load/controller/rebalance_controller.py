@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 
 import structlog
 
+from bellwether.api.v1alpha1.leader_rebalance import APPROVE_ANNOTATION, REQUEST_ANNOTATION
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.api.v1alpha1.status.rebalance_status import REQUEST_LIMIT, RebalanceStatus
-from bellwether.controllers.policy_rebalance import APPROVE_ANNOTATION
+from bellwether.api.v1alpha1.status.rebalance_status import REQUEST_LIMIT, LeaderRebalanceStatus
 from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.undo_record import PlanApplication
 from bellwether.core.reasons import DESCRIPTIONS, Reason
@@ -47,12 +47,9 @@ from bellwether_load.controller.run_status import run_of, status_of
 from bellwether_load.plan.problem_builder import rebalance_problem
 from bellwether_load.store.store_errors import PlanUnfit, StoreError
 
-REQUEST_ANNOTATION = "bellwether.dev/rebalance"
-"""Annotation that asks for a plan now, once for each new value."""
-
 POLL_SECONDS = 5.0
 
-_NO_INPUT_DIGEST = "status.rebalance.inputDigest, the digest of the problem that the operator wrote, is missing"
+_NO_INPUT_DIGEST = "status.inputDigest, the digest of the problem that the operator wrote, is missing"
 
 log = structlog.get_logger(__name__)
 
@@ -79,7 +76,7 @@ class RebalanceController:
 
     def __init__(
         self,
-        status: RebalanceStatus | None,
+        status: LeaderRebalanceStatus,
         check: CheckRebalance,
         tools: MakeRebalanceBackend,
         clock: Clock,
@@ -151,8 +148,8 @@ class RebalanceController:
         self, policy: LeadershipPolicy, cluster_id: str, progress: WaveResult | None, snapshot: ProblemSnapshot | None
     ) -> None:
         """What a reconcile came to; the snapshot for a problem if it was wanted."""
-        core, annotations = policy.policy(), policy.metadata.annotations
-        settings = core.rebalance
+        core, used = policy.policy(), policy.rebalance
+        settings, annotations = core.rebalance, used.metadata.annotations if used is not None else {}
         self._reading.wanted(settings is not None and core.demotion.capacity.max_load is not None)
         with self._lock:
             if settings is None:
@@ -173,11 +170,11 @@ class RebalanceController:
             self._run = on_progress(self._run, facts.application, facts.waits, facts.asked)
         self._news.set()
 
-    def status(self) -> RebalanceStatus:
+    def status(self) -> LeaderRebalanceStatus:
         """The run, as it is reported."""
         return status_of(self.run)
 
-    def on_published(self, status: RebalanceStatus) -> None:
+    def on_published(self, status: LeaderRebalanceStatus) -> None:
         """This state of the rebalance is in status: a job for its problem may start."""
         if status.input_digest != self._published:
             self._published = status.input_digest
@@ -320,7 +317,7 @@ class RebalanceController:
         return run.become(RunState.FAILED, reason, text)
 
     def _tools_of(self, facts: _Facts) -> RebalanceBackend:
-        wanted = (facts.policy.spec.rebalance, facts.cluster_id)
+        wanted = (facts.policy.rebalance and facts.policy.rebalance.spec, facts.cluster_id)
         if self._tools is None or self._tools_for != wanted:
             if self._tools is not None:
                 self._tools.jobs.close()

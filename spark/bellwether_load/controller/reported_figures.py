@@ -1,4 +1,4 @@
-"""The figures of a plan as ``status.rebalance.plan`` reports them: whole numbers, and percentages in words."""
+"""The figures of a plan as a LeaderRebalance reports them: whole numbers, and percentages in words."""
 
 from __future__ import annotations
 

@@ -1,19 +1,19 @@
-"""A rebalance run as ``status.rebalance`` reports it, and back: an operator that takes over continues the run."""
+"""A rebalance run as a LeaderRebalance reports it, and back: an operator that takes over continues the run."""
 
 from __future__ import annotations
 
 from bellwether.api.v1alpha1.status import rebalance_status as reported
-from bellwether.api.v1alpha1.status.rebalance_status import REQUEST_LIMIT, RebalanceStatus
+from bellwether.api.v1alpha1.status.rebalance_status import REQUEST_LIMIT, LeaderRebalanceStatus
 from bellwether.api.v1alpha1.status.status_conditions import MESSAGE_LIMIT
 from bellwether.core.model.undo_record import SkippedPartition
 from bellwether.core.reasons import reason_named
 from bellwether_load.controller.lifecycle import RebalanceRun
 
 
-def status_of(run: RebalanceRun) -> RebalanceStatus:
+def status_of(run: RebalanceRun) -> LeaderRebalanceStatus:
     """The run, as it is reported."""
     skipped = sum(run.left.values())
-    return RebalanceStatus(
+    return LeaderRebalanceStatus(
         state=run.state,
         reason=str(run.reason),
         message=run.message[:MESSAGE_LIMIT],
@@ -34,10 +34,8 @@ def status_of(run: RebalanceRun) -> RebalanceStatus:
     )
 
 
-def run_of(status: RebalanceStatus | None) -> RebalanceRun:
+def run_of(status: LeaderRebalanceStatus) -> RebalanceRun:
     """The run that the next reconcile continues from."""
-    if status is None:
-        return RebalanceRun()
     return RebalanceRun(
         state=status.state,
         reason=reason_named(status.reason),

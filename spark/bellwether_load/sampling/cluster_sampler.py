@@ -18,6 +18,7 @@ from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
+from bellwether.adapters.kubernetes.objects.leader_rebalances import with_rebalances
 from bellwether.adapters.prometheus.query_client import Access, PrometheusClient
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.kafka_connection import Connection
@@ -140,11 +141,11 @@ class Cluster:
     ) -> Cluster:
         """Cluster of a policy. Raises Transient or Terminal."""
         secrets = SecretReader(api, namespace, labelled=labelled_secrets)
-        found = read_policy(api, namespace, policy)
+        found = with_rebalances(api, read_policy(api, namespace, policy))
         cluster = cls(lambda: connection(read_policy(api, namespace, policy).spec.kafka, secrets), secrets.close)
         cluster.policy = found
-        if found.spec.rebalance is not None:
-            cluster.days = found.spec.rebalance.history_days
+        if found.rebalance is not None:
+            cluster.days = found.rebalance.spec.history_days
         return cluster
 
     def uri(self, loads: LoadConfig | None) -> str:

@@ -15,23 +15,30 @@ import yaml
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import (
     BROKER_HEALTHS,
+    LEADER_REBALANCES,
     POLICIES,
     SIGNAL_SOURCES,
     KubernetesClient,
     Resource,
     connect,
 )
+from bellwether.adapters.kubernetes.api_client import KINDS as RESOURCES
 from bellwether.adapters.kubernetes.objects.signal_sources import report
 from bellwether.adapters.kubernetes.objects.status_writer import StatusWriter
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
+from bellwether.api.v1alpha1.leader_rebalance import APPROVE_ANNOTATION, LeaderRebalance
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.schema.crd_manifests import KINDS
 from bellwether.api.v1alpha1.signal_source import SignalSource
 from bellwether.api.v1alpha1.status.signal_entries import read_entries
-from bellwether.api.v1alpha1.status.status_conditions import UNSEEN
+from bellwether.api.v1alpha1.status.status_conditions import UNREAD, UNSEEN
+from bellwether.controllers.reporting.status import rebalance_status
+from bellwether.core.reasons import Reason
 from bellwether.ports.errors import Terminal, Transient
+from bellwether.ports.rebalance import RunState
 from realparts.apiserver import ApiServer
 from testkit.kubernetes import api_objects, bad_objects
+from testkit.values.rebalances import plan_figures, rebalance
 
 pytestmark = pytest.mark.apiserver
 
@@ -62,7 +69,7 @@ def api(server: ApiServer) -> KubernetesClient:
 
 
 def create(api: KubernetesClient, body: api_objects.Body) -> None:
-    (resource,) = (one for one in (POLICIES, BROKER_HEALTHS, SIGNAL_SOURCES) if one.kind == body["kind"])
+    (resource,) = (one for one in RESOURCES if one.kind == body["kind"])
     api.create(resource, NAMESPACE, here(body))
 
 
@@ -102,18 +109,20 @@ def test_the_smallest_policy_gets_every_default_of_the_core(attempt: Try):
     assert created["spec"] == wanted
 
 
-@pytest.mark.parametrize(("body", "field"), bad_objects.BAD_POLICIES.values(), ids=bad_objects.BAD_POLICIES)
-def test_a_bad_policy_is_refused_and_the_field_named(attempt: Try, body: api_objects.Body, field: str):
-    assert field in attempt(body)[1]
+BAD = {
+    f"{name} in {body['kind']}": (body, field)
+    for objects in (
+        bad_objects.BAD_POLICIES,
+        bad_objects.BAD_SOURCES,
+        bad_objects.BAD_REBALANCES,
+        bad_objects.BAD_HEALTHS,
+    )
+    for name, (body, field) in objects.items()
+}
 
 
-@pytest.mark.parametrize(("body", "field"), bad_objects.BAD_SOURCES.values(), ids=bad_objects.BAD_SOURCES)
-def test_a_bad_signal_source_is_refused_and_the_field_named(attempt: Try, body: api_objects.Body, field: str):
-    assert field in attempt(body)[1]
-
-
-@pytest.mark.parametrize(("body", "field"), bad_objects.BAD_HEALTHS.values(), ids=bad_objects.BAD_HEALTHS)
-def test_a_bad_broker_health_is_refused_and_the_field_named(attempt: Try, body: api_objects.Body, field: str):
+@pytest.mark.parametrize(("body", "field"), BAD.values(), ids=BAD)
+def test_a_bad_object_is_refused_and_the_field_named(attempt: Try, body: api_objects.Body, field: str):
     assert field in attempt(body)[1]
 
 
@@ -141,7 +150,7 @@ def test_both_sides_judge_an_address_alike(attempt: Try, server_name: str, accep
 def test_the_examples_are_accepted(attempt: Try):
     paths = sorted((ROOT / "examples" / "policies").glob("*.yaml"))
     bodies = [body for path in paths for body in yaml.safe_load_all(path.read_text())]
-    assert {body["kind"] for body in bodies} == {"LeadershipPolicy", "BrokerHealth", "SignalSource"}
+    assert {body["kind"] for body in bodies} == {kind.name for kind in KINDS}
     assert [refusal for body in bodies if (refusal := attempt(body)[1])] == []
 
 
@@ -264,3 +273,27 @@ def test_a_policy_that_no_operator_has_seen_says_so(server: ApiServer, api: Kube
     written = {"conditions": [{**UNSEEN, "status": "True", "reason": "UpToDate"}], "clusterId": "c1uster"}
     StatusWriter(api).write_policy(NAMESPACE, "unseen", written)
     assert api.get(POLICIES, NAMESPACE, "unseen")["status"] == written
+
+
+def test_a_rebalance_stays_with_its_policy_and_shows_its_plan(server: ApiServer, api: KubernetesClient):
+    create(api, api_objects.rebalance("orders"))
+    shown = api.get(LEADER_REBALANCES, NAMESPACE, "orders")
+    assert shown["status"]["conditions"] == [UNREAD]
+    assert LeaderRebalance.read(shown).spec == LeaderRebalance.read(api_objects.rebalance()).spec
+    with pytest.raises(Terminal, match=r"spec\.policy.*is immutable"):
+        api.merge(LEADER_REBALANCES, NAMESPACE, "orders", {"spec": {"policy": "other"}})
+    server.kubectl("annotate", "lr", "orders", "-n", NAMESPACE, f"{APPROVE_ANNOTATION}=0123456789abcdef")
+    found = LeaderRebalance.read(api.get(LEADER_REBALANCES, NAMESPACE, "orders"))
+    assert found.metadata.annotations[APPROVE_ANNOTATION] == "0123456789abcdef"
+    run = rebalance(RunState.PROPOSED, Reason.PLAN_PROPOSED, "a plan waits", digest="0123456789abcdef")
+    figures = run.model_copy(update={"plan": plan_figures()})
+    StatusWriter(api).write_rebalance(NAMESPACE, "orders", rebalance_status(found, figures, SystemClock().now()))
+    head, row = server.kubectl("get", "lr", "orders", "-n", NAMESPACE).splitlines()
+    assert head.split() == ["NAME", "POLICY", "READY", "STATE", "PLAN", "MOVES", "BEFORE", "AFTER", "AGE"]
+    assert row.split()[:-1] == ["orders", "main", "True", "Proposed", "0123456789abcdef", "7", "200", "100"]
+
+
+def test_the_former_field_of_a_policy_is_dropped(server: ApiServer, api: KubernetesClient):
+    create(api, api_objects.policy("former", rebalance={"store": "default"}))
+    assert "rebalance" not in api.get(POLICIES, NAMESPACE, "former")["spec"]
+    assert "rebalance" not in server.kubectl("explain", "leadershippolicy.spec")

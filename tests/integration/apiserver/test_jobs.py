@@ -39,9 +39,11 @@ PROFILES: dict[str, dict[str, Any]] = {
 def asked(
     namespace: str, name: str = "main", uri: str = "s3://loads", store: dict[str, Any] | None = None, **profile: Any
 ) -> tuple[LeadershipPolicy, LoadSettings]:
-    body = api_objects.rebalance()
-    body["metadata"] |= {"namespace": namespace, "name": name, "uid": "3f0c2a9b-0000-4000-8000-000000000000"}
-    policy = LeadershipPolicy.read(body)
+    body = api_objects.policy(name)
+    body["metadata"]["namespace"] = namespace
+    owner = api_objects.rebalance(policy=name)
+    owner["metadata"] |= {"namespace": namespace, "uid": "3f0c2a9b-0000-4000-8000-000000000000"}
+    policy = LeadershipPolicy.read(body).with_rebalances([owner])
     return policy, load_config(uri, store=store, **profile).settings(policy)
 
 

@@ -88,7 +88,6 @@ def made(api: KubernetesClient, namespace: str, bootstrap: str) -> None:
         "spec": {
             "mode": "Observe",
             "kafka": {"bootstrapServers": bootstrap.split(",")},
-            "rebalance": {},
         },
     }
     api.create(POLICIES, namespace, body)

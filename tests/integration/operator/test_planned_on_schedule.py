@@ -46,7 +46,7 @@ def test_schedule_plan_and_waves_run_without_a_person(bare_site: Site, tmp_path:
             applications.append(found)  # as it was seen: the next minute's may be under way a moment later
         return bool(applications)
 
-    took = site.until(applied, 420, "a plan was made and applied", lambda: site.status().get("rebalance"))
+    took = site.until(applied, 420, "a plan was made and applied", site.rebalance)
     site.change(rebalance={"schedule": None})
     (ended,) = applications
     assert (ended.ended, dict(ended.left)) == (ApplicationEnd.DONE, {})

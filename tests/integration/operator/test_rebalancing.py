@@ -19,6 +19,7 @@ import pytest
 from bellwether.adapters.kubernetes.api_client import JOBS
 from bellwether.core.model.cluster import TopicPartition
 from bellwether_load.store.filesystems import Store
+from testkit.kubernetes.api_objects import LOADS
 from testkit.loads.load_configs import options
 from testkit.processes.crash_points import REACHED
 from testkit.processes.plan_jobs import complete, end_job, met
@@ -59,12 +60,12 @@ class Rebalanced:
     def annotate(self, **annotations: str) -> None:
         for name, value in annotations.items():
             self.site.kubectl(
-                "annotate", "lp", "main", f"bellwether.dev/{name.replace('_', '-')}={value}", "--overwrite"
+                "annotate", "lr", LOADS, f"bellwether.dev/{name.replace('_', '-')}={value}", "--overwrite"
             )
 
     @property
     def status(self) -> dict[str, Any]:
-        return dict(self.site.status().get("rebalance") or {})
+        return self.site.rebalance()
 
     def until(self, state: str, seconds: float = 60) -> None:
         self.site.until(
@@ -119,19 +120,19 @@ def test_from_asking_to_last_wave_and_demotion_honours_new_orders(rebalanced: Re
     rebalanced.annotate(rebalance="now")
     job = rebalanced.job()
     rebalanced.until("Running")
-    assert job["metadata"]["ownerReferences"][0]["name"] == "main"
+    assert job["metadata"]["ownerReferences"][0]["name"] == LOADS
     pod = job["spec"]["template"]["spec"]
     assert [c["args"][0] for c in (*pod["initContainers"], *pod["containers"])] == ["loads", "plan"]
     rebalanced.finish(job)
     rebalanced.until("Proposed")
     digest, plan = rebalanced.status["digest"], rebalanced.status["plan"]
     assert plan["loadAfter"] < plan["loadBefore"]
-    assert condition(site.status(), "RebalanceProposed")["status"] == "True"
+    assert condition(rebalanced.status, "RebalanceProposed")["status"] == "True"
     assert site.orders() == before
 
     rebalanced.annotate(approve_plan="0123456789abcdef")
     site.until(
-        lambda: condition(site.status(), "RebalanceProposed").get("reason") == "OtherPlanApproved",
+        lambda: condition(rebalanced.status, "RebalanceProposed").get("reason") == "OtherPlanApproved",
         30,
         "another digest is named as such",
         lambda: rebalanced.status,
@@ -230,11 +231,11 @@ ATTACKS: dict[str, dict[str, Any]] = {
 }
 
 
-def test_a_policy_that_names_what_the_administrator_decides_is_refused_by_the_api_server(bare_site: Site) -> None:
+def test_what_the_administrator_decides_is_refused_in_a_rebalance(bare_site: Site) -> None:
     from realparts.apiserver import KubectlFailed
 
     for what, fields in ATTACKS.items():
         with pytest.raises(KubectlFailed) as refused:
             bare_site.policy(rebalance=fields)
-        assert f'unknown field "spec.rebalance.{next(iter(fields))}"' in str(refused.value), what
-    assert json.loads(bare_site.kubectl("get", "lp", "-o", "json"))["items"] == []
+        assert f'unknown field "spec.{next(iter(fields))}"' in str(refused.value), what
+    assert json.loads(bare_site.kubectl("get", "lr", "-o", "json"))["items"] == []

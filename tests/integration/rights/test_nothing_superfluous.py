@@ -10,16 +10,24 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAPS, JOBS, PODS, SIGNAL_SOURCES
+from bellwether.adapters.kubernetes.api_client import (
+    BROKER_HEALTHS,
+    CONFIG_MAPS,
+    JOBS,
+    LEADER_REBALANCES,
+    PODS,
+    SIGNAL_SOURCES,
+)
 from bellwether.adapters.kubernetes.permissions import OPERATOR as TABLE
 from bellwether.adapters.kubernetes.permissions import Only, Where
 from bellwether.core.signals import Reading
 from testkit.kubernetes import api_objects
+from testkit.kubernetes.api_objects import LOADS
 from testkit.kubernetes.chart_accounts import OPERATOR
 from testkit.kubernetes.missing_permissions import Key, Lack, needs
 from testkit.kubernetes.service_accounts import Crew
 from testkit.loads.load_configs import options
-from testkit.processes.sites import POLICY
+from testkit.processes.sites import POLICY, condition
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.chart, pytest.mark.slow]
 
@@ -93,6 +101,26 @@ def begin_and_add_a_source(crew: Crew) -> None:
     crew.site.api.create(SIGNAL_SOURCES, crew.site.namespace, source)
 
 
+def begin_with_a_rebalance(crew: Crew) -> None:
+    begin(crew, rebalance={})
+
+
+def begin_and_add_a_rebalance_of_none(crew: Crew) -> None:
+    begin(crew)
+    crew.site.until_reported()
+    body = api_objects.rebalance(policy="other")
+    body["metadata"]["namespace"] = crew.site.namespace
+    crew.site.api.create(LEADER_REBALANCES, crew.site.namespace, body)
+
+
+def rebalance_judged(crew: Crew) -> bool:
+    return "state" in crew.site.rebalance()
+
+
+def rebalance_unused(crew: Crew) -> bool:
+    return condition(crew.site.rebalance(), "Ready").get("reason") == "RebalanceUnused"
+
+
 def source_found(crew: Crew) -> bool:
     return all(one["type"] != "SourcesUsable" for one in crew.site.status().get("conditions", ()))
 
@@ -110,7 +138,7 @@ def settle_with_a_history(crew: Crew) -> None:
 
 
 def ask_for_a_plan(crew: Crew) -> None:
-    crew.site.kubectl("annotate", "lp", POLICY, "bellwether.dev/rebalance=now")
+    crew.site.kubectl("annotate", "lr", LOADS, "bellwether.dev/rebalance=now")
 
 
 def demote_when_the_lease_has_ended(crew: Crew) -> None:
@@ -227,11 +255,11 @@ def planning(crew: Crew) -> bool:
 
 
 def plan_failed(crew: Crew) -> bool:
-    return (crew.site.status().get("rebalance") or {}).get("state") == "Failed"
+    return crew.site.rebalance().get("state") == "Failed"
 
 
 def explained(crew: Crew) -> bool:
-    return "no samples of yesterday" in str(crew.site.status().get("rebalance"))
+    return "no samples of yesterday" in str(crew.site.rebalance())
 
 
 def gone(crew: Crew) -> bool:
@@ -249,6 +277,7 @@ def kept(crew: Crew) -> bool:
 
 
 LP, BH, CM, LE = "leadershippolicies", "brokerhealths", "configmaps", "leases"
+LR = "leaderrebalances"
 P, H = Where.POLICIES, Where.LEASES
 LACKS: dict[Key, Lack] = {
     (P, LP, "get"): Lack(reported, begin),
@@ -265,6 +294,9 @@ LACKS: dict[Key, Lack] = {
     (P, f"{BH}/status", "patch"): Lack(judged, begin),
     (P, "signalsources", "list"): Lack(reported, begin_with_a_source),
     (P, "signalsources", "watch"): Lack(source_found, begin_and_add_a_source),
+    (P, LR, "list"): Lack(reported, begin),
+    (P, LR, "watch"): Lack(rebalance_unused, begin_and_add_a_rebalance_of_none),
+    (P, f"{LR}/status", "patch"): Lack(rebalance_judged, begin_with_a_rebalance),
     (P, CM, "get"): Lack(led_away, demote, settle),
     (P, CM, "list"): Lack(reported, begin),
     (P, CM, "create"): Lack(reported, begin),

@@ -157,7 +157,12 @@ def over_tls(crew: Crew) -> None:
 def job_that_fails(crew: Crew) -> None:
     """A load plan is asked for; its pod's last words are told."""
     site, namespace = crew.site, crew.site.namespace
-    site.kubectl("annotate", "lp", POLICY, "bellwether.dev/rebalance=now")
+    command = "rebalance", "--wait", "0", "--policy", POLICY, "-n", namespace
+    tried = crew.ran(crew.person(), *command)
+    assert tried.returncode == 1
+    assert "lacks the verb 'patch' on leaderrebalances" in " ".join(tried.stderr.split())
+    asked = crew.ran(crew.person("-rebalance"), *command)
+    assert asked.returncode == 3, asked.stdout + asked.stderr
     site.until(lambda: site.api.list(JOBS, namespace), 30, "there is a Job", site.status)
     (job,) = site.api.list(JOBS, namespace)
     container = {"name": "plan", "image": "bellwether:test"}
@@ -173,9 +178,7 @@ def job_that_fails(crew: Crew) -> None:
     site.api.merge(
         JOBS, namespace, job["metadata"]["name"], {"status": {**status, "conditions": [target, FAILED]}}, sub="status"
     )
-    site.until(
-        lambda: "no samples of yesterday" in str(site.status().get("rebalance")), 60, "the pod's words", site.status
-    )
+    site.until(lambda: "no samples of yesterday" in str(site.rebalance()), 60, "the pod's words", site.rebalance)
 
 
 def end_of_a_policy(crew: Crew) -> None:

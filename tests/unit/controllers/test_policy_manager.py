@@ -212,7 +212,7 @@ def test_only_events_are_watched_so_that_kopf_writes_nothing(hall: Hall):
     registry = kopf.OperatorRegistry()
     register(registry, hall.loops)
     assert not registry._changing.get_all_handlers()
-    assert len(list(registry._watching.get_all_handlers())) == 3
+    assert len(list(registry._watching.get_all_handlers())) == 4
 
 
 def test_definitions_are_not_watched_so_that_no_right_to_them_is_needed(hall: Hall):

@@ -21,7 +21,6 @@ from bellwether.recording.replay_settings import (
 )
 from sourcetree import ROOT
 from testkit.kubernetes import api_objects
-from testkit.messages import assert_wording
 
 FULL = ROOT / "examples" / "policies" / "full.yaml"
 
@@ -41,23 +40,11 @@ def test_the_policy_is_read_back_as_it_was():
     assert policy_of(json.loads(json.dumps(settings_section(policy))), "main", "default").policy() == policy.policy()
 
 
-def test_rebalancing_is_left_out_as_a_replay_makes_no_plans():
-    policy = LeadershipPolicy.read(next(yaml.safe_load_all(FULL.read_text())))
-    assert policy.spec.rebalance is not None
-    kept = settings_section(policy)
-    assert "rebalance" not in kept
-    changed = setting("rebalance.approval=Automatic")
-    assert policy_of(kept, "main", "default", [changed]).spec.rebalance is None
-    assert_wording(without_effect(changed))
-
-
 class TestALimitByLoad:
     """What partitions carry is not recorded."""
 
     def limited(self, **capacity: int) -> dict[str, Any]:
-        body = api_objects.rebalance()
-        body["spec"]["demotion"] = {"capacity": {"maxBytesPerSecond": 1000, **capacity}}
-        return settings_section(LeadershipPolicy.read(body))
+        return section(demotion={"capacity": {"maxBytesPerSecond": 1000, **capacity}})
 
     def test_limit_of_load_is_kept_with_settings(self):
         assert limits_loads(json.loads(json.dumps(self.limited())))

@@ -83,7 +83,10 @@ POLICIES = Resource(
 )
 BROKER_HEALTHS = Resource("/apis/bellwether.dev/v1alpha1", "brokerhealths", "bellwether.dev/v1alpha1", "BrokerHealth")
 SIGNAL_SOURCES = Resource("/apis/bellwether.dev/v1alpha1", "signalsources", "bellwether.dev/v1alpha1", "SignalSource")
-KINDS = (POLICIES, BROKER_HEALTHS, SIGNAL_SOURCES)
+LEADER_REBALANCES = Resource(
+    "/apis/bellwether.dev/v1alpha1", "leaderrebalances", "bellwether.dev/v1alpha1", "LeaderRebalance"
+)
+KINDS = (POLICIES, BROKER_HEALTHS, SIGNAL_SOURCES, LEADER_REBALANCES)
 """The kinds that Bellwether defines."""
 
 _DISCOVERY = Resource("", "/apis", "v1", "APIGroupList")

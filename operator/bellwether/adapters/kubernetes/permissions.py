@@ -66,6 +66,8 @@ OPERATOR = (
     ),
     Need(BELLWETHER, "brokerhealths/status", ("patch",), "status of a broker"),
     Need(BELLWETHER, "signalsources", ("list", "watch"), "rules and plug-ins that policies name"),
+    Need(BELLWETHER, "leaderrebalances", ("list", "watch"), "load plans of policies"),
+    Need(BELLWETHER, "leaderrebalances/status", ("patch",), "status of a load plan"),
     Need(
         "",
         "configmaps",
@@ -129,7 +131,8 @@ QUARANTINE_AGENT = (Need(COORDINATION, "leases", ("get",), "the order to hold it
 """Permissions of ``bellwether quarantine-agent`` in addition to those of a prober."""
 
 SAMPLER = (
-    Need(BELLWETHER, "leadershippolicies", ("get",), "how to connect, and where to store samples"),
+    Need(BELLWETHER, "leadershippolicies", ("get",), "how to connect"),
+    Need(BELLWETHER, "leaderrebalances", ("list",), "in which store samples lie, and for how long"),
     _SEVERAL,
     Need("", "secrets", ("get",), "credentials for Kafka", only=Only.SECRETS),
     *_CLIENT_OF_STRIMZI,

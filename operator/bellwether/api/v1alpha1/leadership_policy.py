@@ -15,12 +15,12 @@ from pydantic import Field, PrivateAttr
 
 from bellwether.api.v1alpha1.base_model import Model, Object, Rule, integer
 from bellwether.api.v1alpha1.core_models import SettingsModel
+from bellwether.api.v1alpha1.leader_rebalance import ChosenRebalance, LeaderRebalance, choose_rebalance
 from bellwether.api.v1alpha1.signal_source import ChosenSources, choose
 from bellwether.api.v1alpha1.spec.detection_spec import Detection
 from bellwether.api.v1alpha1.spec.kafka_spec import Kafka
 from bellwether.api.v1alpha1.spec.maintenance_spec import Maintenance
 from bellwether.api.v1alpha1.spec.placement_spec import Capacity, Placement, Scope
-from bellwether.api.v1alpha1.spec.rebalance_spec import Rebalance
 from bellwether.api.v1alpha1.status.policy_status import LeadershipPolicyStatus
 from bellwether.core.settings import policy as core_policy
 from bellwether.core.settings.placement import EVERY_TOPIC
@@ -145,7 +145,6 @@ class LeadershipPolicySpec(Model):
     promotion: Promotion = Field(default_factory=Promotion)
     election: Election = Field(default_factory=Election)
     quarantine: Quarantine = Field(default_factory=Quarantine)
-    rebalance: Rebalance | None = None
     scope: Scope | None = None
     placement: Placement | None = None
     maintenance: Maintenance | None = None
@@ -159,23 +158,11 @@ class LeadershipPolicySpec(Model):
             holds=lambda spec: spec.pods_known(),
             field="maintenance.pods.selector",
         ),
-        Rule(
-            cel="!has(self.placement) || !has(self.rebalance) || !has(self.rebalance.objective)"
-            " || !has(self.rebalance.objective.preferredRacks) || size(self.rebalance.objective.preferredRacks) == 0",
-            message="must not be set together with spec.placement, which also applies to load plans: remove it",
-            holds=lambda spec: (
-                spec.placement is None or spec.rebalance is None or not spec.rebalance.objective.preferred_racks
-            ),
-            field="rebalance.objective.preferredRacks",
-        ),
-        Rule(
-            cel="!has(self.demotion) || !has(self.demotion.capacity) || !has(self.demotion.capacity.maxBytesPerSecond)"
-            " || has(self.rebalance)",
-            message="requires spec.rebalance, whose plans measure the load: set it, or limit brokers by maxLeaders",
-            holds=lambda spec: spec.rebalance is not None or not spec.limits_loads(),
-            field="demotion.capacity.maxBytesPerSecond",
-        ),
     )
+    moved: ClassVar[Mapping[str, str]] = {
+        "rebalance": "has become a LeaderRebalance: write {apiVersion: bellwether.dev/v1alpha1, kind: LeaderRebalance,"
+        " metadata: {name: NAME}, spec: {policy: THIS POLICY, THESE FIELDS}} in this namespace"
+    }
 
     def limits_loads(self) -> bool:
         """Whether the load of a broker is limited."""
@@ -200,6 +187,7 @@ class LeadershipPolicy(Object):
     status: LeadershipPolicyStatus = Field(default_factory=LeadershipPolicyStatus)
 
     _sources: ChosenSources = PrivateAttr(default_factory=ChosenSources)
+    _rebalances: ChosenRebalance = PrivateAttr(default_factory=ChosenRebalance)
 
     @property
     def sources(self) -> ChosenSources:
@@ -212,8 +200,25 @@ class LeadershipPolicy(Object):
         copy._sources = choose(self.spec.detection.signal_sources, bodies)
         return copy
 
+    @property
+    def rebalances(self) -> ChosenRebalance:
+        """The LeaderRebalance that the policy uses, and those that it does not; none before ``with_rebalances``."""
+        return self._rebalances
+
+    @property
+    def rebalance(self) -> LeaderRebalance | None:
+        """The LeaderRebalance that the policy uses."""
+        return self._rebalances.used
+
+    def with_rebalances(self, bodies: Iterable[Mapping[str, Any]]) -> Self:
+        """The same policy with the one of the LeaderRebalances of its namespace that it uses."""
+        copy = self.model_copy()
+        placed = self.spec.placement is not None
+        copy._rebalances = choose_rebalance(self.metadata.name, bodies, placed=placed)
+        return copy
+
     def policy(self) -> core_policy.Policy:
-        """The policy as a value of the core, with its sources. The connection is not part of it: ``spec.kafka``."""
+        """The policy as a value of the core, with its sources and rebalance. ``spec.kafka`` is not part of it."""
         spec = self.spec
         scope = spec.scope.to_core() if spec.scope is not None else EVERY_TOPIC
         return core_policy.Policy(
@@ -230,7 +235,7 @@ class LeadershipPolicy(Object):
             demotion=spec.demotion.to_core(),
             promotion=spec.promotion.to_core(),
             election=spec.election.to_core(),
-            rebalance=spec.rebalance.to_core() if spec.rebalance is not None else None,
+            rebalance=self.rebalance.spec.to_core() if self.rebalance is not None else None,
             placement=replace(spec.placement.to_core(), scope=scope) if spec.placement is not None else None,
             scope=scope,
             quarantine=spec.quarantine.to_core(),

@@ -6,12 +6,14 @@ In: the Kubernetes API. Out: ``PolicyView``. Leases give the age of reports; whe
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import LEASES, KubernetesClient, Object
+from bellwether.adapters.kubernetes.objects.leader_rebalances import with_rebalances
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.signal_entries import SignalEntry
@@ -155,9 +157,11 @@ class PolicyView:
         for prober in self.probers:
             if prober.stale(self.now):
                 yield str(Reason.NO_EVIDENCE), f"{prober.type} from {prober.source}"
-        run = status.rebalance
-        if run is not None and (run.state in _UNFINISHED or run.reason == Reason.PLAN_EXPIRED):
-            yield run.reason, "rebalance"
+        used, unused = self.policy.rebalance, self.policy.rebalances.unused
+        if used is not None and (used.status.state in _UNFINISHED or used.status.reason == Reason.PLAN_EXPIRED):
+            yield used.status.reason, f"LeaderRebalance {used.metadata.name}"
+        for name in unused:
+            yield str(Reason.REBALANCE_UNUSED), f"LeaderRebalance {name}"
 
 
 def _name(health: BrokerHealth) -> str:
@@ -185,6 +189,8 @@ def _waits_for(health: BrokerHealth, reason: str) -> Iterator[str]:
 def policy_view(api: KubernetesClient, body: Object, lease_namespace: str | None, now: datetime) -> PolicyView:
     """Read what belongs to a policy that was read already. Raises what the client raises."""
     policy = LeadershipPolicy.read(body)
+    with suppress(BellwetherError):  # they may not be read, and the rest is shown
+        policy = with_rebalances(api, policy)
     namespace, name = policy.metadata.namespace, policy.metadata.name
     healths = sorted(
         (BrokerHealth.read(body) for body in broker_lookup.healths(api, namespace, name)),

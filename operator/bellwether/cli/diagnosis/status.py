@@ -101,10 +101,11 @@ def document(view: PolicyView) -> dict[str, Any]:
     """JSON document: the status of the policy and its brokers, the probers, and what to do."""
     from bellwether.cli.diagnosis.client_impact import impact
 
-    metadata = view.policy.metadata
+    metadata, used = view.policy.metadata, view.policy.rebalance
     return {
         "policy": f"{metadata.namespace}/{metadata.name}",
         "status": view.policy.status.body(),
+        "rebalance": None if used is None else {"name": used.metadata.name, "status": used.status.body()},
         "brokers": [facts(health) for health in view.brokers],
         "leaseRenewedAt": _json(view.renewed),
         "probers": [
@@ -150,8 +151,11 @@ def screen(view: PolicyView) -> Iterator[str]:
     yield from _topics(view)
     yield from _partitions(view)
     yield from _probers(view)
-    if (run := status.rebalance) is not None:
-        yield f"Rebalance: {run.state} ({run.reason}): {run.message}"
+    if (used := view.policy.rebalance) is not None:
+        run = used.status
+        yield f"LeaderRebalance {used.metadata.name}: {run.state} ({run.reason}): {run.message}"
+    for unused, why in view.policy.rebalances.unused.items():
+        yield f"LeaderRebalance {unused}: not used: {why[1]}"
     yield from _next(view)
 
 

@@ -148,7 +148,7 @@ def operator(
         return PolicyController(body, connector, reporter, finalizer, clock, Requeue(jitter=jittered), rebalancers)
 
     registry = kopf.OperatorRegistry()
-    loops = PolicyManager(make, reporter.forget)
+    loops = PolicyManager(make, reporter.forget, reporter.without_policy)
     pulse = Heartbeat("the event loop of the watches", clock.monotonic, begun=False)
     register(registry, loops, pulse=pulse)
     readiness = Readiness(api, namespaces, loops.known, clock)

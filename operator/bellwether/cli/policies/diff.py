@@ -136,6 +136,7 @@ def _of(
     seconds: float,
     store: str | None,
 ) -> PolicyDiff:
+    from bellwether.adapters.kubernetes.objects.leader_rebalances import with_rebalances
     from bellwether.adapters.kubernetes.objects.signal_sources import with_sources
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
     from bellwether.cli.planning.policy_inputs import open_policy
@@ -146,6 +147,9 @@ def _of(
     body = api.find(POLICIES, namespace, name)
     live = with_sources(api, LeadershipPolicy.read(body), namespace) if body is not None else None
     policy = with_sources(api, policy, namespace, checked.sources_for(namespace))
+    if live is not None:
+        live = with_rebalances(api, live, namespace)
+    policy = with_rebalances(api, policy, namespace, checked.rebalances_for(namespace))
     # Status and its memory belong to the live policy, the connection and the rest to the changed one.
     wanted = policy.model_copy(update={"status": live.status}) if live is not None else policy
     with open_policy(api, wanted, namespace, SystemClock(), LISTEN_SECONDS) as opened:
@@ -296,11 +300,11 @@ def _shown(value: Any) -> str:
 
 
 def _settings(policy: LeadershipPolicy | None) -> dict[str, Any]:
-    """A policy's fields, and those of its SignalSources."""
+    """A policy's fields, and those of its SignalSources and its LeaderRebalance."""
     if policy is None:
         return {"spec": {}}
-    sources = (one.source for one in policy.sources.used)
-    return {"spec": policy.spec.body(), **{f"SignalSource {one.metadata.name}": one.spec.body() for one in sources}}
+    objects = [one.source for one in policy.sources.used] + ([policy.rebalance] if policy.rebalance else [])
+    return {"spec": policy.spec.body(), **{f"{one.kind} {one.metadata.name}": one.spec.body() for one in objects}}
 
 
 def _changed_fields(before: Any, after: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:

@@ -1,4 +1,4 @@
-"""Judge policy files together: two policies for one cluster, sources, vantages without probers, Secrets, racks.
+"""Judge policy files together: two policies for one cluster, sources, rebalances, probers, Secrets, racks.
 
 In: the objects of all files that were given. Out: problems that the API server cannot know. A check is made only if the
 files contain what it compares with: probers, Secrets, chart values, or a description of the cluster.
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import PURPOSE, PURPOSE_LABEL
+from bellwether.api.v1alpha1.leader_rebalance import policy_named
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.validation_errors import nearest
 from bellwether.cli.policies.gitops_files import as_list, is_chart_values
@@ -34,12 +35,16 @@ class FoundPolicy:
         named = prober.policy in ("", self.found.name)
         return named and (not prober.namespaces or self.found.namespace in ("", *prober.namespaces))
 
-    def with_sources(self, sources: Iterable[FoundObject]) -> FoundPolicy:
-        """The same with the SignalSources for it; where there are none, it is not known what it names."""
-        near = [one for one in sources if in_one_tree(self.found, one)]
+    def with_objects(self, sources: Iterable[FoundObject], rebalances: Iterable[FoundObject]) -> FoundPolicy:
+        """The same with the objects for it; where there are no SignalSources, it is not known what it names."""
+        policy = self.policy.with_rebalances(one.value for one in self.near(rebalances))
+        mine = [one.value for one in self.near(sources)]
+        return replace(self, policy=policy.with_sources(mine) if mine else policy)
+
+    def near(self, objects: Iterable[FoundObject]) -> Iterator[FoundObject]:
+        """Those of the objects that may be in the policy's namespace."""
         own = self.found.namespace
-        mine = [one.value for one in near if not own or one.namespace in ("", own)]
-        return replace(self, policy=self.policy.with_sources(mine)) if mine else self
+        return (one for one in objects if in_one_tree(self.found, one) and (not own or one.namespace in ("", own)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +63,12 @@ class Prober:
 def check_together(
     policies: Sequence[FoundPolicy],
     sources: Sequence[FoundObject],
+    rebalances: Sequence[FoundObject],
     others: Sequence[FoundObject],
     racks: Collection[str] | None,
 ) -> Iterator[Problem]:
-    """Problems between the objects of all files; ``sources`` are the SignalSources, ``racks`` those of the described
-    cluster, if there is one.
+    """Problems between the objects of all files; ``sources`` are SignalSources, ``rebalances`` LeaderRebalances, and
+    ``racks`` those of the described cluster, if there is one.
     """
     yield from _one_policy_each(policies)
     yield from _vantages(policies, [prober for one in others for prober in _probers(one)])
@@ -70,14 +76,36 @@ def check_together(
         for index, text in one.policy.sources.problems.items():
             location = ("spec", "detection", "signalSources", index)
             yield one.found.problem(WARNING, "source", location, f"{text}; this policy is not judged by it")
+    yield from _rebalances(policies, rebalances)
     owners = [*(one.found for one in policies), *sources]
     yield from _secrets(owners, [one for one in others if one.kind == "Secret"])
     for values in others:
         if is_chart_values(values.value):
             yield from _secret_names(owners, values)
     if racks is not None:
-        for one in policies:
-            yield from _racks(one, racks)
+        for found in (*(one.found for one in policies), *rebalances):
+            yield from _racks(found, racks)
+
+
+def _rebalances(policies: Sequence[FoundPolicy], rebalances: Sequence[FoundObject]) -> Iterator[Problem]:
+    """LeaderRebalances that no policy uses, and limits by load that no LeaderRebalance serves."""
+    for found in rebalances:
+        near, named = [one for one in policies if found in one.near([found])], policy_named(found.value)
+        names = {one.found.name for one in near}
+        if near and named not in names:
+            text = f"no LeadershipPolicy {named} is among these files{nearest(named, names)}: no policy uses it"
+            yield found.problem(WARNING, "rebalance", ("spec", "policy"), text)
+        for one in near:
+            if (unused := one.policy.rebalances.unused.get(found.name)) is not None:
+                yield found.problem(ERROR, "rebalance", ("spec",), unused[1])
+    for one in policies:
+        if one.policy.spec.limits_loads() and one.policy.rebalance is None:
+            location = ("spec", "demotion", "capacity", "maxBytesPerSecond")
+            text = (
+                f"limits nothing unless a LeaderRebalance names policy {one.found.name}, whose plans measure the load:"
+                " none is among these files"
+            )
+            yield one.found.problem(WARNING, "rebalance", location, text)
 
 
 def in_one_tree(one: FoundObject, other: FoundObject) -> bool:
@@ -245,13 +273,13 @@ def _fields(value: Any, location: Path_ = ()) -> Iterator[tuple[Path_, str, Any]
         yield from _fields(inside, (*location, key))
 
 
-def _racks(one: FoundPolicy, racks: Collection[str]) -> Iterator[Problem]:
-    for location, rack in _named_racks(one.found.value.get("spec")):
+def _racks(found: FoundObject, racks: Collection[str]) -> Iterator[Problem]:
+    for location, rack in _named_racks(found.value.get("spec")):
         if rack not in racks:
             text = (
                 f"no broker is in rack {rack}{nearest(rack, racks)}: the racks are {', '.join(sorted(racks)) or 'none'}"
             )
-            yield one.found.problem(ERROR, "rack", location, text)
+            yield found.problem(ERROR, "rack", location, text)
 
 
 def _named_racks(spec: Any) -> Iterator[tuple[Path_, str]]:

@@ -27,7 +27,7 @@ def is_chart_values(value: Any) -> bool:
     """Whether these are values of the chart: they have no kind, and a part that concerns policies."""
     if not isinstance(value, Mapping) or "kind" in value:
         return False
-    return any(key in value for key in ("policies", "signalSources", "probers", "rbac"))
+    return any(key in value for key in ("policies", "signalSources", "rebalances", "probers", "rbac"))
 
 
 def chart_values(value: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Path_]]:

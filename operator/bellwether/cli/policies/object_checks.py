@@ -15,12 +15,15 @@ from pydantic import BaseModel, ValidationError
 
 from bellwether.api.v1alpha1.base_model import API_VERSION, GROUP, Object, path, problems
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
+from bellwether.api.v1alpha1.leader_rebalance import LeaderRebalance
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.signal_source import SignalSource
 from bellwether.api.v1alpha1.validation_errors import model_at, nearest
 from bellwether.cli.policies.yaml_documents import Document, Path_, Position
 
-KINDS: Mapping[str, type[Object]] = {one.__name__: one for one in (LeadershipPolicy, BrokerHealth, SignalSource)}
+KINDS: Mapping[str, type[Object]] = {
+    one.__name__: one for one in (LeadershipPolicy, BrokerHealth, SignalSource, LeaderRebalance)
+}
 ERROR, WARNING, NOTE = "error", "warning", "note"
 """Severities; a note says what is not checked, and fails nothing."""
 

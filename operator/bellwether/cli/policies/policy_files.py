@@ -15,6 +15,7 @@ from typing import Any
 
 from bellwether.api.v1alpha1.base_model import API_VERSION
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
+from bellwether.api.v1alpha1.leader_rebalance import LeaderRebalance
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.signal_source import SignalSource
 from bellwether.cli.policies.file_set_checks import FoundPolicy, check_together
@@ -41,8 +42,11 @@ from bellwether.cli.policies.yaml_documents import (
 SUFFIXES = (".yaml", ".yml", ".json")
 FILE_LIMIT = 5000
 STDIN = "-"
+_VALUES = (("policies", "LeadershipPolicy"), ("signalSources", "SignalSource"), ("rebalances", "LeaderRebalance"))
+"""Values of the chart that have objects, and their kinds."""
+
 _ENTRY = frozenset({"name", "namespace", "labels", "annotations", "spec"})
-"""Fields of an entry of the chart's values ``policies`` and ``signalSources``."""
+"""Fields of an entry of these values."""
 
 
 def _expanded(files: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -72,6 +76,7 @@ class CheckedFiles:
     names: set[str] = field(default_factory=set)
     policies: list[FoundPolicy] = field(default_factory=list)
     sources: list[FoundObject] = field(default_factory=list)
+    rebalances: list[FoundObject] = field(default_factory=list)
     healths: list[BrokerHealth] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
@@ -83,6 +88,10 @@ class CheckedFiles:
     def sources_for(self, namespace: str) -> list[Mapping[str, Any]]:
         """The SignalSources for a namespace; one that is not written may be any."""
         return [one.value for one in self.sources if one.namespace in ("", namespace)]
+
+    def rebalances_for(self, namespace: str) -> list[Mapping[str, Any]]:
+        """The LeaderRebalances for a namespace; one that is not written may be any."""
+        return [one.value for one in self.rebalances if one.namespace in ("", namespace)]
 
     def table(self, problems: Sequence[Problem]) -> str:
         """One line for each of these problems, as compilers write it, and a summary without terminal control codes: a
@@ -113,8 +122,8 @@ def check_files(names: Iterable[str], racks: frozenset[str] | None = None) -> Ch
         except YamlProblem as problem:
             checked.problems.append(Problem(name, problem.at or Position(1, 1), ERROR, rule, problem.message))
         checked.names.add(name)
-    checked.policies = [one.with_sources(checked.sources) for one in checked.policies]
-    checked.problems += check_together(checked.policies, checked.sources, others, racks)
+    checked.policies = [one.with_objects(checked.sources, checked.rebalances) for one in checked.policies]
+    checked.problems += check_together(checked.policies, checked.sources, checked.rebalances, others, racks)
     checked.problems.sort(key=lambda p: (p.file, p.at, p.severity))
     return checked
 
@@ -134,6 +143,8 @@ def _add(checked: CheckedFiles, found: FoundObject, others: list[FoundObject]) -
         checked.healths.append(valid)
     elif isinstance(valid, SignalSource):
         checked.sources.append(found)
+    elif isinstance(valid, LeaderRebalance):
+        checked.rebalances.append(found)
 
 
 def _objects(name: str, document: Document) -> Iterator[FoundObject]:
@@ -152,7 +163,7 @@ def _objects(name: str, document: Document) -> Iterator[FoundObject]:
     for values, place in chart_values(value):
         if place:
             yield FoundObject(name, document, values, place)
-        for value_name, kind in (("policies", "LeadershipPolicy"), ("signalSources", "SignalSource")):
+        for value_name, kind in _VALUES:
             for index, entry in enumerate(as_list(values.get(value_name))):
                 # Otherwise of another chart.
                 if isinstance(entry, Mapping) and "spec" in entry and not set(entry) - _ENTRY:
@@ -160,7 +171,7 @@ def _objects(name: str, document: Document) -> Iterator[FoundObject]:
 
 
 def _of_values(entry: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """The object that the chart makes of an entry of its values ``policies`` and ``signalSources``."""
+    """The object that the chart makes of an entry of its values."""
     metadata = {key: entry[key] for key in sorted(_ENTRY - {"spec"}) if entry.get(key)}
     head = {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata}
     return {**head, "spec": entry["spec"]}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bellwether.api.v1alpha1.status.rebalance_status import RebalanceStatus
+from bellwether.api.v1alpha1.status.rebalance_status import LeaderRebalanceStatus
 from bellwether.controllers.cluster_connection import CREDENTIALS_CURRENT
 from bellwether.core.condition import Condition
 from bellwether.core.demotion.restoration import RestorationProgress
@@ -97,7 +97,7 @@ def _former(report: Report) -> Condition | None:
     return next((c for c in report.conditions if c.type == CREDENTIALS_CURRENT), None)
 
 
-def of_rebalance(before: RebalanceStatus | None, now: RebalanceStatus | None) -> Iterator[News]:
+def of_rebalance(before: LeaderRebalanceStatus | None, now: LeaderRebalanceStatus | None) -> Iterator[News]:
     """Event for a change of the rebalance; none after a start, as it was reported before."""
     if before is None or now is None or (before.state, before.digest) == (now.state, now.digest):
         return

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import Any
+
+from pydantic import ValidationError
 
 from bellwether.adapters.kubernetes.api_client import Object
 from bellwether.api.v1alpha1 import broker_health
+from bellwether.api.v1alpha1.leader_rebalance import LeaderRebalance
 from bellwether.api.v1alpha1.status import policy_status as policystatus
 from bellwether.api.v1alpha1.status import status_conditions
-from bellwether.api.v1alpha1.status.rebalance_status import RebalanceStatus
+from bellwether.api.v1alpha1.status.rebalance_status import LeaderRebalanceStatus
 from bellwether.core.condition import Condition
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.doctor.risks import RISK_DESCRIPTIONS as RISKS
@@ -29,15 +33,13 @@ def policy_status(
     generation: int,
     before: Mapping[str, status_conditions.Condition],
     last_election: Object | None,
-    rebalance: RebalanceStatus | None = None,
     namespace: str = "",
     operator: str = "",
 ) -> Object:
     """The whole status of a policy after a reconcile. ``before`` are its current conditions, by type.
 
-    ``namespace`` is the policy's. ``rebalance`` is None where it has none. ``operator`` is the pod that leads.
+    ``namespace`` is the policy's. ``operator`` is the pod that leads.
     """
-    rebalance_conditions = rebalance.conditions if rebalance is not None else ()
     counts = {str(standing).lower(): n for standing, n in report.states.items()}
     demoted = sum(1 for b in report.brokers if b.demoted is not None)
     restoring = sum(1 for b in report.brokers if b.restoration is not None)
@@ -46,9 +48,7 @@ def policy_status(
     status = policystatus.LeadershipPolicyStatus.of(
         report,
         observed_generation=generation,
-        conditions=rendered(
-            (connected(report.cluster_id), *report.conditions, *rebalance_conditions), generation, before, report.now
-        ),
+        conditions=rendered((connected(report.cluster_id), *report.conditions), generation, before, report.now),
         cluster=_called(report, namespace),
         mode=policystatus.Mode.of(report.mode, suspend=report.suspended),
         operator=operator,
@@ -71,7 +71,6 @@ def policy_status(
         move_cost=policystatus.MoveCostStatus.of(report.elections) if report.elections else None,
         harm_episodes=policystatus.HarmEpisodes.of(report.harm_history),
         would_demote=tuple(_would_demote(report)),
-        rebalance=rebalance,
         message=_clip(ready.message),
         last_election=None,
     ).body()
@@ -132,6 +131,24 @@ def outdated_status(
         "epoch": report.epoch,
         "message": _clip(why),
     }
+
+
+def rebalance_status(used: LeaderRebalance, now: LeaderRebalanceStatus, moment: datetime) -> Object:
+    """The status of the LeaderRebalance that a policy uses, with the times of its present conditions."""
+    generation, before = used.metadata.generation, {c.type: c for c in used.status.conditions}
+    conditions = rendered(now.said(), generation, before, moment)
+    return now.model_copy(update={"observed_generation": generation, "conditions": conditions}).body()
+
+
+def unused_rebalance(body: Mapping[str, Any], why: str, moment: datetime) -> Object:
+    """The status of a LeaderRebalance that no policy uses: ``Ready`` says why, its plan stays."""
+    standing, generation = body.get("status") or {}, int(body["metadata"].get("generation") or 0)
+    try:
+        before = {c.type: c for c in LeaderRebalanceStatus.model_validate(standing).conditions}
+    except ValidationError:  # of another version
+        standing, before = {}, {}
+    said = rendered((Condition("Ready", False, Reason.REBALANCE_UNUSED, why),), generation, before, moment)
+    return {**standing, "observedGeneration": generation, "conditions": [c.body() for c in said]}
 
 
 def broker_status(

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import (
     BROKER_HEALTHS,
+    LEADER_REBALANCES,
     POLICIES,
     SIGNAL_SOURCES,
     KubernetesClient,
@@ -30,9 +31,10 @@ from bellwether.adapters.kubernetes.objects.event_recorder import EventWriter
 from bellwether.adapters.kubernetes.objects.status_writer import StatusWriter
 from bellwether.api.v1alpha1.base_model import API_VERSION, InvalidObject
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
+from bellwether.api.v1alpha1.leader_rebalance import policy_named
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.policy_status import LeadershipPolicyStatus, Mode
-from bellwether.api.v1alpha1.status.rebalance_status import RebalanceStatus
+from bellwether.api.v1alpha1.status.rebalance_status import LeaderRebalanceStatus
 from bellwether.api.v1alpha1.status.status_conditions import Condition
 from bellwether.controllers.reporting import status as rendered_status
 from bellwether.controllers.reporting.events import news, of_rebalance
@@ -62,7 +64,7 @@ class _Said:
     uids: Mapping[int, str] = field(default_factory=dict)
     tidied_at: float = float("-inf")
     report: Report | None = None
-    rebalance: RebalanceStatus | None = None
+    rebalance: LeaderRebalanceStatus | None = None
 
 
 class StatusReporter:
@@ -109,10 +111,30 @@ class StatusReporter:
             read.append(health)
         return read
 
-    def rebalance_of(self, policy: LeadershipPolicy) -> RebalanceStatus | None:
-        """State of the policy's rebalance as last written to status. Raises Transient or Terminal."""
-        metadata = policy.metadata
-        return LeadershipPolicy.read(self._api.get(POLICIES, metadata.namespace, metadata.name)).status.rebalance
+    def rebalances(self, namespace: str) -> list[Object]:
+        """The LeaderRebalances of a namespace. Raises Transient or Terminal."""
+        found = self._api.list(LEADER_REBALANCES, namespace)
+        for body in found:
+            self._statuses.saw(LEADER_REBALANCES, body)
+        return found
+
+    def without_policy(self, bodies: Iterable[Object]) -> None:
+        """Report LeaderRebalances whose policy does not exist."""
+        for body in bodies:
+            namespace, name = body["metadata"]["namespace"], policy_named(body)
+            text = f"no LeadershipPolicy {name} exists in namespace {namespace}: create it, or delete this object"
+            try:
+                if self._api.find(POLICIES, namespace, name) is not None:
+                    continue  # its controller reports
+                for found in self.rebalances(namespace):
+                    if (found["metadata"]["name"], policy_named(found)) == (body["metadata"]["name"], name):
+                        self._say_unused(found, text)
+            except BellwetherError as error:
+                log.warning("status_not_written", error=str(error))
+
+    def _say_unused(self, body: Mapping[str, Any], why: str) -> None:
+        metadata, status = body["metadata"], rendered_status.unused_rebalance(body, why, self._clock.now())
+        self._statuses.write_rebalance(metadata["namespace"], metadata["name"], status)
 
     def overwritten(self, resource: Resource, found: Object) -> bool:
         """Whether another writer has overwritten the status; the next reconcile writes it again."""
@@ -131,7 +153,7 @@ class StatusReporter:
         memory: Memory,
         seconds: float,
         generations: Mapping[int, int] | None = None,
-        rebalance: RebalanceStatus | None = None,
+        rebalance: LeaderRebalanceStatus | None = None,
         must_lead: Callable[[], None] = lambda: None,
     ) -> bool:
         """Publish a reconcile's report; True if status has it.
@@ -220,7 +242,7 @@ class StatusReporter:
         report: Report,
         said: _Said,
         generations: Mapping[int, int],
-        rebalance: RebalanceStatus | None,
+        rebalance: LeaderRebalanceStatus | None,
         must_lead: Callable[[], None],
     ) -> None:
         namespace, name = policy.metadata.namespace, policy.metadata.name
@@ -253,14 +275,19 @@ class StatusReporter:
             moment = report.now.replace(microsecond=0).isoformat().replace("+00:00", "Z")
             last_election = {"time": moment, "partitions": report.result.elected}
         status = rendered_status.policy_status(
-            report, policy.metadata.generation, said.conditions, last_election, rebalance, namespace, self._instance
+            report, policy.metadata.generation, said.conditions, last_election, namespace, self._instance
         )
         said.conditions = {c["type"]: Condition.model_validate(c) for c in status["conditions"]}
         said.status = status
         must_lead()
         self._statuses.write_policy(namespace, name, status)
-        for item in (*news(said.report, report), *of_rebalance(said.rebalance, rebalance)):
-            about_item = about if item.broker is None else _health_of(policy, item.broker, said.uids)
+        self._write_rebalances(policy, rebalance, must_lead)
+        rebalance_news = [(item, _rebalance_of(policy)) for item in of_rebalance(said.rebalance, rebalance)]
+        own = [
+            (item, about if item.broker is None else _health_of(policy, item.broker, said.uids))
+            for item in news(said.report, report)
+        ]
+        for item, about_item in (*own, *rebalance_news):
             log.info(
                 "event_emitted", reason=str(item.reason), broker=item.broker, message=item.message, warning=item.warning
             )
@@ -275,6 +302,19 @@ class StatusReporter:
             )
         self._events.flush()
         said.report, said.rebalance = report, rebalance
+
+    def _write_rebalances(
+        self, policy: LeadershipPolicy, now: LeaderRebalanceStatus | None, must_lead: Callable[[], None]
+    ) -> None:
+        """Status of the policy's LeaderRebalance, and of others that name it why they are not used."""
+        used, namespace = policy.rebalance, policy.metadata.namespace
+        if used is not None and now is not None:
+            must_lead()
+            status = rendered_status.rebalance_status(used, now, self._clock.now())
+            self._statuses.write_rebalance(namespace, used.metadata.name, status)
+        for body, why in policy.rebalances.unused.values():
+            must_lead()
+            self._say_unused(body, why)
 
     def _of(self, namespace: str, name: str) -> _Said:
         with self._lock:
@@ -296,6 +336,11 @@ def _about(body: dict[str, Any]) -> Object:
 def _object_of(policy: LeadershipPolicy) -> Object:
     metadata = policy.metadata
     return _about({"metadata": {"name": metadata.name, "namespace": metadata.namespace, "uid": metadata.uid}})
+
+
+def _rebalance_of(policy: LeadershipPolicy) -> Object:
+    metadata = policy.rebalances.body.get("metadata") or {}
+    return {"apiVersion": API_VERSION, "kind": "LeaderRebalance", "metadata": metadata}
 
 
 def _health_of(policy: LeadershipPolicy, broker: int, uids: Mapping[int, str]) -> Object:

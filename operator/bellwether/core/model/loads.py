@@ -113,8 +113,8 @@ def loads_missing_message(capacity: Capacity, loads: Loads | None) -> str | None
     meanwhile = "only maxLeaders limits brokers" if capacity.max_leaders is not None else "nothing limits brokers"
     return (
         f"no loads are measured, so maxBytesPerSecond of spec.demotion.capacity has no effect yet"
-        f" ({meanwhile}): request a rebalance plan (bellwether rebalance, or spec.rebalance.schedule), whose job"
-        " measures loads; status.rebalance has the result of the last one"
+        f" ({meanwhile}): create a LeaderRebalance of this policy and request a plan (bellwether rebalance, or its"
+        " spec.schedule), whose job measures loads; its status has the result of the last one"
     )
 
 

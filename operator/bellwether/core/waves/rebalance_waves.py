@@ -92,7 +92,7 @@ def apply_next_wave(rebalance_input: RebalanceInput, context: Context, decisions
         return WaveResult(record, waits=waits)
     pause = settings.waves.pause_seconds - (snapshot.now - application.waved_at).total_seconds()
     if pause > 0 and not fresh and application.taken_up < application.moves:
-        text = f"{settings.waves.pause_seconds} s between waves (spec.rebalance.waves.pauseSeconds)"
+        text = f"{settings.waves.pause_seconds} s between waves (spec.waves.pauseSeconds of the LeaderRebalance)"
         return WaveResult(record, waits=Refusal(Reason.APPLYING, text), again_seconds=pause)
     if fresh:
         changed = [(m, r) for m in plan.moves if isinstance(r := moves.consider(m), Refusal)]

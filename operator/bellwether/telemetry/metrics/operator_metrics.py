@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 from prometheus_client import Counter, Gauge
 
-from bellwether.api.v1alpha1.status.rebalance_status import RebalanceStatus
+from bellwether.api.v1alpha1.status.rebalance_status import LeaderRebalanceStatus
 from bellwether.core.quarantine.hold_decision import ENDINGS
 from bellwether.core.reasons import Reason, reason_named
 from bellwether.core.reporting.broker_report import BrokerReport
@@ -156,7 +156,7 @@ class OperatorMetrics:
         else:
             self._forget_series(namespace, policy)
 
-    def rebalance(self, namespace: str, policy: str, now: RebalanceStatus | None) -> None:
+    def rebalance(self, namespace: str, policy: str, now: LeaderRebalanceStatus | None) -> None:
         """State of the rebalance by load; None if the policy has none."""
         if now is None:
             self._of_rebalance.forget(namespace, policy)

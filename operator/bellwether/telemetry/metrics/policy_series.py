@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from bellwether.api.v1alpha1.status.rebalance_status import RebalanceStatus
+from bellwether.api.v1alpha1.status.rebalance_status import LeaderRebalanceStatus
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.doctor.risks import Risk
 from bellwether.core.model.quarantine_order import QuarantineOrder
@@ -245,12 +245,12 @@ OF_BROKERS: Sequence[Row[Brokers]] = (
 """Of the brokers in a reconcile; made again only where their reports are others."""
 
 
-def _loads(now: RebalanceStatus) -> Values:
+def _loads(now: LeaderRebalanceStatus) -> Values:
     plan = now.plan
     return {} if plan is None else {("before",): plan.load_before, ("after",): plan.load_after, ("bound",): plan.bound}
 
 
-OF_REBALANCE: Sequence[Row[RebalanceStatus]] = (
+OF_REBALANCE: Sequence[Row[LeaderRebalanceStatus]] = (
     Row(
         "rebalance_state",
         "1 for the current state of the rebalance by load, 0 for the others.",

@@ -18,6 +18,7 @@ from bellwether.core.signals import Reading
 from bellwether_load.store.filesystems import Store
 from realparts import kubernetes_binaries
 from testkit.alerts.monitored_site import ZONES, WatchedSite
+from testkit.kubernetes.api_objects import LOADS
 from testkit.processes import person_shell
 from testkit.processes.plan_jobs import complete, waiting_job
 from testkit.processes.sites import POLICY
@@ -129,7 +130,7 @@ def plan(watched: WatchedSite) -> None:
     """A plan is made and proposed."""
     site = watched.site
     site.change(rebalance={"validSeconds": 60})
-    site.kubectl("annotate", "lp", POLICY, "--overwrite", f"bellwether.dev/rebalance={site.directory.name}")
+    site.kubectl("annotate", "lr", LOADS, "--overwrite", f"bellwether.dev/rebalance={site.directory.name}")
     complete(site, waiting_job(site), planner_of(watched))
 
 
@@ -142,7 +143,7 @@ def planner_of(watched: WatchedSite) -> Planner:
 def expired(watched: WatchedSite) -> None:
     """The plan is not approved within its time."""
     site = watched.site
-    site.until(lambda: site.status()["rebalance"]["state"] == "Idle", 90, "the plan has expired", site.status)
+    site.until(lambda: site.rebalance()["state"] == "Idle", 90, "the plan has expired", site.rebalance)
 
 
 SCENES = (

@@ -11,6 +11,9 @@ from bellwether.core.settings.source_settings import PrometheusRule
 Body = dict[str, Any]
 LATER = "2126-01-01T00:00:00Z"
 BY_HAND = {"state": "Demoted", "reason": "x"}
+LOADS = "loads"
+"""Name of the LeaderRebalance of tests."""
+
 DRAIN = {**BY_HAND, "until": LATER, "purpose": "Maintenance"}
 
 
@@ -133,6 +136,13 @@ def plugin(type_: str, **fields: Any) -> Body:
     return source("plug", plugin={"type": type_, **fields})
 
 
-def rebalance(**fields: Any) -> Body:
-    """A policy that rebalances by load, with further fields of its spec.rebalance."""
-    return policy(rebalance=fields)
+def rebalance(name: str = LOADS, policy: str = "main", **fields: Any) -> Body:
+    """A LeaderRebalance of a policy, with further fields of its spec."""
+    head = {"apiVersion": "bellwether.dev/v1alpha1", "kind": "LeaderRebalance"}
+    return {**head, "metadata": {"name": name, "namespace": "default"}, "spec": {"policy": policy, **fields}}
+
+
+def rebalanced(body: Body | None = None, **fields: Any) -> LeadershipPolicy:
+    """A policy, the smallest by default, with a LeaderRebalance, with further fields of its spec."""
+    found = LeadershipPolicy.read(body or policy())
+    return found.with_rebalances([rebalance(policy=found.metadata.name, **fields)])

@@ -27,7 +27,6 @@ from testkit.kubernetes.api_objects import (
 AWS = {"region": "eu-central-1", "accessKeySecretName": "aws"}
 _PROMETHEUS = "spec.prometheus"
 _RULE = f"{_PROMETHEUS}.rules[0]"
-_LOAD_LIMIT = "spec.demotion.capacity.maxBytesPerSecond"
 
 BAD_SOURCES: dict[str, tuple[Body, str]] = {
     "neither Prometheus nor a plug-in": (source("empty"), "spec.prometheus"),
@@ -264,32 +263,6 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
         policy(maintenance={"pods": {"selector": "app=kafka", "firstBrokerId": -1}}),
         "spec.maintenance.pods.firstBrokerId",
     ),
-    "a store that is an address": (rebalance(store="s3://loads/main"), "spec.rebalance.store"),
-    "a profile that is an image": (rebalance(profile="registry.example.com/any:1"), "spec.rebalance.profile"),
-    "a history of no days": (rebalance(historyDays=0), "spec.rebalance.historyDays"),
-    "a schedule of four fields": (rebalance(schedule="0 4 * *"), "spec.rebalance.schedule"),
-    "a schedule in words": (rebalance(schedule="@daily"), "spec.rebalance.schedule"),
-    "an unknown approval": (rebalance(approval="Never"), "spec.rebalance.approval"),
-    "traffic of another word": (rebalance(objective={"traffic": "Some"}), "spec.rebalance.objective.traffic"),
-    "a capacity of nothing": (
-        rebalance(objective={"capacities": [{"brokerId": 1, "capacity": 0}]}),
-        "spec.rebalance.objective.capacities[0].capacity",
-    ),
-    "a capacity twice": (
-        rebalance(objective={"capacities": [{"brokerId": 1, "capacity": 1}, {"brokerId": 1, "capacity": 2}]}),
-        "spec.rebalance.objective.capacities",
-    ),
-    "a preferred rack twice": (
-        rebalance(objective={"preferredRacks": ["a", "a"]}),
-        "spec.rebalance.objective.preferredRacks",
-    ),
-    "no move at all": (rebalance(objective={"maxMoves": 0}), "spec.rebalance.objective.maxMoves"),
-    "a topic's name with a slash": (
-        rebalance(objective={"excludedTopics": ["a/b"]}),
-        "spec.rebalance.objective.excludedTopics[0]",
-    ),
-    "a wave of nothing": (rebalance(waves={"partitions": 0}), "spec.rebalance.waves.partitions"),
-    "a plan that is stale at once": (rebalance(validSeconds=1), "spec.rebalance.validSeconds"),
     "a placement without racks": (policy(placement={}), "spec.placement.racks"),
     "a rack twice": (policy(placement={"racks": ["a", "a"]}), "spec.placement.racks"),
     "racks and weights": (
@@ -316,14 +289,38 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
         policy(placement={"topics": [{"pattern": "x", "racks": ["a"]}, {"pattern": "x", "racks": ["b"]}]}),
         "spec.placement.topics",
     ),
-    "racks preferred in two places": (
-        policy(
-            placement={"racks": ["b"]}, rebalance=rebalance(objective={"preferredRacks": ["a"]})["spec"]["rebalance"]
-        ),
-        "spec.rebalance.objective.preferredRacks",
-    ),
     "a capacity without a limit": (policy(demotion={"capacity": {}}), "spec.demotion.capacity.maxLeaders"),
-    "a limit by a load that is not measured": (policy(demotion={"capacity": {"maxBytesPerSecond": 9}}), _LOAD_LIMIT),
+}
+
+BAD_REBALANCES: dict[str, tuple[Body, str]] = {
+    "no policy": (without(rebalance(), "spec", "policy"), "spec.policy"),
+    "a policy without a name": (rebalance(policy=""), "spec.policy"),
+    "a store that is an address": (rebalance(store="s3://loads/main"), "spec.store"),
+    "a profile that is an image": (rebalance(profile="registry.example.com/any:1"), "spec.profile"),
+    "a history of no days": (rebalance(historyDays=0), "spec.historyDays"),
+    "a schedule of four fields": (rebalance(schedule="0 4 * *"), "spec.schedule"),
+    "a schedule in words": (rebalance(schedule="@daily"), "spec.schedule"),
+    "an unknown approval": (rebalance(approval="Never"), "spec.approval"),
+    "traffic of another word": (rebalance(objective={"traffic": "Some"}), "spec.objective.traffic"),
+    "a capacity of nothing": (
+        rebalance(objective={"capacities": [{"brokerId": 1, "capacity": 0}]}),
+        "spec.objective.capacities[0].capacity",
+    ),
+    "a capacity twice": (
+        rebalance(objective={"capacities": [{"brokerId": 1, "capacity": 1}, {"brokerId": 1, "capacity": 2}]}),
+        "spec.objective.capacities",
+    ),
+    "a preferred rack twice": (
+        rebalance(objective={"preferredRacks": ["a", "a"]}),
+        "spec.objective.preferredRacks",
+    ),
+    "no move at all": (rebalance(objective={"maxMoves": 0}), "spec.objective.maxMoves"),
+    "a topic's name with a slash": (
+        rebalance(objective={"excludedTopics": ["a/b"]}),
+        "spec.objective.excludedTopics[0]",
+    ),
+    "a wave of nothing": (rebalance(waves={"partitions": 0}), "spec.waves.partitions"),
+    "a plan that is stale at once": (rebalance(validSeconds=1), "spec.validSeconds"),
 }
 
 BAD_HEALTHS: dict[str, tuple[Body, str]] = {
@@ -361,6 +358,8 @@ UNKNOWN_FIELDS: dict[str, tuple[Body, str]] = {
     "at the top of a policy": (policy(racks=["a"]), "racks"),
     "deep in a policy": (reachability(periodMilliseconds=5), "periodMilliseconds"),
     "misspelt": (policy(kafka=kafka(bootstrapServer="x:1")), "bootstrapServer"),
+    "in a policy that still rebalances": (policy(rebalance={"store": "default"}), "rebalance"),
+    "in a LeaderRebalance": (rebalance(racks=["a"]), "racks"),
     "in a BrokerHealth": (health(overide={"state": "Demoted"}), "overide"),
     "in an override": (health(override={"state": "Demoted", "reason": "x", "for": "1h"}), "for"),
 }

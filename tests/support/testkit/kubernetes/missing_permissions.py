@@ -75,7 +75,7 @@ def told(crew: Crew, group: str, resource: str, verb: str) -> bool:
         status = policy.get("status") or {}
         said += [
             str(condition(status, "Ready").get("message")),
-            str(status.get("rebalance")),
+            str(crew.site.rebalance()),
             str(crew.entry(1, "Prometheus")),
         ]
     return re.search(f"{ours}|{theirs}", "\n".join(said)) is not None

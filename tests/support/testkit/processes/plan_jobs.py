@@ -24,7 +24,7 @@ def waiting_job(site: Site) -> Object:
     def begun() -> list[Object]:
         return [job for job in site.api.list(JOBS, site.namespace) if not job.get("status")]
 
-    site.until(begun, 60, "there is a Job", lambda: site.status().get("rebalance"))
+    site.until(begun, 60, "there is a Job", site.rebalance)
     (job,) = begun()
     return job
 

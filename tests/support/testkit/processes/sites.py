@@ -25,6 +25,7 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import (
     BROKER_HEALTHS,
     CONFIG_MAPS,
+    LEADER_REBALANCES,
     POLICIES,
     KubernetesClient,
     Object,
@@ -44,6 +45,7 @@ from realparts.kafka_topics import delete_topics
 from realparts.ports import HeldPorts
 from realparts.processes import ManagedProcess
 from testkit.kafka.kafka_site import PATIENT, KafkaSite
+from testkit.kubernetes import api_objects
 from testkit.processes.fake_prober import FakeProber
 from waiting import limit, until
 
@@ -131,7 +133,13 @@ class Site:
         self.until(lambda: not self._reader.partitions([topic]), 30, f"{topic} is gone")
 
     def policy(self, name: str = POLICY, *, kafka: Object | None = None, **spec: Any) -> Object:
-        """Apply a policy; by default one that enforces, on the shared brokers, and gives leaders back soon."""
+        """Apply a policy; by default one that enforces, on the shared brokers, and gives leaders back soon.
+
+        ``rebalance`` is the spec of a LeaderRebalance of it.
+        """
+        rebalance = spec.pop("rebalance", None)
+        if rebalance is not None:
+            self._apply_rebalance(name, rebalance)
         body = {
             "apiVersion": POLICIES.api_version,
             "kind": POLICIES.kind,
@@ -146,9 +154,23 @@ class Site:
         self.server.kubectl("apply", "-f", "-", stdin=json.dumps(body))
         return self.policy_now(name)
 
+    def _apply_rebalance(self, policy: str, spec: Object) -> None:
+        body = api_objects.rebalance(policy=policy, **spec)
+        body["metadata"]["namespace"] = self.namespace
+        self.server.kubectl("apply", "-f", "-", stdin=json.dumps(body))
+
     def change(self, name: str = POLICY, **spec: Any) -> None:
-        """Change some fields of a policy's spec."""
-        self.api.merge(POLICIES, self.namespace, name, {"spec": spec})
+        """Change some fields of a policy's spec, or (``rebalance``) its LeaderRebalance, which None deletes."""
+        if "rebalance" in spec:
+            rebalance = spec.pop("rebalance")
+            if rebalance is None:
+                self.api.delete(LEADER_REBALANCES, self.namespace, api_objects.LOADS)
+            elif self.api.find(LEADER_REBALANCES, self.namespace, api_objects.LOADS) is None:
+                self._apply_rebalance(name, rebalance)
+            else:
+                self.api.merge(LEADER_REBALANCES, self.namespace, api_objects.LOADS, {"spec": rebalance})
+        if spec:
+            self.api.merge(POLICIES, self.namespace, name, {"spec": spec})
 
     def demote(self, broker: int, reason: str = "a test asks for it") -> None:
         """Ask for a demotion, as ``kubectl patch`` does."""
@@ -192,6 +214,11 @@ class Site:
     def status(self, name: str = POLICY) -> Object:
         """The policy's status; empty before there is one."""
         return dict(self.policy_now(name).get("status") or {})
+
+    def rebalance(self) -> Object:
+        """The status of the LeaderRebalance; empty before there is one."""
+        found = self.api.find(LEADER_REBALANCES, self.namespace, api_objects.LOADS)
+        return dict((found or {}).get("status") or {})
 
     def ready(self, name: str = POLICY) -> tuple[str, str]:
         """Reason and message of the policy's condition Ready; empty before there is one."""

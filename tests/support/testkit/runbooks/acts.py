@@ -125,7 +125,7 @@ def without_operator(it: Installation, text: str) -> None:
 def approve_plan(it: Installation, text: str) -> None:
     """The plan that is proposed is applied."""
     _ended_well(it.act(text))
-    assert it.site.status()["rebalance"]["state"] == "Done"
+    assert it.site.rebalance()["state"] == "Done"
 
 
 def request_plan(it: Installation, text: str) -> None:

@@ -28,6 +28,7 @@ from realparts.prometheus import PrometheusServer
 from sourcetree import ROOT
 from testkit.alerts import alert_rules
 from testkit.kubernetes import strimzi_objects
+from testkit.kubernetes.api_objects import LOADS
 from testkit.processes import person_shell
 from testkit.processes.person_shell import Ended
 from testkit.processes.plan_jobs import complete, waiting_job
@@ -96,7 +97,7 @@ class Installation:
             lambda: [site.verdict(b)[0] for b in (SICK, FROZEN, LEFT)] == ["Healthy"] * 3, 120, "all are healthy"
         )
         site.policy("second")
-        site.kubectl("annotate", "lp", POLICY, "bellwether.dev/rebalance=now")
+        site.kubectl("annotate", "lr", LOADS, "bellwether.dev/rebalance=now")
         self.plan()
 
     def make_policy(self, **more: Any) -> None:
@@ -110,9 +111,11 @@ class Installation:
         planner = Planner(Store.open(self.placeholders["STORE"]), policy=(self.site.namespace, POLICY))
         name = complete(self.site, job, planner)
         self.release.apply(pod(self.site.namespace, job["metadata"]["name"], job["spec"]["template"]))
-        self.site.until(lambda: self._rebalance().get("state") == "Proposed", 60, "a plan is proposed", self._rebalance)
+        self.site.until(
+            lambda: self.site.rebalance().get("state") == "Proposed", 60, "a plan is proposed", self.site.rebalance
+        )
         self.placeholders |= {"JOB": job["metadata"]["name"], "PROBLEM": name, "LOADS": name}
-        self.placeholders["DIGEST"] = self._rebalance()["digest"]
+        self.placeholders["DIGEST"] = self.site.rebalance()["digest"]
 
     def break_brokers(self) -> None:
         """Broker 1 is cut off and demoted, broker 2 is frozen and fenced, broker 3 is left."""
@@ -231,9 +234,6 @@ class Installation:
         moving = strimzi_objects.rebalance("my-rebalance", "Rebalancing", self.site.namespace, STRIMZI)
         kind = strimzi_objects.resource("kafkarebalances", "KafkaRebalance", "v1")
         self.release.apply({"apiVersion": kind.api_version, "kind": kind.kind, **moving})
-
-    def _rebalance(self) -> Object:
-        return dict(self.site.status().get("rebalance") or {})
 
     def _secretless(self) -> Object:
         known = self.kafka.security

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from bellwether.adapters.kubernetes.api_client import POLICIES
+from bellwether.adapters.kubernetes.api_client import LEADER_REBALANCES, POLICIES
 from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch, Wanted
 from bellwether.adapters.kubernetes.leases import ClusterLease
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
@@ -145,11 +145,14 @@ class MemoryOperator:
         return self.api.get(POLICIES, "default", name)
 
     def make(self, name: str = "main", **spec: Any) -> PolicyController:
-        """A policy that enforces by default, and its loop."""
+        """A policy that enforces by default, and its loop; ``rebalance`` is the spec of a LeaderRebalance of it."""
+        rebalance = spec.pop("rebalance", None)
         if ("leadershippolicies", "default", name) not in self.api.objects:
             self.api.put(
                 POLICIES, api_objects.policy(name, **{"mode": "Enforce", "demotion": {"dwellSeconds": 0}, **spec})
             )
+        if rebalance is not None:
+            self.api.put(LEADER_REBALANCES, api_objects.rebalance(policy=name, **rebalance))
         return self.loop(name)
 
     def loop(self, name: str = "main") -> PolicyController:
@@ -176,8 +179,14 @@ class MemoryOperator:
         return wait
 
     def change(self, name: str = "main", **spec: Any) -> None:
-        """A person changes a policy's spec."""
-        self.api.merge(POLICIES, "default", name, {"spec": spec})
+        """A person changes a policy's spec, or (``rebalance``) that of its LeaderRebalance; None deletes that."""
+        rebalance = spec.pop("rebalance", {})
+        if rebalance is None:
+            self.api.delete(LEADER_REBALANCES, "default", api_objects.LOADS)
+        elif rebalance:
+            self.api.merge(LEADER_REBALANCES, "default", api_objects.LOADS, {"spec": rebalance})
+        if spec:
+            self.api.merge(POLICIES, "default", name, {"spec": spec})
 
     def condition(self, type_: str = "Ready", name: str = "main") -> tuple[str, str, str]:
         """Status, reason and message of a condition of a policy."""

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.api_client import POLICIES
+from bellwether.adapters.kubernetes.api_client import LEADER_REBALANCES
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.api.v1alpha1.status.rebalance_status import RebalanceStatus
+from bellwether.api.v1alpha1.status.rebalance_status import LeaderRebalanceStatus
 from bellwether.controllers.policy_controller import PolicyController
 from bellwether.controllers.policy_rebalance import MakeRebalancer
 from bellwether.core.signals import Reading
@@ -29,6 +29,7 @@ from bellwether_load.plan.rebalance_plan import RebalancePlan
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import plan_files, problem_files
 from bellwether_load.store.plans.plan_store import FilePlanStore
+from testkit.kubernetes.api_objects import LOADS
 from testkit.loads.load_configs import load_config
 from testkit.loads.small_planner import planned, write_loads
 from testkit.simulation.operator_fixture import MemoryOperator
@@ -102,7 +103,7 @@ def desk_of(
         plans = FilePlanStore(planner.store, cluster_id, f"{policy.metadata.namespace}/{policy.metadata.name}")
         return RebalanceBackend(plans, planner)
 
-    def make(status: RebalanceStatus | None, wake: Callable[[], None]) -> RebalanceController:
+    def make(status: LeaderRebalanceStatus, wake: Callable[[], None]) -> RebalanceController:
         desk = RebalanceController(status, config.settings, tools, clock or SystemClock(), wake)
         if made is not None:
             made.append(desk)
@@ -134,8 +135,8 @@ class Desked(MemoryOperator):
             self.site.signals.say(broker, Reading.PASSING)
 
     def annotate(self, **annotations: str) -> None:
-        """Set annotations of ours on the policy."""
-        self.api.merge(POLICIES, "default", "main", dict(asking(**annotations)))
+        """Set annotations of ours on the LeaderRebalance."""
+        self.api.merge(LEADER_REBALANCES, "default", LOADS, dict(asking(**annotations)))
 
     def go(self, loop: PolicyController, times: int = 1, seconds: float = 1.0) -> None:
         """Turns, and after each one whatever the desk can do."""
@@ -155,8 +156,14 @@ class Desked(MemoryOperator):
 
     @property
     def status(self) -> dict[str, Any]:
-        """The policy's status.rebalance; empty before there is one."""
-        return dict((self.body().get("status") or {}).get("rebalance") or {})
+        """The status of the LeaderRebalance; empty before there is one."""
+        found = self.api.find(LEADER_REBALANCES, "default", LOADS)
+        return dict((found or {}).get("status") or {})
+
+    def rebalance_condition(self, type_: str) -> tuple[str, str, str]:
+        """Status, reason and message of a condition of the LeaderRebalance."""
+        found = next(c for c in self.status["conditions"] if c["type"] == type_)
+        return found["status"], found["reason"], found["message"]
 
     @property
     def state(self) -> str:

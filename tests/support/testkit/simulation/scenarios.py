@@ -45,7 +45,8 @@ def play(scenario: Mapping[str, Any]) -> list[Said]:
     """The timeline of a scenario. Raises KeyError for an unknown event."""
     site = site_of(scenario["cluster"])
     policy = LeadershipPolicy.read(api_objects.policy(**{"mode": "Enforce", **scenario.get("policy", {})}))
-    operator = Operator(site, policy.with_sources(sources_of(scenario)).policy())
+    rebalances = [api_objects.rebalance(**scenario["rebalance"])] if "rebalance" in scenario else []
+    operator = Operator(site, policy.with_sources(sources_of(scenario)).with_rebalances(rebalances).policy())
     plan = _plan(site, scenario.get("plan", {}))
     standing: Said = {
         key: {}

@@ -1,19 +1,19 @@
-"""``status.rebalance`` as the load side reports it."""
+"""The status of a LeaderRebalance as the load side reports it."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from bellwether.api.v1alpha1.status.rebalance_status import PlanFigures, RebalanceStatus
+from bellwether.api.v1alpha1.status.rebalance_status import LeaderRebalanceStatus, PlanFigures
 from bellwether.core.reasons import Reason
 from bellwether.ports.rebalance import RunState
 
 
 def rebalance(
     state: RunState, reason: Reason = Reason.NO_PLAN_PENDING, message: str = "", **more: Any
-) -> RebalanceStatus:
+) -> LeaderRebalanceStatus:
     """A rebalance in that state."""
-    return RebalanceStatus(state=state, reason=str(reason), message=message, **more)
+    return LeaderRebalanceStatus(state=state, reason=str(reason), message=message, **more)
 
 
 def plan_figures(**more: Any) -> PlanFigures:

@@ -57,6 +57,7 @@ def test_subresources_are_asked_for_by_their_own_name() -> None:
     assert {one.split()[2] for one in operator_lacks(api, [], "ops")} == {
         "leadershippolicies/status",
         "brokerhealths/status",
+        "leaderrebalances/status",
     }
 
 

@@ -25,9 +25,9 @@ PROFILES = {
 
 
 def policy(namespace: str = "team-a", name: str = "orders", **rebalance: Any) -> LeadershipPolicy:
-    body = api_objects.rebalance(**rebalance)
-    body["metadata"] |= {"namespace": namespace, "name": name}
-    return LeadershipPolicy.read(body)
+    body = api_objects.policy(name)
+    body["metadata"]["namespace"] = namespace
+    return api_objects.rebalanced(body, **rebalance)
 
 
 def config(stores: Any = STORES, profiles: Any = PROFILES) -> LoadConfig:
@@ -67,7 +67,6 @@ def test_no_two_policies_share_a_directory():
 
 def test_a_policy_that_does_not_rebalance_yet_is_sampled_into_the_default_store():
     sampled = LeadershipPolicy.read(api_objects.policy(name="orders"))
-    assert sampled.spec.rebalance is None
     assert config(STORES | {"default": {"namespaces": ["*"], "uri": "/data"}}).uri(sampled) == "/data/default/orders"
 
 
@@ -87,7 +86,7 @@ def test_a_name_that_is_unknown_is_refused_like_one_that_is_not_allowed():
 
 
 def test_a_profile_that_the_namespace_may_not_use_is_refused():
-    with pytest.raises(NotConfigured, match=r"spec\.rebalance\.profile is 'large', but .* may only use default: "):
+    with pytest.raises(NotConfigured, match=r"spec\.profile is 'large', but .* may only use default: "):
         config().settings(policy(profile="large"))
 
 

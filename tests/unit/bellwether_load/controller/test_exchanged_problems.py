@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.adapters.kubernetes.api_client import POLICIES
+from bellwether.adapters.kubernetes.api_client import LEADER_REBALANCES
 from bellwether_load.controller.job_commands import file_name
 from bellwether_load.plan.problem import NO_BROKER, PartitionInput, Problem
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import problem_files
+from testkit.kubernetes.api_objects import LOADS
 from testkit.loads.small_planner import problem as small_problem
 from testkit.loads.small_planner import slot
 from testkit.simulation.rebalance_fixture import SPEC, Desked, Planner
@@ -143,7 +144,7 @@ def test_a_process_killed_before_status_had_the_digest_writes_the_problem_again(
         desked.go(loop)
         name = problem_name(desked) if desked.status.get("run") else ""
     loop.release()
-    desked.api.merge(POLICIES, "default", "main", {"status": {"rebalance": {"inputDigest": None}}}, sub="status")
+    desked.api.merge(LEADER_REBALANCES, "default", LOADS, {"status": {"inputDigest": None}}, sub="status")
     exchanged(desked.planner.store, name, strong_broker)
     desked.planner.started.clear()
     desked.site.clock.advance(60)
@@ -156,9 +157,9 @@ def test_an_approved_plan_without_a_digest_of_its_problem_is_not_applied(desked:
     loop = desked.proposed()
     before = orders(desked)
     loop.release()
-    desked.api.merge(POLICIES, "default", "main", {"status": {"rebalance": {"inputDigest": None}}}, sub="status")
+    desked.api.merge(LEADER_REBALANCES, "default", LOADS, {"status": {"inputDigest": None}}, sub="status")
     desked.site.clock.advance(60)
     desked.approve()
     desked.until(desked.loop(), "Failed")
-    assert "status.rebalance.inputDigest" in desked.status["message"]
+    assert "status.inputDigest" in desked.status["message"]
     assert orders(desked) == before

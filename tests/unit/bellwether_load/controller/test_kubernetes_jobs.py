@@ -39,7 +39,7 @@ EXECUTORS: dict[str, Any] = {
 def asked(
     uri: str = "s3://loads", store: dict[str, Any] | None = None, **profile: Any
 ) -> tuple[LeadershipPolicy, LoadSettings]:
-    policy = LeadershipPolicy.read(api_objects.rebalance())
+    policy = api_objects.rebalanced()
     return policy, load_config(uri, store=store, **profile).settings(policy)
 
 
@@ -65,7 +65,7 @@ class TestManifest:
     def test_it_belongs_to_its_policy_and_is_found_by_name_and_labels(self):
         job = made()
         assert job["metadata"]["name"] == NAME
-        assert job["metadata"]["ownerReferences"][0]["kind"] == "LeadershipPolicy"
+        assert job["metadata"]["ownerReferences"][0]["kind"] == "LeaderRebalance"
         labels = {object_names.POLICY_LABEL: "main", object_names.RUN_LABEL: RUN}
         assert job["metadata"]["labels"] == labels
         assert job["spec"]["template"]["metadata"]["labels"] == labels

@@ -299,11 +299,12 @@ class TestSuperseded:
 
 def test_the_conditions_say_the_same_reason_and_which_of_them_holds():
     proposed, applying = (
-        {c.type: (c.status, c.reason) for c in status_of(run(state, reason=Reason.APPLYING)).conditions}
+        {c.type: (c.status, c.reason) for c in status_of(run(state, reason=Reason.APPLYING)).said()}
         for state in (RunState.PROPOSED, RunState.APPLYING)
     )
-    assert proposed == {"RebalanceProposed": (True, Reason.APPLYING), "Rebalancing": (False, Reason.APPLYING)}
-    assert applying == {"RebalanceProposed": (False, Reason.APPLYING), "Rebalancing": (True, Reason.APPLYING)}
+    used = {"Ready": (True, Reason.UP_TO_DATE)}
+    assert proposed == {**used, "RebalanceProposed": (True, Reason.APPLYING), "Rebalancing": (False, Reason.APPLYING)}
+    assert applying == {**used, "RebalanceProposed": (False, Reason.APPLYING), "Rebalancing": (True, Reason.APPLYING)}
 
 
 def test_every_state_has_successors_and_can_be_reached():

@@ -211,10 +211,7 @@ def test_unneeded_loads_are_dropped_and_read_again_on_demand():
 
 class TestWhatIsWished:
     def policy(self, **capacity: int) -> LeadershipPolicy:
-        body = api_objects.rebalance()
-        if capacity:
-            body["spec"]["demotion"] = {"capacity": capacity}
-        return LeadershipPolicy.read(body)
+        return api_objects.rebalanced(api_objects.policy(demotion={"capacity": capacity} if capacity else {}))
 
     def test_nothing_without_a_limit_by_load(self):
         assert LoadQuery.of(self.policy(), Rebalance(), RebalanceRun()) is None

@@ -22,8 +22,8 @@ from testkit.loads.load_configs import load_config
 from testkit.loads.small_planner import problem, slot
 
 
-def made(config: LoadConfig, body: api_objects.Body | None = None) -> RebalanceBackend:
-    policy = LeadershipPolicy.read(body or api_objects.rebalance())
+def made(config: LoadConfig, policy: LeadershipPolicy | None = None) -> RebalanceBackend:
+    policy = policy or api_objects.rebalanced()
     return rebalance_backend(MemoryApi(), SystemClock(), config, policy, "cluster-1")
 
 
@@ -43,9 +43,9 @@ def test_each_type_of_profile_has_its_own_kind_of_job(tmp_path: Path, profile: d
 
 def test_the_files_of_a_policy_are_in_a_directory_of_its_namespace(tmp_path: Path):
     config = load_config(str(tmp_path))
-    body = api_objects.rebalance()
-    body["metadata"] |= {"namespace": "team-a", "name": "orders"}
-    made(config, body).plans.put_problem("team-a.orders.at-1", problem(slot(0, (1, 2, 3))))
+    body = api_objects.policy("orders")
+    body["metadata"]["namespace"] = "team-a"
+    made(config, api_objects.rebalanced(body)).plans.put_problem("team-a.orders.at-1", problem(slot(0, (1, 2, 3))))
     assert {path.relative_to(tmp_path).parts[:3] for path in tmp_path.rglob("*.json")} == {
         ("team-a", "orders", "problems")
     }
@@ -57,13 +57,13 @@ def test_a_store_that_is_none_is_refused_with_a_remedy():
 
 
 def test_a_policy_that_rebalances_nothing_has_no_tools():
-    with pytest.raises(Terminal, match=r"policy default/main has no spec\.rebalance"):
-        made(load_config("/store"), api_objects.policy())
+    with pytest.raises(Terminal, match=r"policy default/main has no LeaderRebalance"):
+        made(load_config("/store"), LeadershipPolicy.read(api_objects.policy()))
 
 
 def test_without_arrow_the_message_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch):
     for name in ("filesystems", "plans.plan_store"):
         monkeypatch.delitem(sys.modules, f"bellwether_load.store.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(Terminal, match=r"spec\.rebalance needs the extra load: pip install 'bellwether-kafka\[load\]'"):
+    with pytest.raises(Terminal, match=r"a LeaderRebalance needs the extra load: pip install '"):
         made(load_config("/store"))

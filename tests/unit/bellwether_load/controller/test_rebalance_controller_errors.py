@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.api_client import EVENTS, POLICIES
+from bellwether.adapters.kubernetes.api_client import EVENTS, LEADER_REBALANCES, POLICIES
 from bellwether.core.signals import OverrideState
 from bellwether.ports.errors import Terminal, Transient
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.store_errors import StoreUnavailable
+from testkit.kubernetes.api_objects import LOADS
 from testkit.messages import assert_wording
 from testkit.simulation.rebalance_fixture import SPEC, Desked, Planner
 from waiting import limit
@@ -109,7 +110,8 @@ def test_a_plan_whose_status_was_lost_is_gone_on_with_from_the_undo_record(deske
     digest = desked.approve()
     desked.until(loop, "Applying")
     loop.release()
-    desked.api.merge(POLICIES, "default", "main", {"status": {"rebalance": None}}, sub="status")
+    found = desked.api.get(LEADER_REBALANCES, "default", LOADS)
+    desked.api.put(LEADER_REBALANCES, {key: value for key, value in found.items() if key != "status"})
     desked.site.clock.advance(60)
     successor = desked.loop()
     desked.until(successor, "Done", most=60)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.api.v1alpha1.status.rebalance_status import RebalanceStatus
+from bellwether.api.v1alpha1.status.rebalance_status import LeaderRebalanceStatus
 from bellwether.core.model.undo_record import SkippedPartition
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.rebalance import Rebalance
@@ -63,7 +63,7 @@ def by_hours(bound: float) -> RebalancePlan:
 
 @given(runs())
 def test_a_run_that_was_read_back_is_the_same(run: RebalanceRun):
-    assert run_of(RebalanceStatus.model_validate(json.loads(json.dumps(status_of(run).body())))) == run
+    assert run_of(LeaderRebalanceStatus.model_validate(json.loads(json.dumps(status_of(run).body())))) == run
 
 
 def test_figures_of_hours_are_whole_numbers_and_text():
@@ -92,7 +92,7 @@ def test_a_plan_with_a_bound_by_hours_is_judged_by_its_busiest_hour(plan: Rebala
 
 def test_fields_of_a_newer_version_are_ignored():
     said = {**status_of(RebalanceRun()).body(), "confidence": "high", "reason": "Unheard"}
-    assert run_of(RebalanceStatus.model_validate(said)).reason is Reason.OTHER_VERSION
+    assert run_of(LeaderRebalanceStatus.model_validate(said)).reason is Reason.OTHER_VERSION
 
 
 def test_a_long_message_is_cut():

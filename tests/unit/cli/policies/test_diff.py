@@ -12,7 +12,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from bellwether.adapters.kubernetes.api_client import POLICIES, SIGNAL_SOURCES
+from bellwether.adapters.kubernetes.api_client import LEADER_REBALANCES, POLICIES, SIGNAL_SOURCES
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.main import main
@@ -93,6 +93,16 @@ def test_changed_source_is_compared_by_fields_and_by_judgement(live: Live):
     (found,) = json.loads(done.stdout)
     assert [change["field"] for change in found["settings"]] == ["SignalSource prom.prometheus.rules"]
     assert (found["current"]["demoted"], found["changed"]["demoted"]) == ([2], [])
+
+
+def test_changed_rebalance_is_compared_by_fields(live: Live):
+    live.api.put(POLICIES, api_objects.policy(mode="Enforce"))
+    live.api.put(LEADER_REBALANCES, api_objects.rebalance(approval="Automatic"))
+    done = diff(api_objects.policy(mode="Enforce"), api_objects.rebalance(), options=("-o", "json"))
+    (found,) = json.loads(done.stdout)
+    assert found["settings"] == [
+        {"field": f"LeaderRebalance {api_objects.LOADS}.approval", "before": "Automatic", "after": "Manual"}
+    ]
 
 
 def test_json_has_each_move_and_the_leaders_before_and_after(live: Live):

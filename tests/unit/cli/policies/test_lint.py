@@ -55,14 +55,15 @@ def test_a_misspelt_field_is_answered_with_its_place_and_the_right_name():
     assert_wording(done.stdout)
 
 
-@pytest.mark.parametrize(("body", "field"), bad_objects.BAD_POLICIES.values(), ids=bad_objects.BAD_POLICIES)
-def test_what_the_api_server_refuses_of_a_policy_is_an_error_at_its_field(body: api_objects.Body, field: str):
-    found = problems("-", stdin=json.dumps(body))
-    assert any(str(p["field"]).startswith(field) for p in found if p["severity"] == "error")
+BAD = {
+    f"{name} in {body['kind']}": (body, field)
+    for objects in (bad_objects.BAD_POLICIES, bad_objects.BAD_REBALANCES, bad_objects.BAD_HEALTHS)
+    for name, (body, field) in objects.items()
+}
 
 
-@pytest.mark.parametrize(("body", "field"), bad_objects.BAD_HEALTHS.values(), ids=bad_objects.BAD_HEALTHS)
-def test_what_the_api_server_refuses_of_a_broker_health_is_an_error(body: api_objects.Body, field: str):
+@pytest.mark.parametrize(("body", "field"), BAD.values(), ids=BAD)
+def test_what_the_api_server_refuses_is_an_error_at_its_field(body: api_objects.Body, field: str):
     found = problems("-", stdin=json.dumps(body))
     assert any(field in f"{p['field']} {p['message']}" for p in found if p["severity"] == "error")
 
@@ -220,6 +221,38 @@ def test_named_source_must_be_among_those_of_the_files(tmp_path: Path):
     assert problems(policy, written(tmp_path, "other.yaml", json.dumps(values))) == []
     elsewhere = api_objects.source("proms", "kafka", plugin={"type": "Wear"})
     assert problems(policy, written(tmp_path, "other.yaml", json.dumps(elsewhere))) == []
+
+
+def rebalance(name: str, policy: str = "main") -> str:
+    head = "apiVersion: bellwether.dev/v1alpha1\nkind: LeaderRebalance\n"
+    return f"{head}metadata: {{name: {name}, namespace: kafka}}\nspec: {{policy: {policy}}}\n"
+
+
+def test_rebalances_must_name_a_policy_of_the_files_and_be_the_only_one(tmp_path: Path):
+    written(tmp_path, "a.yaml", POLICY)
+    assert problems(str(tmp_path)) == []
+    written(tmp_path, "b.yaml", rebalance("one") + "---\n" + rebalance("two") + "---\n" + rebalance("three", "mian"))
+    found = problems(str(tmp_path))
+    assert [(p["rule"], p["severity"], p["field"]) for p in found] == [
+        ("rebalance", "error", "spec"),
+        ("rebalance", "warning", "spec.policy"),
+    ]
+    assert_wording([p["message"] for p in found])
+
+
+def test_a_limit_by_load_without_rebalance_is_a_warning(tmp_path: Path):
+    written(tmp_path, "a.yaml", POLICY + "  demotion: {capacity: {maxBytesPerSecond: 9, maxLeaders: 9}}\n")
+    (found,) = problems(str(tmp_path))
+    assert (found["severity"], found["field"]) == ("warning", "spec.demotion.capacity.maxBytesPerSecond")
+    assert_wording(found["message"])
+    written(tmp_path, "b.yaml", rebalance("one"))
+    assert problems(str(tmp_path)) == []
+
+
+def test_the_former_field_of_a_policy_is_answered_with_the_new_object(tmp_path: Path):
+    (found,) = problems(written(tmp_path, "a.yaml", POLICY + "  rebalance: {schedule: 0 4 * * *}\n"))
+    assert found["severity"] == "error"
+    assert_wording(found["message"])
 
 
 def test_policies_in_chart_values_are_checked_with_their_secrets(tmp_path: Path):

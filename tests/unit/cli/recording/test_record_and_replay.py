@@ -236,8 +236,7 @@ def test_a_setting_that_a_replay_cannot_follow_is_reported(tmp_path: Path, chang
 
 
 def test_settings_that_limit_brokers_by_load_are_said_to_limit_nothing(tmp_path: Path):
-    body = api_objects.rebalance()
-    body["spec"]["demotion"] = {"capacity": {"maxBytesPerSecond": 1}}
+    body = api_objects.policy(demotion={"capacity": {"maxBytesPerSecond": 1}})
     (tmp_path / "policy.yaml").write_text(json.dumps(body))
     found = run("replay", recorded(tmp_path), "--filename", tmp_path / "policy.yaml")
     assert found.exit_code == 0

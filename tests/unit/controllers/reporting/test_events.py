@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.api.v1alpha1.status.rebalance_status import RebalanceStatus
+from bellwether.api.v1alpha1.status.rebalance_status import LeaderRebalanceStatus
 from bellwether.controllers.reporting.events import NOTES_SHOWN, News, news, of_rebalance
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.execution.recovery import RecoveryNote
@@ -186,7 +186,7 @@ def test_a_follower_that_holds_acks_all_back_is_news_once():
     assert told(now, now) == told(now, before) == []
 
 
-def told_of(before: RebalanceStatus | None, now: RebalanceStatus | None) -> list[tuple[str, str, bool]]:
+def told_of(before: LeaderRebalanceStatus | None, now: LeaderRebalanceStatus | None) -> list[tuple[str, str, bool]]:
     return [(str(n.reason), n.message, n.warning) for n in of_rebalance(before, now)]
 
 

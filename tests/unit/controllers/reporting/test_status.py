@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from bellwether.api.v1alpha1.leader_rebalance import LeaderRebalance
 from bellwether.api.v1alpha1.status.policy_status import TOPIC_LIMIT
 from bellwether.api.v1alpha1.status.status_conditions import Condition as Rendered
 from bellwether.controllers.reporting import status as rendered_status
@@ -24,6 +25,7 @@ from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.ports.rebalance import RunState
+from testkit.kubernetes import api_objects
 from testkit.messages import assert_wording
 from testkit.simulation.operators import restored
 from testkit.values.builders import (
@@ -297,15 +299,24 @@ def test_an_empty_record_says_its_epoch():
     assert status(said(snapshot(undo=record(epoch=12))))["epoch"] == 12
 
 
-def test_rebalance_is_in_status_with_its_conditions_when_requested():
+def test_status_of_a_rebalance_has_its_conditions():
     run = rebalance(RunState.PROPOSED, Reason.PLAN_PROPOSED, "a plan waits", digest="0123456789abcdef")
-    body = rendered_status.policy_status(said(policy=ENFORCE), 7, {}, None, run)
-    assert body["rebalance"]["digest"] == "0123456789abcdef"
-    assert by_type(body)["RebalanceProposed"]["status"] == "True"
-    assert by_type(body)["Rebalancing"]["status"] == "False"
-    without = status(said(policy=ENFORCE))
-    assert "rebalance" not in without
-    assert "RebalanceProposed" not in by_type(without)
+    body = rendered_status.rebalance_status(LeaderRebalance.read(api_objects.rebalance()), run, after(0))
+    assert (body["digest"], body["state"], body["observedGeneration"]) == ("0123456789abcdef", "Proposed", 0)
+    found = {type_: one["status"] for type_, one in by_type(body).items()}
+    assert found == {"Ready": "True", "RebalanceProposed": "True", "Rebalancing": "False"}
+
+
+def test_an_unused_rebalance_keeps_its_plan_and_says_why():
+    used = LeaderRebalance.read(api_objects.rebalance())
+    stored = rendered_status.rebalance_status(used, rebalance(RunState.DONE, digest="0123456789abcdef"), after(0))
+    body = rendered_status.unused_rebalance({**api_objects.rebalance(), "status": stored}, "no policy", after(9))
+    assert (body["digest"], body["state"]) == ("0123456789abcdef", "Done")
+    assert [(c["type"], c["status"], c["reason"], c["message"]) for c in body["conditions"]] == [
+        ("Ready", "False", "RebalanceUnused", "no policy")
+    ]
+    again = rendered_status.unused_rebalance({**api_objects.rebalance(), "status": body}, "no policy", after(99))
+    assert again == body
 
 
 STRIMZI = Strimzi(
@@ -329,7 +340,7 @@ STRIMZI = Strimzi(
 )
 def test_a_cluster_is_called_what_people_call_it(strimzi: Strimzi | None, namespace: str, called: str):
     report = said(replace(snapshot(), strimzi=strimzi), ENFORCE)
-    assert rendered_status.policy_status(report, 7, {}, None, None, namespace)["cluster"] == called
+    assert rendered_status.policy_status(report, 7, {}, None, namespace)["cluster"] == called
 
 
 def test_the_strimzi_cluster_is_in_status_within_bounds():

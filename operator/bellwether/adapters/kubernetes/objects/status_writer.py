@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import (
     BROKER_HEALTHS,
+    LEADER_REBALANCES,
     POLICIES,
     KubernetesClient,
     NotFound,
@@ -44,6 +45,10 @@ class StatusWriter:
     def write_policy(self, namespace: str, name: str, status: Object) -> bool:
         """Write the policy's status if it differs; True if it was written. A deleted policy is ignored."""
         return self._write(POLICIES, namespace, name, status)
+
+    def write_rebalance(self, namespace: str, name: str, status: Object) -> bool:
+        """Write the status of a LeaderRebalance if it differs; True if it was written."""
+        return self._write(LEADER_REBALANCES, namespace, name, status)
 
     def write_broker_health(self, namespace: str, policy: str, broker: int, status: Object) -> bool:
         """Write the operator's part of one broker's status if it differs; True if it was written."""
@@ -81,9 +86,11 @@ class StatusWriter:
     def forget(self, namespace: str, policy: str) -> None:
         """Forget a deleted policy."""
         prefix = f"{object_names.broker_health(policy, 0)[:-1]}"
+        mine = (POLICIES.plural, BROKER_HEALTHS.plural)
         with self._lock:
-            for key in [k for k in self._last if k[1] == namespace and (k[2] == policy or k[2].startswith(prefix))]:
-                del self._last[key]
+            for key in [k for k in self._last if k[0] in mine and k[1] == namespace]:
+                if key[2] == policy or key[2].startswith(prefix):
+                    del self._last[key]
 
     def _write(self, resource: Resource, namespace: str, name: str, status: Object) -> bool:
         key, wanted = (resource.plural, namespace, name), json.dumps(status, sort_keys=True)

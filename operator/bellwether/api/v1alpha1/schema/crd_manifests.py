@@ -12,10 +12,11 @@ import yaml
 
 from bellwether.api.v1alpha1.base_model import GROUP, VALIDATIONS, VERSION, Model, Object
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
+from bellwether.api.v1alpha1.leader_rebalance import LeaderRebalance
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.schema.structural_schema import structural
 from bellwether.api.v1alpha1.signal_source import SignalSource
-from bellwether.api.v1alpha1.status.status_conditions import UNSEEN, UNUSED
+from bellwether.api.v1alpha1.status.status_conditions import UNREAD, UNSEEN, UNUSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +70,21 @@ _POLICY_COLUMNS = (
         "integer",
         priority=1,
     ),
-    Column("Rebalance", ".status.rebalance.state", "State of the load rebalance.", priority=1),
     Column("Message", ".status.message", "Summary in one sentence.", priority=1),
+    _AGE,
+)
+
+_REBALANCE_COLUMNS = (
+    Column("Policy", ".spec.policy", "LeadershipPolicy of the Kafka cluster."),
+    Column("Ready", _condition("Ready", "status"), "Whether the operator of the policy uses the object."),
+    Column("State", ".status.state", "State of the rebalance."),
+    Column("Plan", ".status.digest", "Digest of the plan, for its approval."),
+    Column("Moves", ".status.plan.moves", "Number of leaders that the plan moves.", "integer"),
+    Column("Before", ".status.plan.loadBefore", "Highest relative load before the plan.", "integer"),
+    Column("After", ".status.plan.loadAfter", "Highest relative load after the plan.", "integer"),
+    Column("Applied", ".status.applied", "Number of partitions with the order of the plan.", "integer", priority=1),
+    Column("Message", ".status.message", "Explanation of the state, in one sentence.", priority=1),
+    Column("Why", _condition("Ready", "message"), "Why the object is used, or is not.", priority=1),
     _AGE,
 )
 
@@ -179,6 +193,7 @@ class Kind:
 KINDS = (
     Kind(LeadershipPolicy, "leadershippolicies", "leadershippolicy", "lp", _POLICY_COLUMNS, UNSEEN),
     Kind(BrokerHealth, "brokerhealths", "brokerhealth", "bh", _BROKER_COLUMNS),
+    Kind(LeaderRebalance, "leaderrebalances", "leaderrebalance", "lr", _REBALANCE_COLUMNS, UNREAD),
     Kind(SignalSource, "signalsources", "signalsource", "ss", _SOURCE_COLUMNS, UNUSED),
 )
 

@@ -182,7 +182,7 @@ class Capacity(Model):
         le=10**15,
         strict=True,
         description=f"Maximum load in bytes per second, leading and following, of a broker with capacity {WHOLE} in"
-        " spec.rebalance.objective; proportional for other capacities. Uses the loads of the last load"
+        " spec.objective of the LeaderRebalance; proportional for other capacities. Uses the loads of the last load"
         " plan; until there is one, it limits nothing. If unset, there is no limit.",
     )
 

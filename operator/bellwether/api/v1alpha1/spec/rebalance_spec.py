@@ -1,4 +1,4 @@
-"""``spec.rebalance``: schedule, objective, approval and waves of load rebalancing. Off if unset."""
+"""``spec`` of a LeaderRebalance: its policy, and schedule, objective, approval and waves of load rebalancing."""
 
 from __future__ import annotations
 
@@ -139,11 +139,15 @@ class Waves(SettingsModel[core_rebalance.RebalanceWaves]):
     """How an approved plan is applied: number of partitions per wave, and pause between waves."""
 
 
-class Rebalance(Model):
-    """Rebalancing of leaders by measured load: plans are computed, verified, approved and applied in waves. If unset,
-    load is not rebalanced.
-    """
+class LeaderRebalanceSpec(Model):
+    """Rebalancing of a policy's leaders by measured load: plans are computed, verified, approved, applied in waves."""
 
+    policy: str = Field(
+        min_length=1,
+        max_length=63,
+        description="Name of the LeadershipPolicy of the Kafka cluster, in the same namespace. Of several"
+        " LeaderRebalances with one policy the oldest is used.",
+    )
     store: Annotated[
         ConfigName,
         Field(
@@ -198,6 +202,14 @@ class Rebalance(Model):
         "Maximum age of a plan in seconds; an older one is not started and is aborted if running.",
     )
     waves: Waves = Field(default_factory=Waves)
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            cel="self.policy == oldSelf.policy",
+            message="is immutable: delete the object, and create one for the other policy",
+            field="policy",
+        ),
+    )
 
     def model_post_init(self, _context: Any) -> None:
         """Reject a schedule that is not valid cron; the API server only checks that it has five fields."""

@@ -13,7 +13,6 @@ from pydantic import AwareDatetime, Field
 
 from bellwether.api.v1alpha1.base_model import ATOMIC, Reported, as_map
 from bellwether.api.v1alpha1.core_models import Of, StatusModel
-from bellwether.api.v1alpha1.status.rebalance_status import RebalanceStatus
 from bellwether.api.v1alpha1.status.status_conditions import (
     REASON_LIMIT,
     BrokerId,
@@ -344,5 +343,4 @@ class LeadershipPolicyStatus(StatusModel[Report]):
         description="Brokers that would be demoted if mode were Enforce.",
         json_schema_extra=as_map("brokerId"),
     )
-    rebalance: RebalanceStatus | None = None
     message: Message = Field(default="", description="Summary of the policy's state in one sentence.")

@@ -1,4 +1,4 @@
-"""``status.rebalance``: state, plan figures, and partitions that were skipped.
+"""``status`` of a LeaderRebalance: state, plan figures, and partitions that were skipped.
 
 Made by the load side, which continues from it after a take-over. Numbers are integers and percentages are strings,
 because Kubernetes APIs do not use floating point numbers.
@@ -11,9 +11,15 @@ from typing import Annotated
 from pydantic import AwareDatetime, Field
 
 from bellwether.api.v1alpha1.base_model import ATOMIC, Reported, as_map
-from bellwether.api.v1alpha1.status.status_conditions import MESSAGE_LIMIT, REASON_LIMIT, Count, ReasonName
+from bellwether.api.v1alpha1.status.status_conditions import (
+    MESSAGE_LIMIT,
+    REASON_LIMIT,
+    Conditions,
+    Count,
+    ReasonName,
+)
 from bellwether.core.condition import Condition
-from bellwether.core.reasons import reason_named
+from bellwether.core.reasons import Reason, reason_named
 from bellwether.core.waves.rebalance_waves import SAMPLE_SIZE
 from bellwether.ports.rebalance import RunState
 
@@ -129,17 +135,24 @@ class PlanFigures(Reported):
     forecast: Forecast | None = None
 
 
-class RebalanceStatus(Reported):
-    """State of the load rebalance."""
+class LeaderRebalanceStatus(Reported):
+    """State of the load rebalance, written by the operator."""
 
+    observed_generation: int | None = Field(default=None, ge=0, description="metadata.generation that was last used.")
+    conditions: Conditions = Field(
+        default=(),
+        description="Ready: the policy's operator uses the object. RebalanceProposed: a plan is ready for approval."
+        " Rebalancing: its waves are being applied.",
+    )
     state: RunState = Field(
+        default=RunState.IDLE,
         description="Idle: there is no plan. Running: a job computes a plan. Proposed: the plan is ready for"
         " approval. Approved: the plan is about to be applied. Applying: its waves are being applied."
         " Done: it has been applied, and its orders are the baselines. Failed: the plan could not be computed or"
         " verified. Stale: the plan is too old, or the cluster has changed too much. Superseded: a new plan was"
-        " requested."
+        " requested.",
     )
-    reason: ReasonName = Field(description="Reason for the state, in CamelCase.")
+    reason: ReasonName = Field(default=str(Reason.NO_PLAN_PENDING), description="Reason for the state, in CamelCase.")
     message: str = Field(
         default="", max_length=MESSAGE_LIMIT, description="Explanation of the reason, in one sentence."
     )
@@ -177,11 +190,13 @@ class RebalanceStatus(Reported):
         json_schema_extra=ATOMIC,
     )
 
-    @property
-    def conditions(self) -> tuple[Condition, ...]:
-        """``RebalanceProposed`` and ``Rebalancing``."""
+    def said(self) -> tuple[Condition, ...]:
+        """The conditions that follow from the state, which has no times yet."""
         reason = reason_named(self.reason)
+        unusable = reason is Reason.INVALID_POLICY  # a failed plan is shown by the state, and holds up no GitOps tool
+        ready = Condition("Ready", True, Reason.UP_TO_DATE, "the operator of the policy uses it")
         return (
+            Condition("Ready", False, reason, self.message) if unusable else ready,
             Condition("RebalanceProposed", self.state is RunState.PROPOSED, reason, self.message),
             Condition("Rebalancing", self.state is RunState.APPLYING, reason, self.message),
         )

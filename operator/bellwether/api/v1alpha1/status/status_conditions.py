@@ -67,6 +67,12 @@ UNUSED = {
     " prober of kind Prometheus, or of the plug-in, for its namespace",
 }
 
+UNREAD = {
+    **UNSEEN,
+    "message": "no operator has used this rebalance yet: name an existing policy of the namespace in spec.policy, and"
+    " check that an operator is running and watches the namespace",
+}
+
 
 def _without_default(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
     """What an operator wrote: to a reader of the status, the API server's default is no condition."""

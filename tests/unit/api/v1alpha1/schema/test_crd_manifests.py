@@ -15,11 +15,12 @@ from pydantic import Field
 from bellwether.api.v1alpha1.base_model import VALIDATIONS, Model, Rule
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.generate import differences, main
+from bellwether.api.v1alpha1.leader_rebalance import LeaderRebalance
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.schema.crd_manifests import KINDS, Kind, manifests
 from bellwether.api.v1alpha1.schema.structural_schema import KEPT, structural
 from bellwether.api.v1alpha1.status.policy_status import LeadershipPolicyStatus
-from bellwether.api.v1alpha1.status.status_conditions import UNSEEN, UNUSED
+from bellwether.api.v1alpha1.status.status_conditions import UNREAD, UNSEEN, UNUSED
 from bellwether.cli.installation.crds import crds
 
 ROOT = Path(__file__).parents[5]
@@ -67,6 +68,7 @@ def test_only_unwritten_status_has_default(fields: list[tuple[str, dict[str, Any
     defaults = {path: schema["default"] for path, schema in fields if ".status" in path and "default" in schema}
     assert defaults == {
         "LeadershipPolicy.status": {"conditions": [UNSEEN]},
+        "LeaderRebalance.status": {"conditions": [UNREAD]},
         "SignalSource.status": {"conditions": [UNUSED]},
     }
     assert LeadershipPolicyStatus.model_validate({"conditions": [UNSEEN]}).conditions == ()
@@ -171,7 +173,13 @@ def test_the_examples_of_signal_sources_name_every_field():
     # A Prometheus has one kind of credentials.
     spec = {part: {k: v for one in found for k, v in one.get(part, {}).items()} for part in ("prometheus", "plugin")}
     spec["prometheus"]["rules"] = [rule for one in found for rule in one.get("prometheus", {}).get("rules", ())]
-    assert_every_field(KINDS[2], spec)
+    assert_every_field(KINDS[3], spec)
+
+
+def test_the_example_of_a_rebalance_names_every_field():
+    body = yaml.safe_load((EXAMPLES / "leader-rebalance.yaml").read_text())
+    LeaderRebalance.read(body)
+    assert_every_field(KINDS[2], body["spec"])
 
 
 def assert_every_field(kind: Kind, spec: dict[str, Any]) -> None:

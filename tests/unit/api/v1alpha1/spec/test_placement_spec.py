@@ -51,10 +51,8 @@ def test_the_limit_of_leaders_reaches_the_core():
     assert given(demotion={"capacity": {"maxLeaders": 2000}}).demotion.capacity == Capacity(max_leaders=2000)
 
 
-def test_limit_of_load_is_converted_with_rebalance():
-    body = api_objects.rebalance()
-    body["spec"]["demotion"] = {"capacity": {"maxBytesPerSecond": 10**9}}
-    assert LeadershipPolicy.read(body).policy().demotion.capacity == Capacity(max_load=10**9)
+def test_the_limit_of_load_reaches_the_core():
+    assert given(demotion={"capacity": {"maxBytesPerSecond": 10**9}}).demotion.capacity == Capacity(max_load=10**9)
 
 
 WEIGHT = {"rack": "a", "weight": 1}
@@ -103,24 +101,9 @@ WEIGHT = {"rack": "a", "weight": 1}
         pytest.param(
             {"demotion": {"capacity": {"maxBytesPerSecond": 10**15 + 1}}}, "maxBytesPerSecond", id="an endless load"
         ),
-        pytest.param(
-            {"demotion": {"capacity": {"maxBytesPerSecond": 10**9, "maxLeaders": 9}}},
-            "spec.demotion.capacity.maxBytesPerSecond: requires spec.rebalance, whose plans measure the load: set it,"
-            " or limit brokers by maxLeaders",
-            id="a load that is not measured",
-        ),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(spec: dict[str, Any], said: str):
     with pytest.raises(InvalidObject) as refused:
         given(**spec)
     assert said in str(refused.value)
-
-
-def test_racks_are_preferred_in_one_place():
-    body = api_objects.rebalance(objective={"preferredRacks": ["a"]})
-    body["spec"]["placement"] = {"racks": ["b"]}
-    with pytest.raises(
-        InvalidObject, match=r"spec\.rebalance\.objective\.preferredRacks: must not be set together with"
-    ):
-        LeadershipPolicy.read(body)

@@ -1,4 +1,4 @@
-"""What a policy says of rebalancing, from spec to the values of the core, with the core's defaults."""
+"""What a LeaderRebalance says, from spec to the values of the core, with the core's defaults."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from bellwether.api.v1alpha1.base_model import InvalidObject
-from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.leader_rebalance import LeaderRebalance
 from bellwether.core.settings import objective as core_objective
 from bellwether.core.settings import rebalance as core_rebalance
 from bellwether.core.settings.schedule import Schedule
@@ -17,11 +17,7 @@ from testkit.kubernetes import api_objects
 
 
 def given(body: api_objects.Body) -> Any:
-    return LeadershipPolicy.read(body).policy().rebalance
-
-
-def test_nothing_is_rebalanced_unless_a_policy_says_so():
-    assert given(api_objects.policy()) is None
+    return LeaderRebalance.read(body).spec.to_core()
 
 
 def test_smallest_rebalance_is_default_of_core():
@@ -31,7 +27,7 @@ def test_smallest_rebalance_is_default_of_core():
 
 
 def test_a_full_rebalance_reaches_the_core():
-    body = yaml.safe_load((ROOT / "examples" / "policies" / "full.yaml").read_text())
+    body = yaml.safe_load((ROOT / "examples" / "policies" / "leader-rebalance.yaml").read_text())
     assert given(body) == core_rebalance.Rebalance(
         schedule=Schedule("0 4 * * *"),
         approval=core_rebalance.Approval.MANUAL,
@@ -61,31 +57,28 @@ def test_traffic_waves_and_validity_reach_the_core():
 
 
 def test_five_fields_that_cron_cannot_read_are_refused_by_name():
-    with pytest.raises(
-        InvalidObject, match=r"spec\.rebalance\.schedule: '0 25 \* \* \*' is not a schedule \(Bad hour\)"
-    ):
+    with pytest.raises(InvalidObject, match=r"spec\.schedule: '0 25 \* \* \*' is not a schedule \(Bad hour\)"):
         given(api_objects.rebalance(schedule="0 25 * * *"))
 
 
 @pytest.mark.parametrize(("field", "value"), [("history", {"uri": "gs://x/y"}), ("runner", {"image": "any"})])
 def test_store_and_job_of_the_administrator_are_refused(field: str, value: dict[str, Any]):
-    with pytest.raises(InvalidObject, match=rf"spec\.rebalance\.{field}: no such field"):
-        LeadershipPolicy.read(api_objects.policy(rebalance={field: value}))
+    with pytest.raises(InvalidObject, match=rf"spec\.{field}: no such field"):
+        LeaderRebalance.read(api_objects.rebalance(**{field: value}))
 
 
 @pytest.mark.parametrize("name", ["../secrets", "s3://bucket", "a b", "", "A", "x" * 64])
 @pytest.mark.parametrize("field", ["store", "profile"])
 def test_a_store_and_a_profile_are_names(field: str, name: str):
-    with pytest.raises(InvalidObject, match=rf"spec\.rebalance\.{field}: "):
+    with pytest.raises(InvalidObject, match=rf"spec\.{field}: "):
         given(api_objects.rebalance(**{field: name}))
 
 
 def test_store_and_profile_are_called_default():
-    spec = LeadershipPolicy.read(api_objects.rebalance()).spec.rebalance
-    assert spec is not None
+    spec = LeaderRebalance.read(api_objects.rebalance()).spec
     assert (spec.store, spec.profile, spec.history_days) == ("default", "default", 14)
 
 
 def test_the_example_is_valid_and_made_every_night():
-    body = yaml.safe_load((ROOT / "examples" / "policies" / "rebalance.yaml").read_text())
+    _, body = yaml.safe_load_all((ROOT / "examples" / "policies" / "rebalance.yaml").read_text())
     assert given(body) == core_rebalance.Rebalance(schedule=Schedule("0 4 * * *"))
