@@ -1,1 +1,1 @@
-"""What the loads job takes for a day of samples: seconds, memory, and bytes a sample, for sizes that rise by tens."""
+"""What rollups and loads take: CPU seconds, memory and bytes a row, in one process and on Spark."""

@@ -15,10 +15,10 @@ from sourcetree import ROOT, sources
 ALLOWED = {
     "operator/bellwether/adapters/kubernetes/api_client.py: json.loads": "the API server's own response",
     "operator/bellwether/adapters/kubernetes/forbidden.py: DOTALL": "of a message that is cut to 4,096 characters",
-    "spark/bellwether_load/store/samples/merging.py: stream.read": "one row group at a time",
     "operator/bellwether/cli/diagnosis/remedies.py: json.loads": "a file of the package itself",
     "operator/bellwether/cli/output.py: json.loads": "what the command itself has written",
     "operator/bellwether/adapters/kubernetes/admission_server.py: request.read": "aiohttp reads up to client_max_size",
+    "spark/bellwether_load/engines/spark.py: pickle.loads": "what the job's own tasks have written",
     "operator/bellwether/quarantine/broker_process.py: DOTALL": "the administrator's own pattern",
 }
 _RECEIVERS = re.compile(

@@ -38,10 +38,10 @@ PLANTED = (
     ("bellwether_load.controller.lifecycle", "pyarrow", PARQUET),
     ("bellwether_load.store.samples.rows", "bellwether_load.sampling", LOAD_LAYERS),
     ("bellwether.reconcile", "bellwether.simulation", PORTS),
-    ("bellwether_load.jobs.sample_reader", "kafka", JOBS),
+    ("bellwether_load.jobs.load_parts", "kafka", JOBS),
     ("bellwether_load.jobs.loads", "bellwether.controllers.policy_controller", JOBS),
-    ("bellwether_load.transforms.loads", "pathlib", TRANSFORMS),
-    ("bellwether_load.transforms.loads", "bellwether_load.store.samples.sample_files", TRANSFORMS),
+    ("bellwether_load.transforms.moves", "pathlib", TRANSFORMS),
+    ("bellwether_load.transforms.moves", "bellwether_load.store.samples.sample_files", TRANSFORMS),
     ("bellwether_load.histories.sizes", "pyarrow", HISTORIES),
 )
 """Imports that a contract forbids: of the first module, the second."""

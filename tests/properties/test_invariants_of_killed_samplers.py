@@ -1,88 +1,68 @@
-"""A process that is killed at any touch of the file system, again and again: no sample is lost or counted twice."""
+"""A process that is killed at any touch of the file system: samples and rollups are whole, and there once."""
 
 from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from bellwether.simulation.memory_world import ManualClock
+from bellwether_load.sampling.rollup_worker import SAMPLE_HOURS, RollupWorker
+from bellwether_load.sampling.sampler_metrics import SamplingMetrics
 from bellwether_load.store.filesystems import Store
+from bellwether_load.store.rollups import hour_roller
+from bellwether_load.store.rollups.hour_roller import due_hours, roll_hour
+from bellwether_load.store.rollups.rollup_files import list_rollups
 from bellwether_load.store.samples import sample_files
-from bellwether_load.store.samples.compaction import LINGER, Compactor
-from bellwether_load.store.samples.manifest import manifest_path
-from bellwether_load.store.samples.retention import expire
+from bellwether_load.store.samples.sample_files import list_rounds
 from testkit.loads.crashing_store import Killed, folder, mortal
-from testkit.loads.sample_rounds import CLUSTER, DAY, MIDNIGHT, held, named, rows, told
+from testkit.loads.sample_rounds import MIDNIGHT, held, rows, told
+
+DEATHS = st.tuples(st.integers(0, 5), st.booleans())
+MINUTES = st.lists(st.integers(0, 200), min_size=1, max_size=8, unique=True)
 
 
-def ignore(path: object, why: str) -> None:
-    """Nothing foreign is there."""
+def rollups(store: Store) -> dict[str, bytes]:
+    return {file.path: store.read_bytes(file.path) for file in list_rollups(store)}
 
 
-def later(store: Store) -> datetime:
-    """After the day, and long after whatever was written."""
-    times = [file.modified for file in store.list() if file.modified is not None]
-    return max([MIDNIGHT + timedelta(days=1, hours=1), *times]) + LINGER
+def roll(directory: str, store: Store) -> None:
+    """Roll up what is due, on this store."""
+    opened = hour_roller.Store
+    with contextlib.suppress(Killed):
+        try:
+            hour_roller.Store = type("Opened", (), {"open": staticmethod(lambda _uri: store)})  # type: ignore[misc, assignment]
+            for due in due_hours(store, list_rounds(store)):
+                roll_hour(directory, due)
+            event("outlived its rollups")
+        finally:
+            hour_roller.Store = opened  # type: ignore[misc]
 
 
-DEATHS = st.tuples(st.integers(0, 12), st.booleans())
-
-
-@given(st.lists(DEATHS, min_size=1, max_size=6), st.sets(st.integers(0, 200), min_size=2, max_size=12))
-def test_compaction_killed_anywhere_keeps_every_sample_once(deaths: list[tuple[int, bool]], minutes: set[int]) -> None:
-    with folder() as directory:
-        store = Store.open(directory)
-        wanted: Counter[object] = Counter()
-        for minute in minutes:
-            sample_files.write_round(store, rows(minute), f"{minute:08x}")
-            wanted += Counter(told(rows(minute)))
-        for touches, after in deaths:
-            dying = mortal(Path(directory), touches, after=after)
-            with contextlib.suppress(Killed):
-                Compactor(dying, CLUSTER, ignore).run(later(store))
-                event("outlived its compaction")
-            assert Counter(held(store)) == wanted
-            # Whoever goes by a manifest, however old, finds each sample: files that it names stay.
-            assert Counter(named(store)) in (wanted, Counter())
-        for _ in range(3):
-            Compactor(store, CLUSTER, ignore).run(later(store))
-            assert Counter(held(store)) == wanted
-            assert Counter(named(store)) == wanted
-        assert len(store.list()) == 1
-
-
-STEPS = st.sampled_from(["sample", "compact", "killed", "suspend", "resume"])
-
-
-@given(st.lists(st.tuples(STEPS, st.integers(0, 12), st.booleans()), max_size=12))
-def test_after_compaction_manifest_names_every_sample_once_whatever_happened(
-    steps: list[tuple[str, int, bool]],
+@given(MINUTES, MINUTES, st.lists(DEATHS, min_size=1, max_size=5))
+def test_rollups_killed_anywhere_are_the_same_in_the_end(
+    early: list[int], late: list[int], deaths: list[tuple[int, bool]]
 ) -> None:
-    with folder() as directory:
-        store = Store.open(directory)
-        sample_files.write_round(store, rows(0), f"{0:08x}")
-        wanted, suspended = Counter(told(rows(0))), b""
-        for number, (step, touches, after) in enumerate(steps, 1):
-            if step == "sample":
-                sample_files.write_round(store, rows(number), f"{number:08x}")
-                wanted += Counter(told(rows(number)))
-            elif step == "killed":
-                with contextlib.suppress(Killed):
-                    Compactor(mortal(Path(directory), touches, after=after), CLUSTER, ignore).run(later(store))
-            elif step == "compact":
-                Compactor(store, CLUSTER, ignore).run(later(store) if after else MIDNIGHT + timedelta(minutes=70))
-                assert Counter(named(store)) == wanted
-            elif store.exists(manifest_path(DAY)) and step == "suspend":
-                suspended = store.read_bytes(manifest_path(DAY))
-            elif step == "resume" and suspended:  # another process writes what it found long ago
-                store.write_bytes(manifest_path(DAY), suspended)
-            assert Counter(held(store)) == wanted
-        Compactor(store, CLUSTER, ignore).run(later(store))
-        assert Counter(named(store)) == wanted
+    with folder() as directory, folder() as other:
+        store, undisturbed = Store.open(directory), Store.open(other)
+        for minutes in (early, late):
+            for minute in minutes:
+                sample_files.write_round(store, rows(minute), f"{minute:08x}")
+                sample_files.write_round(undisturbed, rows(minute), f"{minute:08x}")
+            before = rollups(store)
+            for touches, after in deaths:
+                roll(directory, mortal(Path(directory), touches, after=after))
+                roll(other, undisturbed)
+                # Of each hour the old rollup or the new one.
+                assert rollups(store).items() <= {*before.items(), *rollups(undisturbed).items()}
+        roll(directory, store)
+        roll(other, undisturbed)
+        assert rollups(store) == rollups(undisturbed)
+        assert due_hours(store, list_rounds(store)) == []
 
 
 @given(st.lists(DEATHS, min_size=1, max_size=8))
@@ -100,16 +80,24 @@ def test_a_round_that_was_cut_off_is_there_whole_or_not_at_all(deaths: list[tupl
                 assert held(store) == before + told(one)
 
 
-@given(st.integers(0, 6), st.booleans())
-def test_retention_that_was_cut_off_takes_no_day_that_is_to_stay(touches: int, after: bool) -> None:
+@given(st.lists(DEATHS, min_size=1, max_size=4), st.integers(1, 3))
+def test_removal_that_was_cut_off_takes_no_rollup_and_no_new_sample(deaths: list[tuple[int, bool]], older: int) -> None:
     with folder() as directory:
         store = Store.open(directory)
-        for minute in (0, 1, 1440, 1441):
-            sample_files.write_round(store, rows(minute), f"{minute:08x}")
-        tomorrow = DAY + timedelta(days=1)
-        stays = held(store, tomorrow)
-        with contextlib.suppress(Killed):
-            expire(mortal(Path(directory), touches, after=after), 1, tomorrow, ignore)
-        assert held(store, tomorrow) == stays
-        expire(store, 1, tomorrow, ignore)
-        assert sample_files.days(store) == (tomorrow,)
+        for hour in range(SAMPLE_HOURS + older):
+            sample_files.write_round(store, rows(60 * hour, 2), "0a1b2c3d")
+        roll(directory, store)
+        whole = rollups(store)
+        newest: Counter[object] = Counter()
+        for hour in range(older, SAMPLE_HOURS + older):
+            newest += Counter(told(rows(60 * hour, 2)))
+        clock = ManualClock(MIDNIGHT + timedelta(days=9))
+        for touches, after in deaths:
+            dying = mortal(Path(directory), touches, after=after)
+            with contextlib.suppress(Killed):
+                RollupWorker(dying, directory, 9, clock, SamplingMetrics()).once()
+            assert rollups(store) == whole
+            assert newest <= Counter(held(store))
+        RollupWorker(store, directory, 9, clock, SamplingMetrics()).once()
+        assert rollups(store) == whole
+        assert Counter(held(store)) == newest

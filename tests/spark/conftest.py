@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bellwether_load.engines.frames import Engine
-from bellwether_load.engines.process import ProcessEngine
+from bellwether_load.engines.engine import Engine, ProcessEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,8 +27,7 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture(params=["process", pytest.param("spark", marks=pytest.mark.spark)])
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     if request.param == "process":
-        with ProcessEngine() as found:
-            yield found
+        yield ProcessEngine()
         return
     from bellwether_load.engines.spark import SparkEngine
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bellwether_load.sampling.cluster_sampler import Cluster, ClusterSampler, Settings
     from bellwether_load.sampling.rounds import Rounds
     from bellwether_load.store.filesystems import Store
-    from bellwether_load.store.samples.sample_writer import SampleWriter
+    from bellwether_load.store.samples.sample_files import SampleWriter
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -47,7 +47,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     type=click.Path(dir_okay=False, path_type=Path),
     help="YAML file of the operator with the stores that policies name.",
 )
-@click.option("--period", type=click.IntRange(1, 3600), default=60, show_default=True, help="Seconds between samples.")
+@click.option("--period", type=click.IntRange(1, 300), default=60, show_default=True, help="Seconds between samples.")
 @click.option(
     "--once", is_flag=True, help="Take one sample, write it, print the result per broker; exit status 4 on a failure."
 )
@@ -62,7 +62,8 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--retention-days",
     type=click.IntRange(1, 3660),
-    help="Retention of samples, in days.  [default: historyDays of the policy's LeaderRebalance, or 14]",
+    help="Retention of hourly rollups, in days; samples are kept for two days."
+    "  [default: historyDays of the policy's LeaderRebalance, or 14]",
 )
 @click.option("--prometheus", metavar="URL", help="Prometheus with the consumer throughput of each topic.")
 @click.option(
@@ -84,7 +85,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--prometheus-proxy", metavar="URL", help="HTTP proxy to Prometheus.")
 @click.option("--prometheus-ca", type=_FILE, help="PEM file of the CA certificates of Prometheus.")
 @click.option(
-    "--compaction/--no-compaction", default=True, show_default=True, help="Compact files and delete expired days."
+    "--rollups/--no-rollups", default=True, show_default=True, help="Roll up each hour, and delete expired files."
 )
 @METADATA_LIMIT
 @METRICS_PORT
@@ -114,7 +115,7 @@ def sample(
     prometheus_header: tuple[str, ...],
     prometheus_proxy: str | None,
     prometheus_ca: Path | None,
-    compaction: bool,
+    rollups: bool,
     metadata_mebibytes: int,
     metrics_port: int | None,
     health_port: int | None,
@@ -177,7 +178,7 @@ def sample(
             broker_timeout,
             retention_days,
             consumers,
-            compaction and not once,
+            rollups and not once,
             read_limits(period, metadata_mebibytes),
         )
         if once:

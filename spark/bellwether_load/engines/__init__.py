@@ -1,1 +1,1 @@
-"""Where the work on record batches runs: in tasks on Spark, or in this process, with the same functions and results."""
+"""Where the tasks of a job run: in this process or on Spark, with the same functions and results."""

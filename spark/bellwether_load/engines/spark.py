@@ -1,101 +1,44 @@
-"""Frames on Spark: each part is a task on an executor. Spark's errors are raised as they are."""
+"""Tasks on Spark: each is a partition of a DataFrame, on an executor. No SparkContext, so Spark Connect will do."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import pickle
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from pyspark import TaskContext
-from pyspark.accumulators import Accumulator, AccumulatorParam
-from pyspark.storagelevel import StorageLevel
+import pyarrow as pa
 
-from bellwether_load.engines.frames import Batches, Work
+from bellwether.ports.errors import Terminal
+from bellwether_load.engines.engine import Result, Task
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-
-class SparkFrame:
-    """Implements ``frames.Frame``."""
-
-    def __init__(self, rows: DataFrame) -> None:
-        self.rows = rows
-
-    def map(self, work: Work, schema: str) -> SparkFrame:
-        """See ``Frame``."""
-        return SparkFrame(self.rows.mapInArrow(work, schema))
-
-    def numbered(self, work: Callable[[int, Batches], Batches], schema: str) -> SparkFrame:
-        """See ``Frame``."""
-
-        def run(batches: Batches) -> Batches:
-            return work(TaskContext.get().partitionId(), batches)  # type: ignore[union-attr]
-
-        return self.map(run, schema)
-
-    def grouped(self, parts: int, *keys: str) -> SparkFrame:
-        """See ``Frame``."""
-        return SparkFrame(self.rows.repartition(parts, *keys))
-
-    def ordered(self, parts: int, *keys: str) -> SparkFrame:
-        """See ``Frame``."""
-        spread = self.rows.coalesce(1) if parts == 1 else self.rows.repartitionByRange(parts, *keys)
-        return SparkFrame(spread.sortWithinPartitions(*keys))
-
-    def kept(self) -> SparkFrame:
-        """See ``Frame``."""
-        return SparkFrame(self.rows.persist(StorageLevel.MEMORY_AND_DISK))
-
-    def drop(self) -> None:
-        """See ``Frame``."""
-        self.rows.unpersist()
-
-    def batches(self) -> Batches:
-        """See ``Frame``."""
-        yield from self.rows.toArrow().to_batches()
+    from pyspark.sql import SparkSession
 
 
 class SparkEngine:
-    """Implements ``frames.Engine`` on a session."""
+    """Implements ``Engine`` on a session."""
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
 
-    def each(self, count: int, read: Callable[[int], Batches], schema: str) -> SparkFrame:
-        """See ``Engine``."""
+    def run(self, work: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:
+        """See ``Engine``. Spark repeats a task that ended with any other error than Terminal."""
+        if not tasks:
+            return []
 
-        def run(batches: Batches) -> Batches:
+        def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 for number in batch.column("id").to_pylist():
-                    yield from read(number)
+                    try:
+                        result: object = work(tasks[number])
+                    except Terminal as error:  # another try would end alike
+                        result = error
+                    columns = [pa.array([number]), pa.array([pickle.dumps(result)])]
+                    yield pa.RecordBatch.from_arrays(columns, ["number", "result"])
 
-        return SparkFrame(self._session.range(0, count, 1, max(1, count)).mapInArrow(run, schema))
-
-    def messages(self) -> AccumulatedMessages:
-        """See ``Engine``."""
-        return AccumulatedMessages(self._session.sparkContext.accumulator(frozenset[str](), _Union()))
-
-
-class AccumulatedMessages:
-    """Implements ``frames.Messages``."""
-
-    def __init__(self, accumulator: Accumulator[frozenset[str]]) -> None:
-        self._accumulator = accumulator
-
-    def add(self, message: str) -> None:
-        """See ``Messages``."""
-        self._accumulator.add(frozenset({message}))
-
-    def found(self) -> frozenset[str]:
-        """See ``Messages``."""
-        return self._accumulator.value
-
-
-class _Union(AccumulatorParam[frozenset[str]]):
-    def zero(self, value: frozenset[str]) -> frozenset[str]:
-        """No message."""
-        return value & frozenset()
-
-    def addInPlace(self, value1: frozenset[str], value2: frozenset[str]) -> frozenset[str]:  # noqa: N802 - Spark's name
-        """Both."""
-        return value1 | value2
+        rows = self._session.range(0, len(tasks), 1, len(tasks)).mapInArrow(each, "number long, result binary")
+        found = {row.number: pickle.loads(row.result) for row in rows.collect()}  # noqa: S301 - written by ``each``
+        for result in found.values():
+            if isinstance(result, Terminal):
+                raise result
+        return [found[number] for number in range(len(tasks))]

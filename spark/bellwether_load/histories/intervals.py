@@ -19,7 +19,7 @@ class Intervals:
 
     ``ended``: when, in seconds since 1970. ``seconds`` > 0. ``messages`` >= 0. ``grown``: bytes by which the leader's
     log grew, or shrank; valid where ``sized``: one replica led throughout and both sizes are known.
-    ``consume``: bytes/s, NaN where unknown. ``samples``: for each partition, how many samples bound its intervals.
+    ``consume``: bytes/s, NaN where unknown. ``bounding``: of all samples, those that bound an interval.
     """
 
     bounds: Ints
@@ -29,7 +29,7 @@ class Intervals:
     grown: Ints
     sized: Bools
     consume: NDArray[np.float32]
-    samples: Ints
+    bounding: Bools
 
 
 def between(samples: Samples, longest: int) -> Intervals:
@@ -69,5 +69,5 @@ def between(samples: Samples, longest: int) -> Intervals:
         grown=np.diff(samples.size)[usable],
         sized=sized[usable],
         consume=samples.consume[ends],
-        samples=np.diff(counted(bounding, samples.bounds)),
+        bounding=bounding,
     )

@@ -1,11 +1,11 @@
-"""The options of every job that say where it runs, and the engine that they mean.
+"""The options of the loads job that say where it runs, and the engine that they mean.
 
 Out: a decorator for commands, and ``opened``. Spark is imported only where it is asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -13,8 +13,7 @@ import click
 
 from bellwether.extras import needed_extra
 from bellwether.ports.errors import Terminal
-from bellwether_load.engines.frames import Engine
-from bellwether_load.engines.process import ProcessEngine
+from bellwether_load.engines.engine import Engine, ProcessEngine
 
 SPARK, PROCESS = "spark", "process"
 HEAP = "2g"
@@ -43,25 +42,19 @@ def engine_options(command: Command) -> Command:
 
 @contextmanager
 def opened(
-    kind: str,
-    name: str,
-    master: str | None,
-    memory: str | None,
-    settings: Mapping[str, str],
-    tell: Callable[[str], None],
+    kind: str, name: str, master: str | None, memory: str | None, tell: Callable[[str], None]
 ) -> Iterator[Engine]:
     """The engine of one job. Raises Terminal: no Java, no Spark, or options that exclude each other."""
     if kind == PROCESS:
         if master or memory:
             raise Terminal("--master and --memory are Spark's: leave them out with --engine process")
-        with ProcessEngine() as engine:
-            yield engine
+        yield ProcessEngine()
         return
     try:
         from bellwether_load.engines.spark import SparkEngine  # noqa: PLC0415
         from bellwether_load.jobs.sessions import session  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise Terminal(f"--engine spark {needed_extra(error)}; or use --engine process") from None
-    with session(name, master=master, memory=memory or HEAP, settings=settings) as spark:
-        tell(f"Spark {spark.version} started, master {spark.sparkContext.master}")
+    with session(name, master=master, memory=memory or HEAP) as spark:
+        tell(f"Spark {spark.version} started")
         yield SparkEngine(spark)

@@ -1,4 +1,4 @@
-"""``loads``: compute the load of each partition from the sampler's history. Prints the folder in the store.
+"""``loads``: roll up what was sampled, and compute the load of each partition. Prints the folder in the store.
 
 Exit status: 0: finished; 1: failed; 2: wrong arguments; 3: no usable samples, the loads are written and empty.
 """
@@ -9,8 +9,9 @@ import re
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
-from datetime import UTC, date, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,138 +19,227 @@ import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.ports.errors import BellwetherError, Terminal
-from bellwether_load.engines.frames import Engine
-from bellwether_load.histories.hours import LEAST_SECONDS, WEEK, of_masks
-from bellwether_load.histories.rules import Rules
+from bellwether_load.engines.engine import Engine
+from bellwether_load.histories.loads import LEAST_SECONDS, WEEK
+from bellwether_load.histories.rollups import LONGEST, SHORTEST
 from bellwether_load.jobs.engine_options import engine_options, opened
-from bellwether_load.jobs.load_writer import write_loads
-from bellwether_load.jobs.sample_reader import portions, stretches
-from bellwether_load.jobs.sample_selection import USUAL_DAYS, Choice, Period, choose, moment
+from bellwether_load.jobs.load_parts import FOLDER, RANGE, Counts, PartTask, hour_of_week, part_path, write_part
 from bellwether_load.store.filesystems import Store
-from bellwether_load.transforms.loads import loads as with_load
-from bellwether_load.transforms.loads import measured, summary
+from bellwether_load.store.key_ranges import KeyRange, key_ranges
+from bellwether_load.store.plans.load_hours import ACCOUNT, write_account
+from bellwether_load.store.rollups.hour_roller import due_hours, roll_hour
+from bellwether_load.store.rollups.rollup_files import About, RollupFile, list_rollups, read_about
+from bellwether_load.store.samples.sample_files import AHEAD, Listing, list_rounds
+from bellwether_load.store.store_errors import StoreDamaged, StoreMissing
 
 NOTHING = 3
-# Slowly growing counters: a third of the size of lz4 on local disks, at hardly more CPU.
-SETTINGS = {"spark.io.compression.codec": "zstd"}
+USUAL_DAYS = 14
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
 Tell = Callable[[str], None]
 
 
-class Moment(click.ParamType[date]):
-    """A day or a moment in ISO 8601."""
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Days from ``start`` to ``end``, both included; ``count``: so many from the first or to the last one."""
 
-    name = "moment"
+    start: date | None = None
+    end: date | None = None
+    count: int | None = None
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> date | datetime:
-        """Parse the value; a usage error if it is none."""
-        try:
-            return value if isinstance(value, date) else moment(value)
-        except ValueError:
-            self.fail(f"{value!r} is not a day or time: use 2026-11-21, or 2026-11-21T12:00:00 (UTC)", param, ctx)
+    def __post_init__(self) -> None:
+        if self.count is not None and self.count < 1:
+            raise Terminal(f"--days must be at least 1, and is {self.count}")
+        if None not in (self.start, self.end, self.count):
+            raise Terminal("--from, --to and --days cannot be used together: omit one of them")
+        if self.start is not None and self.end is not None and self.start > self.end:
+            raise Terminal(f"--from {self.start} is after --to {self.end}")
+
+    def days(self, newest: date) -> tuple[date, date]:
+        """The first and the last day; without ``end`` it is the newest day with rollups, unless ``start`` decides."""
+        count = timedelta(days=(self.count or USUAL_DAYS) - 1)
+        if self.end is None and self.start is not None:
+            return self.start, max(self.start, newest) if self.count is None else self.start + count
+        end = self.end or newest
+        return self.start or end - count, end
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The rollups of a period, in order of time, with what they say of themselves."""
+
+    cluster_id: str
+    first: date
+    last: date
+    files: tuple[tuple[RollupFile, About], ...]
+    skipped: tuple[str, ...]
+
+    @property
+    def missing(self) -> list[date]:
+        """Days of the period without a rollup."""
+        there = {_day(file.hour) for file, _ in self.files}
+        days = (self.first + timedelta(days=n) for n in range((self.last - self.first).days + 1))
+        return [day for day in days if day not in there]
+
+    @property
+    def hours(self) -> list[int]:
+        """The hours of the week of which a partition has ``LEAST_SECONDS`` of samples."""
+        covered = [0] * WEEK
+        for file, about in self.files:
+            covered[hour_of_week(file.hour)] += about.covered
+        return [hour for hour, seconds in enumerate(covered) if seconds >= LEAST_SECONDS]
 
 
 @click.command()
 @click.option("--store", "uri", required=True, metavar="URI", help="Store of samples and loads.")
 @click.option("--name", required=True, metavar="NAME", help="Name of the loads; they are written to loads/NAME.")
-@click.option("--from", "start", type=Moment(), help="First day, or start time (UTC).")
-@click.option("--to", "end", type=Moment(), help="Last day, or end time (UTC).")
+@click.option("--from", "start", type=click.DateTime(["%Y-%m-%d"]), help="First day (UTC).")
+@click.option("--to", "end", type=click.DateTime(["%Y-%m-%d"]), help="Last day (UTC).")
 @click.option("--days", "count", type=int, help=f"Number of days, ending with the newest.  [default: {USUAL_DAYS}]")
 @click.option("--cluster", "cluster_id", metavar="ID", help="Id of the Kafka cluster, if the store has several.")
-@click.option(
-    "--shortest-seconds",
-    "shortest",
-    type=click.IntRange(1),
-    default=Rules().shortest,
-    show_default=True,
-    help="Minimum interval between two samples of a partition, in seconds; closer samples are ignored.",
-)
-@click.option(
-    "--longest-seconds",
-    "longest",
-    type=click.IntRange(1),
-    default=Rules().longest,
-    show_default=True,
-    help="Maximum interval between two samples, in seconds; longer intervals are ignored.",
-)
-@click.option(
-    "--peak-seconds",
-    "peak",
-    type=click.IntRange(1),
-    default=Rules().peak,
-    show_default=True,
-    help="Duration of a peak, in seconds: the peak is the rate that was reached for this long in a day.",
-)
 @engine_options
 def loads(
     uri: str,
     name: str,
-    start: date | datetime | None,
-    end: date | datetime | None,
+    start: datetime | None,
+    end: datetime | None,
     count: int | None,
     cluster_id: str | None,
-    shortest: int,
-    longest: int,
-    peak: int,
     kind: str,
     master: str | None,
     memory: str | None,
 ) -> None:
-    """Compute the load of each partition (bytes in, bytes out, messages) from the sampler's history."""
+    """Compute the load of each partition (bytes in, bytes out) from the sampler's history."""
     began = time.monotonic()
 
     def tell(line: str) -> None:
         click.echo(f"{time.monotonic() - began:6.1f} s  {line}", err=True)
 
     try:
-        rules = _rules(shortest, longest, peak)
         if not _NAME.fullmatch(name):
             raise Terminal(
                 f"--name {name!r}: use letters, digits, dots, dashes and underscores, first a letter or digit"
             )
+        period = Period(start and start.date(), end and end.date(), count)
         # Executors may run in another directory.
         uri = uri if ":" in uri else str(Path(uri).absolute())
         store = Store.open(uri)
         store.require()
-        choice = choose(store, Period(start, end, count), SystemClock().now().date(), cluster_id)
-        _tell_choice(choice, tell)
-        if not choice.sources:
-            folder, found = write_loads(uri, name, None, 0, (), _account(choice, rules, {}, (), ())), 0
-        else:
-            with opened(kind, "loads", master, memory, SETTINGS, tell) as engine:
-                folder, found = run(engine, uri, name, choice, rules, tell)
+        with opened(kind, "loads", master, memory, tell) as engine:
+            counts = run(engine, uri, name, period, SystemClock().now(), tell, cluster_id)
     except BellwetherError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(1)
-    click.echo(folder)
-    if not found:
-        why = f"a partition needs two samples, {shortest} to {longest} s apart, and a log that grew"
-        click.echo(f"{folder} is empty: this period has no usable samples ({why})", err=True)
+    click.echo(f"{FOLDER}/{name}")
+    if not counts.loads:
+        why = f"a partition needs two samples, {SHORTEST} to {LONGEST} s apart, and a log that grew"
+        click.echo(f"{FOLDER}/{name} is empty: this period has no usable samples ({why})", err=True)
         sys.exit(NOTHING)
 
 
-def run(engine: Engine, uri: str, name: str, choice: Choice, rules: Rules, tell: Tell) -> tuple[str, int]:
-    """Compute and write the loads; returns their folder and their number. Raises StoreError."""
-    rows = sum(source.rows for source in choice.sources)
-    packed, unreadable = stretches(engine, uri, portions(choice.sources), choice.window)
-    found = measured(packed, rows, rules).kept()
-    sums = asdict(summary(found))
-    for line in sorted(unreadable.found()):
+def run(
+    engine: Engine, uri: str, name: str, period: Period, now: datetime, tell: Tell, cluster_id: str | None = None
+) -> Counts:
+    """Roll up what is due, compute the loads of a period and write them. Raises StoreError and Terminal."""
+    store = Store.open(uri)
+    listing = list_rounds(store, now)
+    cluster = _cluster(store, listing, cluster_id)
+    skipped = _roll(engine, uri, listing, cluster, tell)
+    chosen = _choose(store, period, now, cluster)
+    chosen = replace(chosen, skipped=(*skipped, *chosen.skipped))
+    for line in chosen.skipped:
         tell(f"skipped: {line}")
+    if chosen.missing:
+        tell(f"no samples of {', '.join(day.isoformat() for day in chosen.missing)}")
+    tell(f"{len(chosen.files)} hours, from {chosen.first} to {chosen.last}")
+    counts = _write(engine, uri, name, chosen)
     tell(
-        f"{sums['samples']:,} samples of {sums['partitions']:,} partitions; {sums['loads']:,} have a load,"
-        f" {sums['too_few_samples']:,} too few samples, {sums['without_sizes']:,} messages but no size that grew"
+        f"{counts.samples:,} samples of {counts.partitions:,} partitions; {counts.loads:,} have a load,"
+        f" {counts.too_few_samples:,} too few samples, {counts.without_sizes:,} messages but no size that grew"
     )
-    if sums["refused"]:
-        tell(f"{sums['refused']:,} samples had an invalid number, which is treated as unknown")
-    hours = of_masks(sums.pop("days"))
-    tell(covered(hours))
-    account = _account(choice, rules, sums, unreadable.found(), hours)
-    folder = write_loads(uri, name, with_load(found), sums["loads"], hours, account)
-    found.drop()
-    tell(f"written: {folder}")
-    return folder, sums["loads"]
+    if refused := sum(about.refused for _, about in chosen.files):
+        tell(f"{refused:,} samples had an invalid number, which is treated as unknown")
+    tell(covered(chosen.hours))
+    tell(f"written: {FOLDER}/{name}")
+    return counts
+
+
+def _cluster(store: Store, listing: Listing, wanted: str | None) -> str:
+    if wanted is not None:
+        return wanted
+    found = {file.cluster_id: file.path for file in listing.rounds}
+    found |= {file.cluster_id: file.path for file in list_rollups(store)}
+    if len(found) > 1:
+        named = ", ".join(f"{cluster} ({path})" for cluster, path in sorted(found.items()))
+        raise Terminal(f"{store}: has samples of several Kafka clusters: {named}. Select one with --cluster")
+    return next(iter(found), "")
+
+
+def _roll(engine: Engine, uri: str, listing: Listing, cluster: str, tell: Tell) -> list[str]:
+    """Roll up what is due; what was left out, a line for each cause."""
+    store = Store.open(uri)
+    own = replace(listing, rounds=tuple(file for file in listing.rounds if file.cluster_id == cluster))
+    due = due_hours(store, own)
+    rolled = engine.run(partial(roll_hour, uri), due)
+    if due:
+        tell(f"{len(due)} hours rolled up, {sum(one.rows for one in rolled):,} rows")
+    others = {file.cluster_id for file in listing.rounds} - {cluster}
+    left_out = [
+        (sorted({line for one in rolled for line in one.skipped}), ""),
+        ([store.where(path) for path in listing.foreign], ": does not have the name of a sample file"),
+        ([store.where(file.path) for file in listing.ahead], ": was sampled by a clock that was ahead"),
+        ([store.where(path) for path in _first_of(listing, others)], f": is not of Kafka cluster {cluster}"),
+    ]
+    return [f"{lines[0]}{why}{_more(len(lines))}" for lines, why in left_out if lines]
+
+
+def _first_of(listing: Listing, clusters: set[str]) -> list[str]:
+    return [file.path for file in listing.rounds if file.cluster_id in clusters]
+
+
+def _more(count: int) -> str:
+    return f" ({count - 1:,} more files)" if count > 1 else ""
+
+
+def _choose(store: Store, period: Period, now: datetime, cluster: str) -> Chosen:
+    """The rollups of a period. Raises StoreError: StoreNewer for one of a later release."""
+    own = [file for file in list_rollups(store) if file.cluster_id == cluster]
+    there = [file for file in own if file.hour <= now.timestamp() + AHEAD]
+    first, last = period.days(_day(there[-1].hour) if there else now.date())
+    if period.start is None and period.count is None and there:
+        first = max(first, _day(there[0].hour))
+    files, skipped = [], []
+    for file in there:
+        if first <= _day(file.hour) <= last:
+            try:
+                files.append((file, read_about(store, file)))
+            except (StoreDamaged, StoreMissing) as error:
+                skipped.append(str(error))
+    if len(there) < len(own):
+        skipped.append(
+            f"{store.where(own[-1].path)}: is in the future, so a clock was ahead{_more(len(own) - len(there))}"
+        )
+    if len(skipped) > 1:
+        skipped = [f"{skipped[0]}{_more(len(skipped))}"]
+    return Chosen(cluster, first, last, tuple(files), tuple(skipped))
+
+
+def _write(engine: Engine, uri: str, name: str, chosen: Chosen) -> Counts:
+    """Replace the loads. ``_loads.json`` is removed first and written last: it completes them."""
+    store = Store.open(uri)
+    store.delete(f"{FOLDER}/{name}/{ACCOUNT}")
+    files = tuple(file for file, _ in chosen.files)
+    # The largest has the most partitions, so ranges of it are ranges of all.
+    largest = max((file for file in files), key=lambda file: (file.size, file.hour), default=None)
+    ranges = [KeyRange()] if largest is None else key_ranges(store, largest.path, RANGE)
+    tasks = [PartTask(number, within) for number, within in enumerate(ranges)]
+    counts = sum(engine.run(partial(write_part, uri, name, files, chosen.hours), tasks), Counts())
+    written = {part_path(name, task.number) for task in tasks}
+    for stored in store.list(f"{FOLDER}/{name}"):
+        if stored.path not in written:
+            store.delete(stored.path)
+    write_account(store, f"{FOLDER}/{name}", _account(chosen, counts))
+    return counts
 
 
 def covered(hours: Sequence[int]) -> str:
@@ -161,47 +251,33 @@ def covered(hours: Sequence[int]) -> str:
     return said if len(hours) == WEEK else f"{said}; plans say nothing about the others"
 
 
-def _rules(shortest: int, longest: int, peak: int) -> Rules:
-    try:
-        return Rules(shortest, longest, peak)
-    except ValueError as error:
-        raise Terminal(str(error)) from None
-
-
-def _tell_choice(choice: Choice, tell: Tell) -> None:
-    for line in choice.skipped:
-        tell(f"skipped: {line}")
-    if choice.missing:
-        tell(f"no samples of {', '.join(day.isoformat() for day in choice.missing)}")
-    rows = sum(source.rows for source in choice.sources)
-    there = len(choice.days) - len(choice.missing)
-    tell(f"{rows:,} samples in {len(choice.sources):,} files, from {there} of {len(choice.days)} days")
+def _account(chosen: Chosen, counts: Counts) -> dict[str, Any]:
+    """Description of the loads' inputs; identical for identical samples."""
+    since = [about.since for _, about in chosen.files if about.since]
+    return {
+        "clusterId": chosen.cluster_id,
+        "from": chosen.first.isoformat(),
+        "to": chosen.last.isoformat(),
+        "since": _written(min(since, default=None)),
+        "until": _written(max((about.until for _, about in chosen.files if about.until), default=None)),
+        "missingDays": [day.isoformat() for day in chosen.missing],
+        "rollups": len(chosen.files),
+        "skipped": list(chosen.skipped),
+        "samples": counts.samples,
+        "refused": sum(about.refused for _, about in chosen.files),
+        "partitions": counts.partitions,
+        "loads": counts.loads,
+        "tooFewSamples": counts.too_few_samples,
+        "withoutSizes": counts.without_sizes,
+        "logBytes": counts.log_bytes,
+        "logBytesWithoutLoad": counts.log_bytes_without_load,
+        "hours": len(chosen.hours),
+    }
 
 
 def _written(seconds: int | None) -> str | None:
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
 
 
-def _account(
-    choice: Choice, rules: Rules, sums: dict[str, Any], unreadable: Any, hours: Sequence[int]
-) -> dict[str, Any]:
-    """Description of the loads' inputs; identical for identical samples."""
-    span = choice.span()
-    return {
-        "format": 1,
-        "clusterId": choice.cluster_id,
-        "from": _written(choice.window.start),
-        "to": _written(choice.window.end),
-        "since": _written(span[0]) if span else None,
-        "until": _written(span[1]) if span else None,
-        "missingDays": [day.isoformat() for day in choice.missing],
-        "files": len(choice.sources),
-        "skipped": sorted({*choice.skipped, *unreadable}),
-        "rules": asdict(rules),
-        **{key: sums.get(key, 0) for key in ("samples", "refused", "partitions", "loads")},
-        "tooFewSamples": sums.get("too_few_samples", 0),
-        "logBytes": sums.get("log_bytes", 0),
-        "logBytesWithoutLoad": sums.get("log_bytes_without_load", 0),
-        "withoutSizes": sums.get("without_sizes", 0),
-        "hours": len(hours),
-    }
+def _day(hour: int) -> date:
+    return datetime.fromtimestamp(hour, UTC).date()

@@ -32,7 +32,8 @@ def read_partitions(store: Store, problem: str, loads: str, statistic: str) -> t
     with store.parquet(path) as file, store.reading(path):
         partitions = file.read(columns=list(COLUMNS))
     names = {f"{rate}_{statistic}": rate for rate in _RATES}
-    return with_loads(partitions, pa.concat_tables([_LOADS.empty_table(), *_tables(store, loads, names, 1 << 20)]))
+    found = (table.cast(_LOADS) for table in _tables(store, loads, names, 1 << 20))
+    return with_loads(partitions, pa.concat_tables([_LOADS.empty_table(), *found]))
 
 
 def read_hours(

@@ -1,1 +1,1 @@
-"""Measuring load: what brokers are asked each minute, what is written down of it, and how files are kept few."""
+"""Measuring load: what brokers are asked each minute, what is written down of it, and its hourly rollups."""

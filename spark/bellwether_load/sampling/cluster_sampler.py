@@ -1,4 +1,4 @@
-"""Sample one Kafka cluster: its connection from options or from a policy, its store, rounds and compaction.
+"""Sample one Kafka cluster: its connection from options or from a policy, its store, rounds and rollups.
 
 In: settings that all clusters share, and where a cluster is. Out: samples in the store until a stop event. Called by
 ``bellwether sample``, for one cluster or for those of all policies of a selection.
@@ -25,14 +25,14 @@ from bellwether.kafka_connection import Connection
 from bellwether.probes.runtime.prober import read_policy
 from bellwether.telemetry.metrics.metric_registry import JointRegistry
 from bellwether_load.api.load_config import LoadConfig
+from bellwether_load.sampling.rollup_worker import RollupWorker
 from bellwether_load.sampling.rounds import Rounds, Sources
 from bellwether_load.sampling.sampler import Sampler
 from bellwether_load.sampling.sampler_metrics import SamplingMetrics
 from bellwether_load.sampling.schedules import Schedule
 from bellwether_load.sampling.topic_consumption import BODY_LIMIT, SERIES_LIMIT, TopicReaders
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.samples.compaction_worker import Upkeep
-from bellwether_load.store.samples.sample_writer import SampleWriter
+from bellwether_load.store.samples.sample_files import SampleWriter
 
 MARKS = ("$namespace", "$policy")
 """Replaced in a query by those of the policy."""
@@ -52,7 +52,7 @@ class Settings:
     broker_timeout: float
     retention_days: int | None
     consumers: Consumers
-    compaction: bool
+    rollups: bool
     limits: Limits
 
 
@@ -93,19 +93,20 @@ class ClusterSampler:
         """Call ``work`` with what it needs, and clean up; returns its result. Raises Transient or Terminal."""
         settings, cluster, clock = self._settings, self._find(), SystemClock()
         try:
-            store = Store.open(settings.uri or cluster.uri(settings.loads))
+            uri = settings.uri or cluster.uri(settings.loads)
+            store = Store.open(uri)
             rounds = Rounds(
                 _sources(cluster.connection, settings.consumers.read(cluster.policy), settings.limits),
                 clock,
                 timeout_seconds=settings.broker_timeout,
                 period_seconds=settings.period,
             )
-            keeping = Upkeep(store, settings.retention_days or cluster.days, clock, self._metrics)
-            writer = SampleWriter(store, keeping.start if settings.compaction else lambda _: None)
+            rollups = RollupWorker(store, uri, settings.retention_days or cluster.days, clock, self._metrics)
+            writer = SampleWriter(store, rollups.start if settings.rollups else lambda: None)
             try:
                 return work(cluster, rounds, writer, store)
             finally:
-                keeping.stop()
+                rollups.stop()
                 rounds.close()
         finally:
             cluster.close()

@@ -37,14 +37,14 @@ class SamplingMetrics:
             "bellwether_sampler_rows", "Samples, by whether the log end offset is known (known, unknown).", "end"
         )
         self._bytes = self.registry.counter(
-            "bellwether_sampler_written_bytes", "Bytes written to the store, by kind (round, compacted).", "kind"
+            "bellwether_sampler_written_bytes", "Bytes written to the store, by kind (round, rollup).", "kind"
         )
         self._store = self.registry.counter(
-            "bellwether_sampler_store_failures", "Failed writes, compactions and deletions in the store."
+            "bellwether_sampler_store_failures", "Failed writes, rollups and deletions in the store."
         )
         self._removed = self.registry.counter(
             "bellwether_sampler_removed",
-            "Objects removed from the store, by kind: files after compaction (file), expired days (day).",
+            "Files removed from the store because of their age, by kind (round, rollup).",
             "kind",
         )
         self._lost = self.registry.counter(
@@ -87,14 +87,14 @@ class SamplingMetrics:
         self._bytes.labels("round").inc(size)
         self._last.set(at)
 
-    def compacted(self, size: int, removed: int) -> None:
-        """Files were merged into one, and files that are no longer needed were removed."""
-        self._bytes.labels("compacted").inc(size)
-        self._removed.labels("file").inc(removed)
+    def rolled(self, size: int) -> None:
+        """A rollup of so many bytes was written."""
+        self._bytes.labels("rollup").inc(size)
 
-    def expired(self, days: int) -> None:
-        """Days were removed."""
-        self._removed.labels("day").inc(days)
+    def removed(self, rounds: int, rollups: int) -> None:
+        """Old files were removed."""
+        self._removed.labels("round").inc(rounds)
+        self._removed.labels("rollup").inc(rollups)
 
     def refused(self) -> None:
         """The store rejected a write."""

@@ -12,7 +12,7 @@ import errno
 import os
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -95,20 +95,34 @@ class Store:
         """A path for messages: the store's URI and the path, without secrets."""
         return f"{str(self._shown).rstrip('/')}/{path}"
 
-    @property
-    def filesystem(self) -> tuple[Any, str]:
-        """pyarrow's file system and the path of this store in it, for scans of many files."""
-        return self._system, self._base
+    def write_bytes(self, path: str, data: bytes | pa.Buffer) -> None:
+        """Write a file, replacing an existing one. Raises StoreError.
 
-    def write_bytes(self, path: str, data: bytes) -> None:
-        """Write a file, replacing an existing one. Raises StoreError."""
-        with self._put(path) as stream:
-            stream.write(data)
+        In an object store it is sent complete, because pyarrow completes an interrupted upload.
+        """
+        renames = self._system.type_name in _RENAMING
+        draft = self._draft(path) if renames else path
+        try:
+            self._make_parent(path)
+            with self._translated(path, "written"), self._system.open_output_stream(self._full(draft)) as file:
+                file.write(data)
+            if renames:
+                with self._translated(path, "written"):
+                    self._sync(self._full(draft))
+                    self._system.move(self._full(draft), self._full(path))
+                    self._sync(str(PurePosixPath(self._full(path)).parent))
+        except BaseException:
+            if renames:
+                self._discard(draft)
+            raise
 
-    def write_table(self, path: str, table: Any, **options: Any) -> None:
-        """Write a table as one Parquet file; ``options`` are those of ``pyarrow.parquet.write_table``."""
-        with self._put(path) as stream:
-            pq.write_table(table, stream, **options)
+    def write_table(self, path: str, table: Any, **options: Any) -> int:
+        """Write a table as one Parquet file; returns its bytes. ``options`` are those of pyarrow's ``write_table``."""
+        whole = pa.BufferOutputStream()
+        pq.write_table(table, whole, **options)
+        data = whole.getvalue()
+        self.write_bytes(path, data)
+        return int(data.size)
 
     def read_bytes(self, path: str) -> bytes:
         """Read a small file. Raises StoreError; StoreDamaged if it has more than ``SMALL_FILE_LIMIT`` bytes."""
@@ -142,28 +156,6 @@ class Store:
         """Convert pyarrow's errors while a file is read into a StoreError that names the file."""
         with self._translated(path, "read"):
             yield
-
-    @contextmanager
-    def stream(self, path: str) -> Iterator[Any]:
-        """A file to write in pieces, which appears when the block has ended without error. Raises StoreError.
-
-        For content that is too large for memory. In an object store a failed block leaves a partial file for a moment,
-        because pyarrow completes an interrupted upload; a killed process leaves nothing there.
-        """
-        renames = self._system.type_name in _RENAMING
-        draft = self._draft(path) if renames else path
-        try:
-            self._make_parent(path)
-            with self._translated(path, "written"), self._system.open_output_stream(self._full(draft)) as file:
-                yield file
-            if renames:
-                with self._translated(path, "written"):
-                    self._sync(self._full(draft))
-                    self._system.move(self._full(draft), self._full(path))
-                    self._sync(str(PurePosixPath(self._full(path)).parent))
-        except BaseException:
-            self._discard(draft)
-            raise
 
     def list(self, prefix: str = "", *, temporary: bool = False) -> tuple[Stored, ...]:
         """The files below a directory, at any depth, sorted by path; none if the directory does not exist.
@@ -207,24 +199,18 @@ class Store:
             except FileNotFoundError:
                 return
 
+    def delete_empty(self, path: str) -> None:
+        """Remove a local directory, if it has nothing in it; object stores have none."""
+        if self._system.type_name == "local":
+            with suppress(OSError):
+                Path(self._full(path)).rmdir()
+
     def delete_directory(self, path: str) -> None:
         """Remove a directory and its content, if it exists. Raises StoreError."""
         full = self._full(path)
         with self._translated(path, "deleted"):
             if self._system.get_file_info(full).type == fs.FileType.Directory:
                 self._system.delete_dir(full)
-
-    @contextmanager
-    def _put(self, path: str) -> Iterator[Any]:
-        if self._system.type_name in _RENAMING:
-            with self.stream(path) as file:
-                yield file
-            return
-        # Complete before it is sent: pyarrow completes an interrupted upload.
-        whole = pa.BufferOutputStream()
-        yield whole
-        with self._translated(path, "written"), self._system.open_output_stream(self._full(path)) as file:
-            file.write(whole.getvalue())
 
     def _full(self, path: str) -> str:
         parts = path.split("/")

@@ -31,5 +31,9 @@ class StoreDamaged(StoreUnusable):
     """The file exists but is invalid: truncated, or not Parquet."""
 
 
+class StoreNewer(StoreError, Terminal):
+    """The file is of a later release: it is valid, and this release must not go on without it."""
+
+
 class PlanUnfit(Terminal):
     """A plan that does not match the request or the approval; it is not applied."""

@@ -20,7 +20,7 @@ import pytest
 
 from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient, connect
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.samples import sample_files
+from bellwether_load.store.samples.sample_files import list_rounds
 from realparts.kafka import create_topics
 from realparts.kafka_topics import delete_topics
 from realparts.ports import HeldPorts
@@ -95,10 +95,9 @@ def made(api: KubernetesClient, namespace: str, bootstrap: str) -> None:
 
 def read(store: Store) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    for day in sample_files.days(store):
-        for path in sample_files.current_files(store, day):
-            table: Any = store.read_table(path)
-            found += table.to_pylist()
+    for file in list_rounds(store).rounds:
+        table: Any = store.read_table(file.path)
+        found += table.to_pylist()
     return found
 
 

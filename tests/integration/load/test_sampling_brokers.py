@@ -30,7 +30,7 @@ from bellwether.kafka_connection import Connection
 from bellwether.ports.kafka import Reorder
 from bellwether_load.sampling.rounds import Rounds, SamplingRound, Sources
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.samples import sample_files
+from bellwether_load.store.samples.sample_files import list_rounds
 from realparts.kafka import create_topics
 from realparts.kafka_topics import admin, delete_topics
 from waiting import limit, until
@@ -89,12 +89,11 @@ def sampler(bootstrap: str, store: Path, log: Path, *arguments: str) -> subproce
 def read(store: Store, topic: str) -> dict[int, list[tuple[datetime, int | None, int | None]]]:
     """When, end and size of each of a topic's partitions, in order of time."""
     found: dict[int, list[tuple[datetime, int | None, int | None]]] = defaultdict(list)
-    for day in sample_files.days(store):
-        for path in sample_files.current_files(store, day):
-            table: Any = store.read_table(path)
-            for row in table.to_pylist():
-                if row["topic"] == topic:
-                    found[row["partition"]].append((row["at"], row["end_offset"], row["log_bytes"]))
+    for file in list_rounds(store).rounds:
+        table: Any = store.read_table(file.path)
+        for row in table.to_pylist():
+            if row["topic"] == topic:
+                found[row["partition"]].append((row["at"], row["end_offset"], row["log_bytes"]))
     return {partition: sorted(rows, key=lambda row: row[0]) for partition, rows in sorted(found.items())}
 
 
@@ -264,10 +263,7 @@ def test_sampler_that_is_killed_again_and_again_leaves_whole_rounds(kafka: Kafka
         finally:
             process.kill()
             process.wait()
-    refused: dict[str, str] = {}
-    for day in sample_files.days(store):
-        assert sample_files.current_files(store, day, said=refused.__setitem__)
-    assert refused == {}
+    assert list_rounds(store).foreign == ()
     rows = read(store, topic)
     assert len({len(of_one) for of_one in rows.values()}) == 1
     times = [at for at, _, _ in rows[0]]

@@ -7,17 +7,16 @@ import sys
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from bellwether_load.store.samples.sample_writer import SampleWriter
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether_load.sampling.rounds import Rounds
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.samples import filenames, sample_files
-from bellwether_load.store.samples.sample_writer import SampleWriter
+from bellwether_load.store.samples import sample_files
 from testkit.kafka.sampled_cluster import Site, partition
 from testkit.loads.sample_rounds import CLUSTER, MIDNIGHT
 
@@ -26,12 +25,13 @@ pytestmark = pytest.mark.slow
 PARTITIONS = 200_000
 # A round is decoded, put into rows and encoded by one thread; the time of brokers and of the network comes on top.
 ROUND_SECONDS = 15.0
-COMPACT = """
+ROLL = """
 import sys
-from datetime import UTC, datetime
-from bellwether_load.store.samples.compaction import Compactor
 from bellwether_load.store.filesystems import Store
-done = Compactor(Store.open(sys.argv[1]), sys.argv[2], print).run(datetime.fromisoformat(sys.argv[3]))
+from bellwether_load.store.rollups.hour_roller import due_hours, roll_hour
+from bellwether_load.store.samples.sample_files import list_rounds
+(due,) = due_hours(Store.open(sys.argv[1]), list_rounds(Store.open(sys.argv[1])))
+done = roll_hour(sys.argv[1], due)
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))  # ru_maxrss has the parent's, too
 print(done.rows, done.bytes, int(peak.split()[1]) // 1024)
 """
@@ -52,8 +52,7 @@ def test_a_round_over_two_hundred_thousand_partitions_costs_seconds(tmp_path: Pa
     assert size < 20 * PARTITIONS
 
 
-def hour(directory: Path, partitions: int) -> datetime:
-    """An hour of rounds; when it is over."""
+def sample_an_hour(directory: Path, partitions: int) -> None:
     store, chance = Store.open(str(directory)), np.random.default_rng(1)
     rates, ends = np.exp(chance.normal(5, 2, partitions)), chance.integers(0, 10**9, partitions)
     names = pa.array([f"topic-{n // 50:05}" for n in range(partitions)]).dictionary_encode()
@@ -68,26 +67,18 @@ def hour(directory: Path, partitions: int) -> datetime:
             *(pa.repeat(pa.scalar(3, pa.int32()), partitions),) * 2,
             *(pa.array(ends), pa.array(ends * 700), pa.nulls(partitions, pa.float32())),
         ]
-        table: Any = pa.Table.from_arrays(columns, schema=sample_files.described(CLUSTER))
-        path = filenames.round_path(at, f"{minute:08x}")
-        store.write_table(path, table, row_group_size=sample_files.ROUND_GROUP_ROWS, **sample_files.SHORT_RUNS)
-    return MIDNIGHT + timedelta(minutes=70)
+        sample_files.write_table(store, CLUSTER, at, pa.Table.from_arrays(columns, schema=sample_files.SCHEMA))
 
 
-def compacted(directory: Path, now: datetime) -> tuple[int, int, int]:
-    """Rows, bytes and peak megabytes of a process that compacts."""
-    command = [sys.executable, "-c", COMPACT, str(directory), CLUSTER, now.isoformat()]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    return int(said[0]), int(said[1]), int(said[2])
-
-
-def test_an_hour_is_compacted_in_memory_that_does_not_grow_with_its_partitions(tmp_path: Path) -> None:
+def test_an_hour_is_rolled_up_in_memory_that_hardly_grows_with_its_partitions(tmp_path: Path) -> None:
     peaks = {}
     for partitions in (PARTITIONS // 8, PARTITIONS):
         directory = tmp_path / str(partitions)
-        count, size, peaks[partitions] = compacted(directory, hour(directory, partitions))
-        assert count == 60 * partitions
-        assert size <= 8 * count
+        sample_an_hour(directory, partitions)
+        said = subprocess.run([sys.executable, "-c", ROLL, str(directory)], capture_output=True, text=True, check=True)
+        count, size, peaks[partitions] = map(int, said.stdout.split())
+        assert count == partitions
+        assert size <= 60 * count
     small, large = peaks.values()
     assert large < 1.4 * small, peaks
     assert large < 700, peaks

@@ -17,46 +17,34 @@ from bellwether.core.doctor.risks import LogEndSample
 from bellwether.core.model.cluster import PartitionKey
 from bellwether_load.store.columns import batches, integers, texts
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.samples import filenames
-from bellwether_load.store.samples.sample_files import SCHEMA, Said, current_files, days
-from bellwether_load.store.store_errors import StoreMissing
+from bellwether_load.store.samples.sample_files import SCHEMA, list_rounds
+from bellwether_load.store.store_errors import StoreDamaged, StoreMissing
 
 MOST_FILES = 3000
-"""Maximum number of files that are searched for a partition without samples: two days of uncompacted rounds."""
+"""Maximum number of files that are searched for a partition without samples: two days of rounds."""
 
 _COLUMNS = ("at", "topic_id", "partition", "leader", "leader_epoch", "end_offset")
 _PLAIN = {"topic_id": pa.string()}
 
 
 def last_samples(
-    store: Store, cluster_id: str, wanted: Collection[PartitionKey], said: Said | None = None
+    store: Store, cluster_id: str, wanted: Collection[PartitionKey]
 ) -> Mapping[PartitionKey, LogEndSample]:
-    """The last sample of each of these partitions that has one. Raises StoreError; ``said`` hears of files left out."""
+    """The last sample of each of these partitions that has one. Damaged files are left out. Raises StoreError."""
     found: dict[PartitionKey, LogEndSample] = {}
     missing = set(wanted)
-    for _, path in zip(range(MOST_FILES), _newest_first(store, cluster_id, said), strict=False):
+    rounds = list_rounds(store, cluster_id=cluster_id).rounds if wanted else ()
+    for file in reversed(rounds[-MOST_FILES:]):
         if not missing:
             break
         try:
-            for key, sample in _samples(store, path, wanted):
+            for key, sample in _samples(store, file.path, wanted):
                 if key not in found or found[key].at < sample.at:
                     found[key] = sample
-        except StoreMissing:
-            continue  # compacted since it was listed: its samples are in a file of its day
+        except (StoreMissing, StoreDamaged):
+            continue
         missing -= set(found)
     return found
-
-
-def _newest_first(store: Store, cluster_id: str, said: Said | None) -> Iterator[str]:
-    for day in reversed(days(store)):
-        paths = current_files(store, day, cluster_id=cluster_id, said=said)
-        yield from sorted(paths, key=_until, reverse=True)
-
-
-def _until(path: str) -> str:
-    """The last minute for which a file has samples, as HHMM."""
-    name = filenames.name_of(path)
-    return name.split("-")[2] if filenames.is_compacted(path) else name[:4]
 
 
 def _samples(store: Store, path: str, wanted: Collection[PartitionKey]) -> Iterator[tuple[PartitionKey, LogEndSample]]:

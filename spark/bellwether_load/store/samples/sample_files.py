@@ -1,29 +1,34 @@
-"""Sample files in Parquet: schema, encoding, and which files of a day are to be read.
+"""Sample files: one Parquet file a round, in a folder of its cluster and hour.
 
-In: rounds of the sampler. Out: one file for each, below ``samples/date=.../``. Every reader, including Spark's jobs,
-uses ``current_files``: it omits files that a compacted file replaces, and files that contain no samples.
+    samples/cluster=MkU3OEVBNTcwNTJENDM2Qg/hour=2026-11-21T12/0100-1a2b3c4d.parquet      begun at 12:01:00 UTC
+
+In: rounds of the sampler. Out: their files, and lists of them. A file is never changed, and is removed two days later
+(``sampling.rollup_worker``): what is kept are the rollups of its hour. So every reader of the folder sees each sample
+once. Two samplers may write at the same time: their files have different names.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+import re
+import secrets
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import quote, unquote
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from bellwether_load.store.filesystems import Store, Stored
-from bellwether_load.store.samples import compaction_rules as coverage
-from bellwether_load.store.samples import filenames
+from bellwether_load.store.filesystems import Store
 from bellwether_load.store.samples.rows import Rows
-from bellwether_load.store.store_errors import StoreDamaged, StoreMissing, StoreUnusable
+from bellwether_load.store.store_errors import StoreDamaged, StoreNewer, StoreUnusable
 
-FORMAT = "samples/1"
-FORMAT_KEY, CLUSTER_KEY, ROUNDS_KEY = b"bellwether.format", b"bellwether.cluster_id", b"bellwether.rounds"
+FOLDER = "samples"
+FORMAT = "samples/2"
+FORMAT_KEY, CLUSTER_KEY = b"bellwether.format", b"bellwether.cluster_id"
+ROUND_GROUP_ROWS = 8_192
+AHEAD = 600
+"""Seconds by which clocks may differ: what begins later than that is of a clock that was ahead."""
 
 _NAME = pa.dictionary(pa.int32(), pa.string())
 SCHEMA = pa.schema(
@@ -39,39 +44,82 @@ SCHEMA = pa.schema(
         pa.field("consume_bytes_per_second", pa.float32()),
     ]
 )
-
-# Encoding of values. Over a day each partition has many rows whose counters grow slowly. Where it has few, as in a
-# round and in an hour, the step to the next partition would spoil the delta encoding.
-_GROWING = ("end_offset", "log_bytes")
-_COMMON: dict[str, Any] = {
+_ENCODED = dict.fromkeys(("at", "partition"), "DELTA_BINARY_PACKED")
+_ENCODED |= dict.fromkeys(("end_offset", "log_bytes", "consume_bytes_per_second"), "BYTE_STREAM_SPLIT")
+_OPTIONS: dict[str, Any] = {
     "compression": "zstd",
     "use_dictionary": ["topic", "topic_id", "leader", "leader_epoch"],
+    "column_encoding": _ENCODED,
+    "row_group_size": ROUND_GROUP_ROWS,
 }
-_ENCODED = dict.fromkeys(("at", "partition"), "DELTA_BINARY_PACKED") | {"consume_bytes_per_second": "BYTE_STREAM_SPLIT"}
-SHORT_RUNS = _COMMON | {"column_encoding": _ENCODED | dict.fromkeys(_GROWING, "BYTE_STREAM_SPLIT")}
-LONG_RUNS = _COMMON | {"column_encoding": _ENCODED | dict.fromkeys(_GROWING, "DELTA_BINARY_PACKED")}
-# One such group of each file is in memory when files are merged.
-ROUND_GROUP_ROWS = 8_192
+_PATH = re.compile(rf"{FOLDER}/cluster=([^/]+)/hour=(\d{{4}}-\d\d-\d\dT\d\d)/([0-5]\d[0-5]\d)-[0-9a-f]{{8}}\.parquet")
 
-# If a footer is a request to an object store, most of the time is waiting.
-_READ_AT_ONCE = 8
 
-Said = Callable[[str, str], None]
-"""Called with a path and why it is ignored."""
+@dataclass(frozen=True, slots=True, order=True)
+class RoundFile:
+    """A file of samples: when its round began, in seconds since 1970, and where it is."""
+
+    at: int
+    cluster_id: str
+    path: str
+    size: int
 
 
 @dataclass(frozen=True, slots=True)
-class SampleFile:
-    """A readable file of samples: its rounds and its cluster."""
+class Listing:
+    """The rounds of a store by time; ``ahead``: those of a clock that was ahead; ``foreign``: other files."""
 
-    stored: Stored
-    rounds: frozenset[str]
-    cluster_id: str
-    rows: int
+    rounds: tuple[RoundFile, ...]
+    ahead: tuple[RoundFile, ...]
+    foreign: tuple[str, ...]
+
+
+def list_rounds(store: Store, now: datetime | None = None, cluster_id: str | None = None) -> Listing:
+    """The files of samples, of one cluster or of all; without ``now`` none is ahead.
+
+    Raises StoreError; StoreUnusable for the store of an earlier release.
+    """
+    rounds: list[RoundFile] = []
+    ahead: list[RoundFile] = []
+    foreign: list[str] = []
+    for stored in store.list(FOLDER):
+        found = _PATH.fullmatch(stored.path)
+        if found is None:
+            _refuse_earlier(store, stored.path)
+            foreign.append(stored.path)
+            continue
+        began = datetime.strptime(f"{found[2]}{found[3]}", "%Y-%m-%dT%H%M%S").replace(tzinfo=UTC)
+        file = RoundFile(int(began.timestamp()), unquote(found[1]), stored.path, stored.size)
+        if cluster_id is None or cluster_id == file.cluster_id:
+            (rounds if now is None or file.at <= now.timestamp() + AHEAD else ahead).append(file)
+    return Listing(tuple(sorted(rounds)), tuple(sorted(ahead)), tuple(foreign))
+
+
+def _refuse_earlier(store: Store, path: str) -> None:
+    if path.startswith(f"{FOLDER}/date="):
+        raise StoreUnusable(
+            f"{store}: has samples of an earlier release, in {path.rsplit('/', 1)[0]}: remove the folder {FOLDER}, or"
+            " name another store, and restart the sampler; plans are possible again after a day"
+        )
+
+
+def cluster_folder(folder: str, cluster_id: str) -> str:
+    """Where a cluster's files are."""
+    return f"{folder}/cluster={quote(cluster_id, safe='')}"
+
+
+def hour_folder(cluster_id: str, at: datetime) -> str:
+    """Where the samples of an hour are."""
+    return f"{cluster_folder(FOLDER, cluster_id)}/hour={at.astimezone(UTC):%Y-%m-%dT%H}"
+
+
+def round_path(cluster_id: str, at: datetime, tag: str) -> str:
+    """The file of a round that began at ``at``; ``tag``: eight hexadecimal digits of its own."""
+    return f"{hour_folder(cluster_id, at)}/{at.astimezone(UTC):%M%S}-{tag}.parquet"
 
 
 def table(rows: Rows) -> Any:
-    """One round as a table of ``SCHEMA``, its format and cluster in the metadata."""
+    """One round as a table of ``SCHEMA``."""
     at = int(rows.at.timestamp())
     columns = [
         pa.repeat(pa.scalar(at, pa.timestamp("s", tz="UTC")), len(rows)),
@@ -84,108 +132,59 @@ def table(rows: Rows) -> Any:
         pa.array(rows.log_bytes, pa.int64()),
         pa.array(rows.consume, pa.float32()),
     ]
-    return pa.Table.from_arrays(columns, schema=described(rows.cluster_id))
+    return pa.Table.from_arrays(columns, schema=SCHEMA)
 
 
-def described(cluster_id: str, rounds: frozenset[str] | None = None) -> Any:
-    """The schema with a file's metadata; ``rounds`` are those that a compacted file holds."""
+def write_round(store: Store, rows: Rows, tag: str | None = None) -> int:
+    """Write one round; returns the number of bytes. Raises StoreError."""
+    return write_table(store, rows.cluster_id, rows.at, table(rows), tag)
+
+
+def write_table(store: Store, cluster_id: str, at: datetime, samples: Any, tag: str | None = None) -> int:
+    """Write the samples of a round that began at ``at``, as a table of ``SCHEMA`` sorted by topic and partition."""
     metadata = {FORMAT_KEY: FORMAT.encode(), CLUSTER_KEY: cluster_id.encode()}
-    return SCHEMA.with_metadata(metadata | (holding(rounds) if rounds is not None else {}))
+    path = round_path(cluster_id, at, tag or secrets.token_hex(4))
+    return store.write_table(path, samples.replace_schema_metadata(metadata), **_OPTIONS)
 
 
-def holding(rounds: frozenset[str]) -> dict[bytes, bytes]:
-    """Metadata key for the rounds of a compacted file, without which the file is ignored."""
-    return {ROUNDS_KEY: json.dumps(sorted(rounds)).encode()}
+class SampleWriter:
+    """Writes the rounds of one cluster; ``begun`` is called once the first one is stored."""
+
+    def __init__(self, store: Store, begun: Callable[[], None] = lambda: None) -> None:
+        self._store = store
+        self._begun = begun
+        self._cluster = ""
+
+    def write(self, rows: Rows) -> int:
+        """Write a round; returns its bytes. Raises StoreError; StoreUnusable for a store of another cluster."""
+        if rows.cluster_id != self._cluster:
+            others = {file.cluster_id for file in list_rounds(self._store).rounds} - {rows.cluster_id}
+            if others:
+                raise StoreUnusable(
+                    f"{self._store}: has samples of Kafka cluster {', '.join(sorted(others))}, and this is"
+                    f" {rows.cluster_id}: use a separate store for each cluster"
+                )
+        size = write_round(self._store, rows)
+        if not self._cluster:
+            self._begun()
+        self._cluster = rows.cluster_id
+        return size
 
 
-def write_round(store: Store, rows: Rows, tag: str) -> int:
-    """Write one round; returns the number of bytes. ``tag``: eight hexadecimal digits of its own. Raises StoreError."""
-    whole = pa.BufferOutputStream()
-    pq.write_table(table(rows), whole, row_group_size=ROUND_GROUP_ROWS, **SHORT_RUNS)
-    data = whole.getvalue()
-    store.write_bytes(filenames.round_path(rows.at, tag), data)
-    return int(data.size)
-
-
-def days(store: Store) -> tuple[date, ...]:
-    """The days that have samples, in order. Raises StoreError."""
-    return filenames.days(stored.path for stored in store.list(filenames.FOLDER))
-
-
-def current_files(
-    store: Store, day: date | str, *, cluster_id: str | None = None, said: Said | None = None
-) -> tuple[str, ...]:
-    """The paths, below the store, of a day's files to read: every sample once. Raises StoreError.
-
-    A day without files gives none. A foreign, truncated or damaged file, and one of another cluster than
-    ``cluster_id``, is ignored, and ``said`` is called with the reason. Files that a compacted file has replaced are
-    kept for at least half an hour, so that they can still be read from this list.
-    """
-    found = readable(store, day if isinstance(day, date) else date.fromisoformat(day), said, cluster_id=cluster_id)
-    return coverage.current({path: file.rounds for path, file in found.items()})
-
-
-def readable(
-    store: Store, day: date, said: Said | None = None, *, cluster_id: str | None = None
-) -> dict[str, SampleFile]:
-    """All of a day's files of samples by path, superfluous ones included; see ``current_files``."""
-    listed = store.list(filenames.folder(day))
-    with ThreadPoolExecutor(_READ_AT_ONCE, thread_name_prefix="footers") as pool:
-        inspected = list(pool.map(lambda stored: _inspect(store, stored, cluster_id), listed))
-    found: dict[str, SampleFile] = {}
-    for stored, file in zip(listed, inspected, strict=True):
-        if isinstance(file, SampleFile):
-            found[stored.path] = file
-        elif file and said is not None:
-            said(stored.path, file)
-    return found
-
-
-def _inspect(store: Store, stored: Stored, cluster_id: str | None) -> SampleFile | str:
-    """A file by its name and its footer, or why it does not count; empty where it has just gone."""
-    try:
-        file = _open(store, stored)
-    except StoreMissing:
-        return ""  # compacted by another process since the list was made
-    except StoreUnusable as error:
-        return str(error)
-    if cluster_id is not None and file.cluster_id != cluster_id:
-        return (
-            f"{store.where(stored.path)}: has samples of Kafka cluster {file.cluster_id}, not of"
-            f" {cluster_id}: use a separate store for each cluster"
+def require_format(metadata: Mapping[bytes, bytes] | None, wanted: str, cluster_id: str, where: str) -> None:
+    """Check what a file says of itself; added columns are no other format. Raises StoreDamaged, StoreNewer."""
+    metadata = metadata or {}
+    said = metadata.get(FORMAT_KEY, b"").decode(errors="replace")
+    kind, _, number = said.partition("/")
+    wanted_kind, _, known = wanted.partition("/")
+    if kind == wanted_kind and number.isdecimal() and int(number) > int(known):
+        raise StoreNewer(
+            f"{where}: has format {said}, which is of a later release than this one ({wanted}): upgrade it"
         )
-    return file
-
-
-def _open(store: Store, stored: Stored) -> SampleFile:
-    """Content of a file, by its name and its footer. Raises StoreError, StoreDamaged if it is not a sample file."""
-    path = stored.path
-    compacted = filenames.is_compacted(path)
-    if not compacted and not filenames.is_round(path):
-        raise StoreDamaged(f"{store.where(path)}: does not have the name of a sample file. Move it out of the store")
-    with store.parquet(path) as file:
-        metadata = file.metadata.metadata or {}
-        names, rows = file.schema_arrow.names, file.metadata.num_rows
-    known = metadata.get(FORMAT_KEY, b"").decode(errors="replace")
-    if known != FORMAT or names != SCHEMA.names:
+    if said != wanted:
         raise StoreDamaged(
-            f"{store.where(path)}: is not in the format {FORMAT} ({known or 'it names none'}). Move it out of the store"
+            f"{where}: is not in the format {wanted} ({said or 'it names none'}). Move it out of the store"
         )
-    rounds = _rounds(metadata.get(ROUNDS_KEY)) if compacted else frozenset({filenames.name_of(path)})
-    if rounds is None:
-        raise StoreDamaged(f"{store.where(path)}: does not list its rounds. Move it out of the store")
-    return SampleFile(stored, rounds, metadata.get(CLUSTER_KEY, b"").decode(errors="replace"), rows)
-
-
-def _rounds(text: bytes | None) -> frozenset[str] | None:
-    try:
-        found = json.loads(text or b"null")
-    except (ValueError, RecursionError):
-        return None
-    if (
-        not isinstance(found, list)
-        or not found
-        or not all(isinstance(n, str) and filenames.is_round_id(n) for n in found)
-    ):
-        return None
-    return frozenset(found)
+    cluster = metadata.get(CLUSTER_KEY, b"").decode(errors="replace")
+    if cluster != cluster_id:
+        raise StoreDamaged(f"{where}: is of Kafka cluster {cluster}, not of {cluster_id}. Move it out of the store")

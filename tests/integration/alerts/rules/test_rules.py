@@ -115,7 +115,8 @@ def sampler() -> SamplingMetrics:
     metrics = SamplingMetrics({"namespace": "kafka", "policy": "main"})
     metrics.sampled(0.5, 10, 9, [1], False)
     metrics.written(1.0, 100)
-    metrics.compacted(10, 1)
+    metrics.rolled(10)
+    metrics.removed(1, 1)
     return metrics
 
 

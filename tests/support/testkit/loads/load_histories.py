@@ -7,12 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 import numpy as np
+import pyarrow as pa
 
-from bellwether_load.histories.measures import Measures, measure
-from bellwether_load.histories.rules import Rules
-from bellwether_load.histories.samples import UNKNOWN, Samples
+from bellwether_load.histories.intervals import between
+from bellwether_load.histories.loads import Levels, Loads, LoadSums
+from bellwether_load.histories.order import usable
+from bellwether_load.histories.quantiles import at_weights
+from bellwether_load.histories.rollups import HOUR, LONGEST, MARGINS, SHORTEST, roll
+from bellwether_load.histories.samples import UNKNOWN, Samples, summed
+from bellwether_load.histories.sizes import produced
+from bellwether_load.jobs.load_parts import hour_of_week
+from bellwether_load.store.rollups.rollup_files import rows_of, table_of
 
 MIDNIGHT = 1_795_132_800
 
@@ -72,6 +80,31 @@ def samples(*histories: History) -> Samples:
     )
 
 
-def measured(*histories: History, rules: Rules | None = None) -> Measures:
-    """What these partitions carry."""
-    return measure(samples(*histories), rules or Rules())
+def measured(*histories: History) -> Loads:
+    """What these partitions carry, by way of hourly rollups as they are stored."""
+    found, sums = samples(*histories), LoadSums()
+    sums.grow(len(found))
+    for _, hours in groupby(sorted(set((found.at // HOUR).tolist())), key=lambda hour: hour // 24):
+        tables, owners, weeks = [], [], []
+        for hour in hours:
+            start = hour * HOUR
+            around = (found.at >= start - MARGINS[0]) & (found.at <= start + HOUR + MARGINS[1])
+            there, rows = roll(found.keep(around), start)
+            owner = np.flatnonzero(there)
+            keys = {"topic": ["t"] * len(owner), "topic_id": ["i"] * len(owner), "partition": owner}
+            tables.append(table_of(pa.table(keys), start, rows))
+            owners.append(owner)
+            weeks.append(np.full(len(owner), hour_of_week(start)))
+        sums.add(len(found), np.concatenate(owners), np.concatenate(weeks), rows_of(pa.concat_tables(tables)))
+    return sums.loads()
+
+
+def exact(*histories: History) -> Levels:
+    """Median and 95th percentile of bytes/s in, from all intervals of the whole histories; no peak."""
+    intervals = between(usable(samples(*histories), SHORTEST), LONGEST)
+    bytes_in, _ = produced(intervals)
+    seconds, bounds = intervals.seconds, intervals.bounds
+    total = summed(seconds, bounds)
+    wanted = [(total + 1) // 2, (total * 95 + 99) // 100]
+    median, p95 = at_weights(np.nan_to_num(bytes_in) / seconds, seconds, bounds, wanted)
+    return Levels(median, p95, np.full(len(median), np.nan))

@@ -1,7 +1,7 @@
 """Made-up histories as the sampler's tables and files.
 
 In: for each topic and partition its samples, in any order. Out: a table of the sampler's schema, or a store with a file
-a round, or with compacted files.
+a round.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.samples import filenames
 from bellwether_load.store.samples.rows import Rows
-from bellwether_load.store.samples.sample_files import SCHEMA, described, write_round
+from bellwether_load.store.samples.sample_files import SCHEMA, round_path, write_round
 from testkit.loads.load_histories import MIDNIGHT, History, Sample
 from testkit.loads.sample_rounds import CLUSTER
 
@@ -66,24 +65,8 @@ def write_rounds(store: Store, histories: Histories, cluster_id: str = CLUSTER) 
     paths = []
     for one in rounds(histories, cluster_id):
         write_round(store, one, _tag(one.at))
-        paths.append(filenames.round_path(one.at, _tag(one.at)))
+        paths.append(round_path(cluster_id, one.at, _tag(one.at)))
     return paths
-
-
-def write_compacted(store: Store, histories: Histories, cluster_id: str = CLUSTER, *, group_rows: int = 1000) -> str:
-    """One file that holds all rounds, sorted as compaction sorts; its path in the store. All are of one day."""
-    held = rounds(histories, cluster_id)
-    ids = frozenset(filenames.name_of(filenames.round_path(one.at, _tag(one.at))) for one in held)
-    path = filenames.compacted_path(held[0].at.date(), ids, _tag(held[0].at))
-    order = [("topic", "ascending"), ("partition", "ascending"), ("at", "ascending")]
-    plain = samples_table(histories)
-    rows = plain.take(pa.compute.sort_indices(_decoded(plain), order))
-    store.write_table(path, rows.cast(described(cluster_id, ids)), row_group_size=group_rows)
-    return path
-
-
-def _decoded(table: Any) -> Any:
-    return table.set_column(1, "topic", table.column("topic").cast(pa.string()))
 
 
 def _tag(at: datetime) -> str:

@@ -1,22 +1,20 @@
 """Rounds of samples made up from a few words, and what a store holds of them.
 
-In: how many partitions, when. Out: ``Rows``, and what is read again from the files that count.
+In: how many partitions, when. Out: ``Rows``, and what is read again.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.samples import sample_files
-from bellwether_load.store.samples.manifest import manifest_files
 from bellwether_load.store.samples.rows import Rows
 
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
 # Long past: files are younger than the times that tests speak of.
-DAY = date(2021, 11, 21)
 MIDNIGHT = datetime(2021, 11, 21, tzinfo=UTC)
 
 Sample = tuple[int, str, int, int | None]
@@ -46,19 +44,11 @@ def told(one: Rows) -> Counter[Sample]:
     return Counter(zip([at] * len(one), one.topic, one.partition, one.end_offset, strict=True))
 
 
-def held(store: Store, day: date = DAY) -> Counter[Sample]:
-    """Every sample of the files that count, as often as it is there."""
+def held(store: Store) -> Counter[Sample]:
+    """Every sample of a store, as often as it is there."""
     found: Counter[Sample] = Counter()
-    for path in sample_files.current_files(store, day):
-        found.update(read(store, path))
-    return found
-
-
-def named(store: Store, day: date = DAY) -> Counter[Sample]:
-    """Every sample of the files that the day's manifest names, as often as it is there."""
-    found: Counter[Sample] = Counter()
-    for path in manifest_files(store, day):
-        found.update(read(store, path))
+    for file in sample_files.list_rounds(store).rounds:
+        found.update(read(store, file.path))
     return found
 
 

@@ -10,7 +10,7 @@ import pytest
 from bellwether_load.balancing.brokers import Brokers
 from bellwether_load.balancing.choices import Choices, Costs
 from bellwether_load.balancing.hourly_loads import HourlyLoads, forecast, loads_by_hour
-from bellwether_load.histories.hours import filled
+from bellwether_load.histories.loads import UNKNOWN, filled
 from bellwether_load.histories.samples import Floats
 from testkit.loads.load_histories import measured, rates
 
@@ -50,10 +50,10 @@ def test_the_busiest_hour_is_what_the_broker_carried_in_it(kind: str):
     sent, found = traffic(kind), placed()
     target = found.replicas[:, 1]
     known = measured(*(rates(row.astype(int).tolist(), each=1000) for row in sent))
-    first = int(known.hours.records["hour"][0])
+    first = int(np.flatnonzero(known.produce_hours[0] != UNKNOWN)[0])
     hours = range(first, first + HOURS)
-    produce, consume, _ = filled(known.hours, hours, known.produce.p95, known.consume.p95)
-    part = loads_by_hour(found, COSTS, np.arange(PARTITIONS), produce, np.maximum(consume, 0))
+    produce = filled(known.produce_hours, hours, known.produce.p95)
+    part = loads_by_hour(found, COSTS, np.arange(PARTITIONS), produce, np.zeros_like(produce))
     known_loads = HourlyLoads(tuple(hours), found.leader, lambda: iter([part]))
     sums = [known_loads.by_broker(leaders, BROKERS) for leaders in (found.leader, target)]
     seen = forecast(OPEN, tuple(hours), *sums)

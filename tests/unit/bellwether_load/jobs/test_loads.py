@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
 from bellwether_load.__main__ import main
-from bellwether_load.jobs.load_writer import SCHEMA
+from bellwether_load.engines.engine import ProcessEngine
+from bellwether_load.jobs import loads as job
+from bellwether_load.jobs.load_parts import SCHEMA
 from bellwether_load.store.filesystems import Store
-from testkit.loads.load_histories import steady
+from bellwether_load.store.samples.sample_files import FORMAT_KEY
+from testkit.loads.load_histories import MIDNIGHT, Sample, steady
 from testkit.loads.sample_files import write_rounds
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["loads", *arguments])
+    return CliRunner().invoke(main, ["loads", *arguments, "--engine", "process"])
+
+
+def account(store: Path, name: str = "x") -> dict[str, Any]:
+    return dict(json.loads((store / f"loads/{name}/_loads.json").read_text()))
 
 
 def test_without_any_history_the_loads_are_empty_and_the_status_says_so(tmp_path: Path):
@@ -48,19 +58,93 @@ def test_missing_days_are_named(tmp_path: Path):
     result = run("--store", str(tmp_path), "--name", "x", "--from", "2026-11-19", "--to", "2026-11-20")
     assert result.exit_code == 3
     assert "no samples of 2026-11-19, 2026-11-20" in result.stderr
-    said = json.loads((tmp_path / "loads/x/_loads.json").read_text())
+    said = account(tmp_path)
     assert said["missingDays"] == ["2026-11-19", "2026-11-20"]
-    assert (said["from"], said["to"]) == ("2026-11-19T00:00:00Z", "2026-11-21T00:00:00Z")
+    assert (said["from"], said["to"]) == ("2026-11-19", "2026-11-20")
     assert (said["format"], said["samples"], said["loads"]) == (1, 0, 0)
 
 
-def test_damaged_files_are_named(tmp_path: Path):
-    (path,) = write_rounds(Store.open(str(tmp_path)), {("apples", 0): steady(1)})
-    (tmp_path / path).write_text("no Parquet")
+def test_skipped_files_are_one_line_with_a_count(tmp_path: Path):
+    first, *others = write_rounds(Store.open(str(tmp_path)), {("apples", 0): steady(9)})
+    for path in (first, *others[:4]):
+        (tmp_path / path).write_text("no Parquet")
     result = run("--store", str(tmp_path), "--name", "x")
-    assert result.exit_code == 3
-    assert f"skipped: {tmp_path}/{path}: is damaged or not a Parquet file" in result.stderr
-    assert len(json.loads((tmp_path / "loads/x/_loads.json").read_text())["skipped"]) == 1
+    assert result.exit_code == 0
+    (said,) = account(tmp_path)["skipped"]
+    assert f"skipped: {said}" in result.stderr
+    assert said.startswith(f"{tmp_path}/{first}: is damaged or not a Parquet file")
+    assert said.endswith("(4 more files)")
+
+
+def test_loads_say_on_what_they_rest(tmp_path: Path):
+    histories = {("apples", 0): steady(70), ("apples", 1): [replace(s, size=None) for s in steady(3)]}
+    write_rounds(Store.open(str(tmp_path)), histories)
+    assert run("--store", str(tmp_path), "--name", "x").exit_code == 0
+    said = account(tmp_path)
+    assert (said["since"], said["until"]) == ("2026-11-20T00:00:00Z", "2026-11-20T01:09:00Z")
+    assert (said["partitions"], said["loads"], said["withoutSizes"], said["hours"]) == (2, 1, 1, 1)
+    assert (said["rollups"], said["samples"], said["logBytes"], said["logBytesWithoutLoad"]) == (2, 73, 69_000, 0)
+
+
+def test_rollups_alone_give_the_same_loads(tmp_path: Path):
+    paths = write_rounds(Store.open(str(tmp_path)), {("apples", 0): steady(70)})
+    run("--store", str(tmp_path), "--name", "x")
+    for path in paths:
+        (tmp_path / path).unlink()
+    run("--store", str(tmp_path), "--name", "y")
+    first, second = ((tmp_path / f"loads/{name}/part-00000.parquet").read_bytes() for name in "xy")
+    assert first == second
+
+
+def test_samples_of_a_later_format_are_an_error(tmp_path: Path):
+    store = Store.open(str(tmp_path))
+    (path,) = write_rounds(store, {("apples", 0): steady(1)})
+    table = store.read_table(path)
+    store.write_table(path, table.replace_schema_metadata({**table.schema.metadata, FORMAT_KEY: b"samples/3"}))
+    result = run("--store", str(tmp_path), "--name", "x")
+    assert result.exit_code == 1
+    assert "has format samples/3, which is of a later release than this one (samples/2): upgrade it" in result.stderr
+
+
+def test_a_store_of_an_earlier_release_is_refused(tmp_path: Path):
+    Store.open(str(tmp_path)).write_bytes("samples/date=2026-11-20/000000-0a1b2c3d.parquet", b"")
+    result = run("--store", str(tmp_path), "--name", "x")
+    assert result.exit_code == 1
+    assert "has samples of an earlier release" in result.stderr
+
+
+def test_samples_of_a_clock_one_day_ahead_are_named_and_left_out(tmp_path: Path):
+    store, now = Store.open(str(tmp_path)), datetime.fromtimestamp(MIDNIGHT + 7200, UTC)
+    write_rounds(store, {("apples", 0): [*steady(60), *(replace(s, at=s.at + 86_400) for s in steady(5))]})
+    lines: list[str] = []
+    job.run(ProcessEngine(), str(tmp_path), "x", job.Period(), now, lines.append)
+    (said,) = account(tmp_path)["skipped"]
+    assert said.endswith(": was sampled by a clock that was ahead (4 more files)")
+    assert f"skipped: {said}" in lines
+    assert (account(tmp_path)["to"], account(tmp_path)["samples"]) == ("2026-11-20", 60)
+
+
+def test_loads_are_of_the_days_that_were_asked_for(tmp_path: Path):
+    store, now = Store.open(str(tmp_path)), datetime.fromtimestamp(MIDNIGHT + 20 * 86_400, UTC)
+    days = [
+        Sample(86_400 * day + 60 * minute, 100 * day + minute, 1000 * (100 * day + minute))
+        for day in range(9)
+        for minute in (0, 1)
+    ]
+    write_rounds(store, {("apples", 0): days})
+
+    def of(**period: Any) -> tuple[str, str, int, int]:
+        job.run(ProcessEngine(), str(tmp_path), "x", job.Period(**period), now, lambda _: None)
+        said = account(tmp_path)
+        return said["from"][5:], said["to"][5:], said["samples"], len(said["missingDays"])
+
+    assert of() == ("11-20", "11-28", 18, 0)
+    assert of(count=2) == ("11-27", "11-28", 4, 0)
+    assert of(start=date(2026, 11, 22)) == ("11-22", "11-28", 14, 0)
+    assert of(start=date(2026, 11, 22), count=1) == ("11-22", "11-22", 2, 0)
+    assert of(end=date(2026, 11, 21)) == ("11-20", "11-21", 4, 0)
+    assert of(end=date(2026, 11, 21), count=4) == ("11-18", "11-21", 4, 2)
+    assert of(start=date(2026, 12, 24)) == ("12-24", "12-24", 0, 1)
 
 
 @pytest.mark.parametrize("name", ["", "_hidden", ".hidden", "../up", "a/b", "a b", "x" * 201])
@@ -75,8 +159,8 @@ def test_a_name_that_would_be_no_folder_of_loads_is_refused(tmp_path: Path, name
     ("arguments", "word"),
     [
         (("--days", "0"), "--days must be at least 1"),
-        (("--from", "2026-11-20", "--to", "2026-11-19"), "is not before"),
-        (("--shortest-seconds", "700"), "longest (600 s) must not be less than shortest (700 s)"),
+        (("--from", "2026-11-20", "--to", "2026-11-19"), "--from 2026-11-20 is after --to 2026-11-19"),
+        (("--from", "2026-11-19", "--to", "2026-11-20", "--days", "2"), "cannot be used together"),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_anything_is_read(tmp_path: Path, arguments: tuple[str, ...], word: str):
@@ -96,7 +180,7 @@ def test_wrong_arguments_have_a_status_of_their_own(arguments: tuple[str, ...]):
 
 def test_an_invalid_day_is_refused_with_the_right_form():
     result = run("--store", "x", "--name", "x", "--from", "21.11.2026")
-    assert "'21.11.2026' is not a day or time: use 2026-11-21, or 2026-11-21T12:00:00 (UTC)" in result.stderr
+    assert "'21.11.2026' does not match the format '%Y-%m-%d'" in result.stderr
 
 
 def test_two_clusters_in_one_store_are_refused(tmp_path: Path):
@@ -105,13 +189,17 @@ def test_two_clusters_in_one_store_are_refused(tmp_path: Path):
     write_rounds(store, {("apples", 0): steady(1, first=5)}, "two")
     result = run("--store", str(tmp_path), "--name", "x")
     assert result.exit_code == 1
+    assert "samples of several Kafka clusters: one (samples/cluster=one/" in result.stderr
     assert "Select one with --cluster" in result.stderr
+    assert run("--store", str(tmp_path), "--name", "x", "--cluster", "two").exit_code == 3
+    assert account(tmp_path)["clusterId"] == "two"
+    assert account(tmp_path)["skipped"][0].endswith(": is not of Kafka cluster two")
 
 
 def test_without_java_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     write_rounds(Store.open(str(tmp_path)), {("apples", 0): steady(2)})
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))
-    result = run("--store", str(tmp_path), "--name", "x")
+    result = CliRunner().invoke(main, ["loads", "--store", str(tmp_path), "--name", "x"])
     assert result.exit_code == 1
     assert "Spark needs a Java runtime, and there is none" in result.stderr
     assert "Install a full Java 17" in result.stderr

@@ -6,12 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from bellwether_load.jobs.sessions import LOGGING, SUBMITTED, defaults
-
-
-@pytest.fixture(autouse=True)
-def started_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(SUBMITTED, raising=False)
+from bellwether_load.jobs.sessions import LOGGING, defaults
 
 
 def test_a_local_session_listens_on_the_loopback_address_only():
@@ -34,8 +29,3 @@ def test_spark_logs_what_goes_wrong_and_no_more():
     option = defaults("local[*]", None)["spark.driver.extraJavaOptions"]
     assert urlsplit(option.partition("=")[2]).path == str(LOGGING)
     assert "rootLogger.level = error" in LOGGING.read_text()
-
-
-def test_under_spark_submit_the_jvm_runs_already_and_its_logging_is_left_alone(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv(SUBMITTED, "12345")
-    assert "spark.driver.extraJavaOptions" not in defaults("local[*]", None)

@@ -8,6 +8,7 @@ from bellwether.ports.errors import Terminal, Transient
 from bellwether_load.store import filesystems
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.store_errors import StoreDamaged, StoreMissing, StoreUnavailable, StoreUnusable
+from testkit.loads.crashing_store import Killed, mortal
 
 TABLE = pa.table({"partition": pa.array([1, 2, 3], pa.int32())})
 
@@ -54,23 +55,16 @@ def test_a_file_that_is_too_large_to_be_read_whole_is_named(tmp_path, monkeypatc
 
 
 def test_a_write_that_fails_leaves_what_was_there_and_no_draft(tmp_path):
+    Store.open(str(tmp_path)).write_bytes("x", b"first")
+    with pytest.raises(Killed):
+        mortal(tmp_path, 1, after=True).write_bytes("x", b"second")
     store = Store.open(str(tmp_path))
-    store.write_bytes("x", b"first")
-    with pytest.raises(ZeroDivisionError), store.stream("x") as file:
-        file.write(b"half of the sec" * (1 // 0))
     assert store.read_bytes("x") == b"first"
-    assert [found.name for found in tmp_path.iterdir()] == ["x"]
-
-
-def test_a_file_that_is_being_written_is_not_listed(tmp_path):
-    store = Store.open(str(tmp_path))
-    with store.stream("samples/x") as file:
-        file.write(b"half")
-        file.flush()
-        assert store.list() == ()
-        (draft,) = store.list(temporary=True)
-        assert draft.path.startswith("samples/_tmp-")
-    assert [found.path for found in store.list()] == ["samples/x"]
+    assert [found.path for found in store.list()] == ["x"]
+    with pytest.raises(TypeError):
+        store.write_bytes("x", None)
+    assert store.read_bytes("x") == b"first"
+    assert len(store.list(temporary=True)) == 1, "of the killed process alone"
 
 
 def test_a_list_has_paths_in_order_with_sizes_and_times(tmp_path):

@@ -6,7 +6,6 @@ import io
 import re
 import threading
 from collections.abc import Callable
-from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace, TracebackType
 from typing import Any
@@ -16,11 +15,11 @@ import pytest
 
 from bellwether_load.store import filesystems
 from bellwether_load.store.filesystems import Store
+from bellwether_load.store.rollups.hour_roller import due_hours, roll_hour
 from bellwether_load.store.samples import sample_files
-from bellwether_load.store.samples.compaction import Compactor, Stopped
-from bellwether_load.store.samples.retention import expire
+from bellwether_load.store.samples.sample_files import list_rounds
 from bellwether_load.store.store_errors import StoreDamaged, StoreMissing, StoreUnavailable, StoreUnusable
-from testkit.loads.sample_rounds import CLUSTER, DAY, MIDNIGHT, held, named, rows, told
+from testkit.loads.sample_rounds import held, rows, told
 
 BUCKET = "bucket"
 KEY, SECRET = "AKIAEXAMPLEKEY", "a-very-secret-key"
@@ -205,9 +204,6 @@ def _unchunked(stream: Any) -> bytes:
     return data
 
 
-NEXT_DAY = MIDNIGHT + timedelta(days=1, minutes=10)
-
-
 @pytest.fixture
 def bucket():
     with Bucket() as found:
@@ -217,10 +213,6 @@ def bucket():
 @pytest.fixture
 def store(bucket):
     return Store.open(bucket.uri)
-
-
-def ignore(path, why):
-    """Nothing foreign is there."""
 
 
 def test_files_are_written_listed_read_and_deleted(store, bucket):
@@ -244,43 +236,20 @@ def test_a_whole_file_is_put_at_once_under_its_own_name(store, bucket):
     assert "_tmp-" not in str(seen)
 
 
-def test_rounds_are_kept_compacted_and_removed(store):
-    wanted = told(rows(0)) + told(rows(1)) + told(rows(2))
+def test_rounds_are_kept_and_rolled_up(store, bucket):
     for minute in range(3):
-        sample_files.write_round(store, rows(minute), f"{minute:08x}")
-    assert held(store) == wanted
-    Compactor(store, CLUSTER, ignore).run(NEXT_DAY)
-    assert len(sample_files.current_files(store, DAY)) == 1
-    assert named(store) == wanted
-    assert held(store) == wanted
-    later = max(file.modified for file in store.list()) + timedelta(hours=1)
-    assert Compactor(store, CLUSTER, ignore).run(later).removed == 3
-    assert held(store) == wanted
-    sample_files.write_round(store, rows(1440), "0a1b2c3d")
-    assert expire(store, 1, DAY + timedelta(days=1), ignore) == (DAY,)
-    assert sample_files.days(store) == (DAY + timedelta(days=1),)
+        sample_files.write_round(store, rows(minute))
+    assert held(store) == told(rows(0)) + told(rows(1)) + told(rows(2))
+    (due,) = due_hours(store, list_rounds(store))
+    assert roll_hour(bucket.uri, due).rows == 6
+    assert due_hours(store, list_rounds(store)) == []
 
 
 def test_a_large_file_goes_in_parts_and_comes_back_whole(store, bucket):
     data = bytes(range(256)) * 80_000
-    with store.stream("large") as file:
-        for start in range(0, len(data), 1 << 20):
-            file.write(data[start : start + (1 << 20)])
-        assert store.list() == ()
+    store.write_bytes("large", data)
     assert store.read_bytes("large") == data
     assert len(next(iter(bucket.uploads.values()))) > 1
-
-
-def test_a_compaction_that_is_broken_off_leaves_nothing_that_counts(store, bucket):
-    for minute in range(3):
-        sample_files.write_round(store, rows(minute), f"{minute:08x}")
-    # The process ends right after pyarrow has completed what it was broken off in: nothing removes it.
-    bucket.refuse = lambda method, _key: "AccessDenied" if method == "DELETE" else ""
-    with pytest.raises(Stopped):
-        Compactor(store, CLUSTER, ignore, stopped=lambda: True).run(NEXT_DAY)
-    assert len(sample_files.current_files(store, DAY)) == 3
-    assert any("compacted" in key for key in bucket.objects)
-    assert held(store) == told(rows(0)) + told(rows(1)) + told(rows(2))
 
 
 def test_a_bucket_that_refuses_is_named_without_the_keys(store, bucket):

@@ -49,12 +49,14 @@ def test_the_terms_are_written_last_so_that_a_problem_that_has_them_is_whole(tmp
 
     class Failing(Store):
         def write_bytes(self, path: str, data: bytes) -> None:
+            if path.endswith(".parquet"):
+                return super().write_bytes(path, data)
             assert self.exists("problems/main/partitions.parquet")
             raise Killed(path, data)
 
     opened = Store.open(str(tmp_path))
     with pytest.raises(Killed):
-        write_problem(Failing(*opened.filesystem, opened._shown), "main", problem(slot(0)))
+        write_problem(Failing(opened._system, opened._base, opened._shown), "main", problem(slot(0)))
     with pytest.raises(StoreMissing):
         read_terms(opened, "main")
 

@@ -1,0 +1,1 @@
+"""Hourly rollups: the table of measured traffic that is kept."""
