@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 
 from bellwether.core.detection.harm import HarmCounter
 from bellwether.core.detection.harm_weighing import Weighing
-from bellwether.core.model.harm_history import LimitFactor
-from bellwether.core.model.move_cost import MoveCost
+from bellwether.core.model.history.harm_history import LimitFactor
+from bellwether.core.model.history.move_cost import MoveCost
 
 PICTURE = Path(__file__).parent / "images" / "harm.svg"
 STEP_SECONDS = 0.25

@@ -21,8 +21,8 @@ from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict, judge
 from bellwether.core.model.cluster import Broker, Cluster, Partition
 from bellwether.core.model.fault_tolerance import FaultTolerance, Quorum
-from bellwether.core.model.flap_damping import FlapCounter, count_flaps, kept_from_leading
-from bellwether.core.model.harm_history import HarmHistory
+from bellwether.core.model.history.flap_damping import FlapCounter, count_flaps, kept_from_leading
+from bellwether.core.model.history.harm_history import HarmHistory
 from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import UndoRecord

@@ -17,7 +17,7 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 from bellwether.core.doctor.unhealthy_leaders import KEEPS_UP_SHARE
-from bellwether.core.model.move_cost import MoveCost
+from bellwether.core.model.history.move_cost import MoveCost
 from bellwether.core.settings.harm import LEADING_LOST_SECONDS, Objectives
 from monthsim.assumptions import LEADERS, REPLICAS
 from monthsim.episodes import DISK_FAULTS, EXTERNAL_FAULTS, FENCED_SECONDS, Disk, DiskEffect, Kind, Month, Path

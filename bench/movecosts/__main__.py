@@ -18,7 +18,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bellwether.core.model.move_cost import MoveCost
+from bellwether.core.model.history.move_cost import MoveCost
 from bellwether.core.settings.harm import Objectives
 from cures.traffic import Traffic
 from faults.report import commit

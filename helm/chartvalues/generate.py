@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 
 from bellwether import __version__
-from bellwether.api.generated_files import Generated
+from bellwether.api.v1alpha1.generate import Generated
 from bellwether.api.v1alpha1.schema.crd_manifests import KINDS, manifest
 from bellwether.core.model.quarantine_order import RETURN_SECONDS
 from bellwether.probes.prober_commands import PROBERS

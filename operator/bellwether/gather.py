@@ -23,6 +23,12 @@ from bellwether.core.execution.arrivals import (
     brokers_to_check,
     drained_brokers,
 )
+from bellwether.core.execution.reassignments import (
+    THROTTLE_CONFIGS,
+    bulk_reassignment,
+    foreign_reassignments,
+    topics_to_query,
+)
 from bellwether.core.execution.recovery import (
     OverwrittenOrders,
     RecoveredRecord,
@@ -34,20 +40,14 @@ from bellwether.core.execution.reorder_checks import UnseenElection
 from bellwether.core.model.broker_identity import ADVERTISED_LISTENERS, LISTENERS, KnownHosts
 from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.fault_tolerance import FaultToleranceQuery, fault_tolerance_query
-from bellwether.core.model.flap_damping import FlapCounter
-from bellwether.core.model.harm_history import HarmHistory
-from bellwether.core.model.known_good import KnownGoods
+from bellwether.core.model.history.flap_damping import FlapCounter
+from bellwether.core.model.history.harm_history import HarmHistory
+from bellwether.core.model.history.known_good import KnownGoods
+from bellwether.core.model.history.move_cost import MoveCost
 from bellwether.core.model.loads import Loads
 from bellwether.core.model.log_dirs import LogDirCache
-from bellwether.core.model.move_cost import MoveCost
 from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.model.rack_ranking import RackRankings
-from bellwether.core.model.reassignments import (
-    THROTTLE_CONFIGS,
-    bulk_reassignment,
-    foreign_reassignments,
-    topics_to_query,
-)
 from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.snapshot import RefusedOrder, Snapshot
 from bellwether.core.model.undo_record import UndoRecord

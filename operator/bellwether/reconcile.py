@@ -14,8 +14,8 @@ from bellwether.core.detection.verdicts import judge
 from bellwether.core.execution.arrivals import after_sending
 from bellwether.core.execution.recovery import RecoveredRecord, set_aside
 from bellwether.core.execution.reorder_checks import ExecutionResult, seen_late
-from bellwether.core.model.flap_damping import count_flaps, kept_from_leading
-from bellwether.core.model.move_cost import MOVES_KEPT
+from bellwether.core.model.history.flap_damping import count_flaps, kept_from_leading
+from bellwether.core.model.history.move_cost import MOVES_KEPT
 from bellwether.core.model.quarantine_order import quarantine_changes
 from bellwether.core.planning.plan import Plan, build_plan
 from bellwether.core.planning.preferred_election import leaders_of_released, plan_preferred_election

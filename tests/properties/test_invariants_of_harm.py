@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from bellwether.core.detection.harm import HarmCounter
 from bellwether.core.detection.harm_weighing import Weighing
-from bellwether.core.model.harm_history import FACTORS, HarmCause, HarmHistory, LimitFactor
-from bellwether.core.model.move_cost import MoveCost
+from bellwether.core.model.history.harm_history import FACTORS, HarmCause, HarmHistory, LimitFactor
+from bellwether.core.model.history.move_cost import MoveCost
 from bellwether.core.settings.harm import ALLOWANCE, REPORT_RATIO, REPORTED_FROM_SECONDS
 from bellwether.core.settings.policy import Promotion
 from bellwether.core.signals import Reading

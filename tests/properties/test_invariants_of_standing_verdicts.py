@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bellwether.core.detection.verdicts import Verdict, judge
 from bellwether.core.model.cluster import Cluster
-from bellwether.core.model.flap_damping import FlapCounter
+from bellwether.core.model.history.flap_damping import FlapCounter
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import DemotedBroker
 from bellwether.core.reasons import Reason

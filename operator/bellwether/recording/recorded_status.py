@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from bellwether.api.v1alpha1.broker_health import BrokerVerdict, Flapping
 from bellwether.core.detection.verdicts import Verdict
-from bellwether.core.model.flap_damping import FlapCounter
+from bellwether.core.model.history.flap_damping import FlapCounter
 from bellwether.recording.traces.merge_patch import Document, Json
 
 _VERDICT = (

@@ -6,8 +6,8 @@ from dataclasses import fields, replace
 
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.broker_identity import KnownHosts
-from bellwether.core.model.flap_damping import FlapCounter
-from bellwether.core.model.harm_history import HarmCause, HarmHistory
+from bellwether.core.model.history.flap_damping import FlapCounter
+from bellwether.core.model.history.harm_history import HarmCause, HarmHistory
 from bellwether.gather import Memory
 from testkit.simulation.operators import restored
 from testkit.values.builders import START, record, said, snapshot, verdict

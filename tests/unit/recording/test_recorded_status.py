@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from bellwether.core.model.flap_damping import FlapCounter
+from bellwether.core.model.history.flap_damping import FlapCounter
 from bellwether.core.reasons import Reason
 from bellwether.recording.recorded_status import (
     RecordedStatus,

@@ -22,8 +22,8 @@ from bellwether.core.detection import findings
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict, passing_since
 from bellwether.core.model.broker_identity import HOST_LIMIT
-from bellwether.core.model.flap_damping import FlapCounter
-from bellwether.core.model.known_good import KnownGood
+from bellwether.core.model.history.flap_damping import FlapCounter
+from bellwether.core.model.history.known_good import KnownGood
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.broker_report import BrokerReport, LinkReport, LogDirReport
 

@@ -1,14 +1,19 @@
 """Write the files generated from the models: ``crds/`` and ``docs/reference/crds.md``.
 
 ``python -m bellwether.api.v1alpha1.generate`` writes them below the current directory. With ``--check`` it writes
-nothing, prints a diff and exits 1 if there is one. Called by ``make generate`` and the freshness test.
+nothing, prints a diff and exits 1 if there is one. Called by ``make generate``, ``make verify`` and the freshness
+tests; the chart's generator is a ``Generated`` as well.
 """
 
 from __future__ import annotations
 
+import argparse
+import difflib
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from bellwether.api.generated_files import Generated
 from bellwether.api.v1alpha1.schema.crd_manifests import KINDS, manifest
 from bellwether.api.v1alpha1.schema.reference_page import page
 
@@ -26,6 +31,54 @@ is explained by `kubectl explain leadershippolicy.spec` and in `docs/reference/c
 Deleting a definition deletes every object of its kind, and with the policies their finalizers' work begins: delete the
 policies first and let the operator restore the replica orders.
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """The files that one ``python -m <module>`` generates."""
+
+    module: str
+    description: str | None
+    files: Callable[[], Mapping[Path, str]]
+
+    def differences(self, root: Path) -> str:
+        """Unified diff between the files below ``root`` and the generated ones; empty if they are up to date."""
+        lines: list[str] = []
+        for path, expected in self.files().items():
+            found = (root / path).read_text(encoding="utf-8") if (root / path).exists() else ""
+            lines += difflib.unified_diff(
+                found.splitlines(keepends=True), expected.splitlines(keepends=True), f"found/{path}", f"expected/{path}"
+            )
+        return "".join(lines)
+
+    def write(self, root: Path) -> None:
+        """Write all files below ``root``."""
+        for path, text in self.files().items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text, encoding="utf-8")
+
+    def main(self, arguments: list[str] | None = None) -> int:
+        """Run the command line. Returns the exit status: 1 if ``--check`` finds a difference."""
+        parser = argparse.ArgumentParser(prog=f"python -m {self.module}", description=self.description)
+        parser.add_argument(
+            "--check", action="store_true", help="write nothing; print a diff and exit 1 if there is one"
+        )
+        parser.add_argument(
+            "--root", type=Path, default=Path(), help="root of the repository (default: the current directory)"
+        )
+        options = parser.parse_args(arguments)
+        if not (options.root / "pyproject.toml").exists():
+            parser.error(
+                f"{options.root.resolve()} has no pyproject.toml: run it at the repository's root, or give --root"
+            )
+        if options.check:
+            difference = self.differences(options.root)
+            sys.stdout.write(difference)
+            if difference:
+                sys.stderr.write("error: generated files are stale; run: make generate\n")
+            return 1 if difference else 0
+        self.write(options.root)
+        return 0
 
 
 def files() -> dict[Path, str]:

@@ -19,7 +19,7 @@ from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.links import LinkEvidence
 from bellwether.core.model.cluster import Partition, PartitionKey
-from bellwether.core.model.known_good import NOT_YET_GOOD, Good, KnownGood, KnownGoods
+from bellwether.core.model.history.known_good import NOT_YET_GOOD, Good, KnownGood, KnownGoods
 from bellwether.core.model.refusals import BrokerHold, Refusal
 from bellwether.core.model.restoration_waves import ReturningBroker
 from bellwether.core.model.undo_record import BrokenLink, DemotedBroker, EntryState, Link

@@ -17,8 +17,8 @@ from bellwether.core.demotion.parts import admit_parts, by_partition, return_blo
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.findings import fresh
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.model.flap_damping import stabilization
-from bellwether.core.model.known_good import NOT_YET_GOOD, Good, KnownGood, KnownGoods
+from bellwether.core.model.history.flap_damping import stabilization
+from bellwether.core.model.history.known_good import NOT_YET_GOOD, Good, KnownGood, KnownGoods
 from bellwether.core.model.log_dirs import DemotedLogDir, LogDir, partitions_in
 from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.snapshot import Snapshot

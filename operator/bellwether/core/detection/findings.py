@@ -15,8 +15,8 @@ from statistics import median
 from typing import NamedTuple
 
 from bellwether.core.detection.health_states import Evidence
-from bellwether.core.model.harm_history import HarmCause, LimitFactor
-from bellwether.core.model.move_cost import MoveCost
+from bellwether.core.model.history.harm_history import HarmCause, LimitFactor
+from bellwether.core.model.history.move_cost import MoveCost
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection

@@ -2,7 +2,7 @@
 
 In: the seconds that clients of a broker lost, and what moving its leaders away and back costs. Out: whether moving is
 worth it, with the figures as text. Called by ``reachability``, ``canary`` and ``storage``; the argument is in
-docs/internals/harm.md. ``own_harm`` gives what ``model.harm_history`` learns the limit from.
+docs/internals/harm.md. ``own_harm`` gives what ``history.harm_history`` learns the limit from.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bellwether.core.detection.findings import Finding, SignalIndex, quorum
-from bellwether.core.model.harm_history import AS_THE_COST, HarmCause, LimitFactor
-from bellwether.core.model.move_cost import MoveCost
+from bellwether.core.model.history.harm_history import AS_THE_COST, HarmCause, LimitFactor
+from bellwether.core.model.history.move_cost import MoveCost
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.harm import DISPUTED_RATIO, NOTICEABLE_SHARE, REPORT_RATIO, SHARED_RATIO
 from bellwether.core.signals import Reading, Signal, SignalType

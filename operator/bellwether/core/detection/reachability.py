@@ -31,7 +31,7 @@ from bellwether.core.detection.harm import PROBES_LOST, lost_words
 from bellwether.core.detection.harm_weighing import Weighing, weigh
 from bellwether.core.detection.health_states import Evidence
 from bellwether.core.detection.storage import stalled_without_metadata_log
-from bellwether.core.model.harm_history import HarmCause
+from bellwether.core.model.history.harm_history import HarmCause
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.harm import ALLOWANCE, EPISODE_OVER_SECONDS
 from bellwether.core.signals import QUARANTINE_AGENT, Reading, Signal, SignalType, UnreachableCause

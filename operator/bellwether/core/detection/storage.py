@@ -25,7 +25,7 @@ from bellwether.core.detection.findings import (
 )
 from bellwether.core.detection.harm_weighing import weigh
 from bellwether.core.detection.health_states import Evidence
-from bellwether.core.model.harm_history import HarmCause
+from bellwether.core.model.history.harm_history import HarmCause
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.harm import SHARED_RATIO, SLOW_SYNC_SECONDS, STALLED_SECONDS
 from bellwether.core.signals import Reading, Signal, SignalType

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from bellwether.core.detection.findings import SignalIndex
 from bellwether.core.detection.reachability import no_external_clients
 from bellwether.core.detection.storage import slow_syncs
-from bellwether.core.model.harm_history import LimitFactor
+from bellwether.core.model.history.harm_history import LimitFactor
 from bellwether.core.settings.detection import Detection
 from bellwether.core.signals import Signal
 

@@ -23,9 +23,9 @@ from bellwether.core.detection.reachability import ReachabilityHistory, reachabi
 from bellwether.core.detection.storage import read_latency, storage_latency
 from bellwether.core.detection.thresholds import threshold_findings
 from bellwether.core.detection.verdict_inputs import VerdictInputs, shared_inputs, verdict_inputs
-from bellwether.core.model.flap_damping import stabilization
-from bellwether.core.model.harm_history import HarmCause
-from bellwether.core.model.known_good import NOT_YET_GOOD, KnownGood
+from bellwether.core.model.history.flap_damping import stabilization
+from bellwether.core.model.history.harm_history import HarmCause
+from bellwether.core.model.history.known_good import NOT_YET_GOOD, KnownGood
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason

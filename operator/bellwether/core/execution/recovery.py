@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from bellwether.core.execution.reassignments import caused_by_our_reorder
 from bellwether.core.model.cluster import Cluster, Partition, PartitionKey
-from bellwether.core.model.reassignments import caused_by_our_reorder
 from bellwether.core.model.refusals import CONTEST_LONGEST_SECONDS
 from bellwether.core.model.undo_record import RESTORE_TIMEOUT, EntryState, UndoEntry, UndoRecord
 from bellwether.core.reasons import Reason

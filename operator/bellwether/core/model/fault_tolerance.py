@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from bellwether.core.model.cluster import Cluster, TopicPartition
-from bellwether.core.model.harm_history import SHORTEST_SECONDS
+from bellwether.core.model.history.harm_history import SHORTEST_SECONDS
 from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.settings.policy import Policy, QuarantineMode
 from bellwether.core.signals import Reading, Signal, SignalType

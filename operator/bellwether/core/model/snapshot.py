@@ -11,13 +11,13 @@ from functools import cached_property
 from bellwether.core.model.broker_identity import Hosts, Pod
 from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.fault_tolerance import FaultTolerance
-from bellwether.core.model.flap_damping import FlapCounter
-from bellwether.core.model.harm_history import HarmHistory
-from bellwether.core.model.known_good import KnownGoods
+from bellwether.core.model.history.flap_damping import FlapCounter
+from bellwether.core.model.history.harm_history import HarmHistory
+from bellwether.core.model.history.known_good import KnownGoods
+from bellwether.core.model.history.move_cost import MoveCost
 from bellwether.core.model.loads import Loads
 from bellwether.core.model.log_dirs import Placement
 from bellwether.core.model.maintenance import Maintenance, requests_maintenance, under_maintenance
-from bellwether.core.model.move_cost import MoveCost
 from bellwether.core.model.quarantine_order import RELEASE_AFTER, QuarantineOrder
 from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.strimzi import Strimzi

@@ -14,8 +14,8 @@ from datetime import UTC, datetime, timedelta
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.findings import fresh
 from bellwether.core.detection.health_states import HealthState
-from bellwether.core.model.flap_damping import stabilization
-from bellwether.core.model.known_good import NOT_YET_GOOD, KnownGood, KnownGoods
+from bellwether.core.model.history.flap_damping import stabilization
+from bellwether.core.model.history.known_good import NOT_YET_GOOD, KnownGood, KnownGoods
 from bellwether.core.model.quarantine_order import RELEASE_AFTER, RENEW_SECONDS, QuarantineOrder
 from bellwether.core.model.refusals import BrokerHold
 from bellwether.core.model.undo_record import DemotedBroker

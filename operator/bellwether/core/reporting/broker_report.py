@@ -19,7 +19,7 @@ from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Partition
-from bellwether.core.model.flap_damping import FlapCounter, stabilization
+from bellwether.core.model.history.flap_damping import FlapCounter, stabilization
 from bellwether.core.model.log_dirs import DemotedLogDir
 from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.model.refusals import BrokerHold

@@ -18,7 +18,7 @@ from bellwether.core.doctor.risks import RiskSummary, partitions_at_risk
 from bellwether.core.execution.recovery import RecoveryNote
 from bellwether.core.execution.reorder_checks import ExecutionResult
 from bellwether.core.model.cluster import Partition, PartitionKey
-from bellwether.core.model.harm_history import HarmHistory
+from bellwether.core.model.history.harm_history import HarmHistory
 from bellwether.core.model.refusals import Hold
 from bellwether.core.model.strimzi import Strimzi
 from bellwether.core.planning.plan import Plan

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
-from bellwether.core.model.flap_damping import FlapCounter, stabilization
-from bellwether.core.model.known_good import MOST_BETWEEN_READS
+from bellwether.core.model.history.flap_damping import FlapCounter, stabilization
+from bellwether.core.model.history.known_good import MOST_BETWEEN_READS
 from bellwether.core.model.quarantine_order import RENEW_SECONDS
 from bellwether.core.model.undo_record import EntryState, UndoRecord
 from bellwether.core.reasons import Reason

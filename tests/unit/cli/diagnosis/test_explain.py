@@ -16,7 +16,7 @@ from bellwether.controllers.reporting.status import broker_status
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.verdicts import judge
 from bellwether.core.execution.reorder_checks import ExecutionResult
-from bellwether.core.model.flap_damping import FlapCounter
+from bellwether.core.model.history.flap_damping import FlapCounter
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reporting.report import report
 from bellwether.core.settings.detection import Detection, Reachability

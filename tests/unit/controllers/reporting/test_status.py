@@ -16,7 +16,7 @@ from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.doctor.risks import RISK_DESCRIPTIONS as RISKS
 from bellwether.core.doctor.risks import Risk
 from bellwether.core.model.broker_identity import Pod
-from bellwether.core.model.known_good import KnownGood
+from bellwether.core.model.history.known_good import KnownGood
 from bellwether.core.model.refusals import BrokerHold, Hold, Refusal
 from bellwether.core.model.strimzi import Strimzi
 from bellwether.core.planning.plan import Plan

@@ -9,9 +9,9 @@ import pytest
 from bellwether.core.demotion.cap import dwell_left
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.health_states import HealthState
-from bellwether.core.model.flap_damping import FlapCounter
-from bellwether.core.model.harm_history import HarmCause
-from bellwether.core.model.known_good import KnownGood
+from bellwether.core.model.history.flap_damping import FlapCounter
+from bellwether.core.model.history.harm_history import HarmCause
+from bellwether.core.model.history.known_good import KnownGood
 from bellwether.core.reporting.requeue import SOONEST_SECONDS, requeue_after
 from bellwether.core.settings.policy import Demotion, Policy, Promotion
 from testkit.values.builders import after, cluster, partition, snapshot, verdict, verdicts

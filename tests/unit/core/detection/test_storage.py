@@ -10,8 +10,8 @@ from bellwether.core.detection.findings import Finding, SignalIndex
 from bellwether.core.detection.health_states import Evidence, HealthState
 from bellwether.core.detection.storage import SLOW_SEVERITY, STALLED_SEVERITY, read_latency, storage_latency
 from bellwether.core.detection.verdicts import judge
-from bellwether.core.model.harm_history import HarmCause, HarmHistory
-from bellwether.core.model.move_cost import MoveCost
+from bellwether.core.model.history.harm_history import HarmCause, HarmHistory
+from bellwether.core.model.history.move_cost import MoveCost
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection
 from bellwether.core.settings.harm import SLOW_SYNC_SECONDS

@@ -10,7 +10,7 @@ import pytest
 from bellwether.core.detection.findings import quorum
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict, judge
-from bellwether.core.model.harm_history import HarmCause
+from bellwether.core.model.history.harm_history import HarmCause
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection, Reachability, StorageLatency
 from bellwether.core.settings.policy import Policy

@@ -11,7 +11,7 @@ import pytest
 from bellwether.core.detection.findings import NOT_REPORTED, EvidenceItem
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict, passing_since
-from bellwether.core.model.known_good import KnownGood
+from bellwether.core.model.history.known_good import KnownGood
 from bellwether.core.model.undo_record import Cause
 from bellwether.core.settings.policy import Promotion
 from bellwether.core.signals import Reading

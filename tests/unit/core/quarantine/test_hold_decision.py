@@ -9,8 +9,8 @@ import pytest
 
 from bellwether.core.model.broker_identity import Pod
 from bellwether.core.model.fault_tolerance import FaultTolerance, Quorum, fault_tolerance_query
-from bellwether.core.model.flap_damping import FlapCounter
-from bellwether.core.model.known_good import KnownGood
+from bellwether.core.model.history.flap_damping import FlapCounter
+from bellwether.core.model.history.known_good import KnownGood
 from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS, RELEASE_AFTER, RENEW_SECONDS, QuarantineOrder
 from bellwether.core.quarantine.hold_decision import ENDINGS, HOLD_TIMEOUT_SECONDS
 from bellwether.core.reasons import Reason

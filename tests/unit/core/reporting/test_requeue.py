@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.model.known_good import MOST_BETWEEN_READS, NOT_YET_GOOD, KnownGood
+from bellwether.core.model.history.known_good import MOST_BETWEEN_READS, NOT_YET_GOOD, KnownGood
 from bellwether.core.model.log_dirs import LogDir
 from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.undo_record import Link, UndoRecord

@@ -10,7 +10,7 @@ import pytest
 
 from bellwether.core.doctor.risks import Risk
 from bellwether.core.execution.reorder_checks import ExecutionResult
-from bellwether.core.model.known_good import KnownGood
+from bellwether.core.model.history.known_good import KnownGood
 from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.model.refusals import BrokerHold, Hold, Refusal
 from bellwether.core.planning.plan import Plan

@@ -22,8 +22,8 @@ from bellwether.api.v1alpha1.status.status_conditions import (
     ReasonName,
 )
 from bellwether.core.doctor.risks import Diagnosis
-from bellwether.core.model.harm_history import EPISODES_KEPT, HarmCause, HarmHistory
-from bellwether.core.model.move_cost import MOVES_KEPT, MoveCost
+from bellwether.core.model.history.harm_history import EPISODES_KEPT, HarmCause, HarmHistory
+from bellwether.core.model.history.move_cost import MOVES_KEPT, MoveCost
 from bellwether.core.model.refusals import Hold
 from bellwether.core.model.strimzi import Strimzi
 from bellwether.core.planning.preferred_election import AutoRebalance, PreferredElectionStatus

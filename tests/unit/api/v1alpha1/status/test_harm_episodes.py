@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from bellwether.api.v1alpha1.status.policy_status import HarmEpisodes
-from bellwether.core.model.harm_history import EPISODES_KEPT, HarmCause, HarmHistory
+from bellwether.core.model.history.harm_history import EPISODES_KEPT, HarmCause, HarmHistory
 from bellwether.core.settings.harm import LARGEST_LOST_SECONDS
 
 HISTORY = HarmHistory({HarmCause.REACHABILITY: (3.5,), HarmCause.STORAGE: (1.2, LARGEST_LOST_SECONDS)})

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from bellwether.core.model.known_good import MOST_BETWEEN_READS, NOT_YET_GOOD, KnownGood
+from bellwether.core.model.history.known_good import MOST_BETWEEN_READS, NOT_YET_GOOD, KnownGood
 from testkit.values.builders import after
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bellwether.core.model.harm_history import EPISODES_KEPT, HarmCause, HarmHistory, LimitFactor
+from bellwether.core.model.history.harm_history import EPISODES_KEPT, HarmCause, HarmHistory, LimitFactor
 
 DISK, LISTENER = HarmCause.STORAGE, HarmCause.REACHABILITY
 PRICE = 3.0

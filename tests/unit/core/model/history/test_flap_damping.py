@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.model.flap_damping import FlapCounter, count_flaps, kept_from_leading
+from bellwether.core.model.history.flap_damping import FlapCounter, count_flaps, kept_from_leading
 from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
 from testkit.values.builders import after, demoted, record

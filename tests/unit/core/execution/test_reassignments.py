@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 import pytest
 
-from bellwether.core.model.cluster import Partition
-from bellwether.core.model.reassignments import (
+from bellwether.core.execution.reassignments import (
     CRUISE_CONTROL_TOPICS,
     MAX_TOPICS_QUERIED,
     bulk_reassignment,
     foreign_reassignments,
     topics_to_query,
 )
+from bellwether.core.model.cluster import Partition
 from bellwether.core.model.undo_record import EntryState
 from bellwether.core.reasons import Reason
 from testkit.values.builders import cluster, entry, partition, record
