@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.cli.kubernetes_target import Target, connect
-from bellwether.cli.probe.prober_options import POLICY_NEEDED, bootstrap_option, need, policy_once, prober_command
+from bellwether.cli.probe.prober_options import ProberRun, bootstrap_option, prober_command
 from bellwether.core.settings.detection import CANARY_TOPIC, Canary, Detection
 from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import SignalType
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
     from bellwether.adapters.kafka.canary_client import ConfluentCanary
     from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-    from bellwether.probes.runtime.prober_process import PolicyProber, Ports
-    from bellwether.probes.runtime.watched_policies import Selection
+    from bellwether.probes.runtime.prober_process import PolicyProber
 
 REFRESH_SECONDS = 10.0
 
@@ -33,15 +31,10 @@ REFRESH_SECONDS = 10.0
     click.option("--topic", metavar="NAME", help="With --bootstrap: the topic.  [default: bellwether-canary]"),
 )
 def canary(
-    policy: str | None,
-    target: Target,
+    run: ProberRun,
     vantage: str | None,
-    once: bool,
-    output: str,
     bootstrap: Connection | None,
     topic: str | None,
-    ports: Ports,
-    selection: Selection,
 ) -> None:
     """Produce a record to every broker and fetch it.
 
@@ -49,24 +42,22 @@ def canary(
     detection.canary has one partition for each broker and must exist. Needs Read and Write on that topic.
     """
     from bellwether.adapters.kafka.canary_client import ConfluentCanary
-    from bellwether.probes.runtime.prober_process import ProberProcess
 
     if topic and not bootstrap:
         raise click.UsageError("--topic requires --bootstrap: with --policy the topic is detection.canary.topic.")
-    need(policy or bootstrap or not once, "--policy", f"{POLICY_NEEDED} (or --bootstrap)")
-    if once:
+    run.need_policy(bootstrap)
+    if run.once:
         if bootstrap:
             outside, detection = bootstrap, Detection(canary=Canary(topic=topic or CANARY_TOPIC))
         else:
-            found, secrets = policy_once(target, policy)
+            found, secrets = run.read_policy()
             outside, detection = _outside(found, secrets), found.policy().detection
         client = ConfluentCanary(outside, detection.canary.topic, Canary.timeout_seconds)
         try:
-            sys.exit(_once(client, detection.objectives, output))
+            sys.exit(_once(client, detection.objectives, run.output))
         finally:
             client.close()
-    need(vantage, "--vantage", "a stable name of this vantage, such as eu-west-1a")
-    ProberProcess.begin(connect(target), selection, SignalType.CANARY, str(vantage), ports).run(_run)
+    run.process(SignalType.CANARY, "--vantage", vantage).run(_run)
 
 
 def _run(policy: PolicyProber) -> None:

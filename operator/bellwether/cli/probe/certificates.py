@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.cli.kubernetes_target import Target, connect
 from bellwether.cli.probe.plugin import Chosen, measure_once, run_measurer
-from bellwether.cli.probe.prober_options import POLICY_NEEDED, bootstrap_option, need, policy_once, prober_command
+from bellwether.cli.probe.prober_options import ProberRun, bootstrap_option, prober_command
 from bellwether.core.settings.detection import CertificateExpiry, Reachability
 from bellwether.core.signals import SignalType
 from bellwether.kafka_connection import Connection
@@ -18,8 +17,7 @@ from bellwether.kafka_connection import Connection
 if TYPE_CHECKING:
     from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-    from bellwether.probes.runtime.prober_process import Ports
-    from bellwether.probes.runtime.watched_policies import Selection
+    from bellwether.probes.runtime.prober_process import PolicyProber
 
 
 @prober_command(
@@ -34,15 +32,10 @@ if TYPE_CHECKING:
     ),
 )
 def certificates(
-    policy: str | None,
-    target: Target,
+    run: ProberRun,
     source: str | None,
-    once: bool,
-    output: str,
     bootstrap: Connection | None,
     listeners: tuple[str, ...],
-    ports: Ports,
-    selection: Selection,
 ) -> None:
     """Read when the brokers' certificates expire.
 
@@ -52,7 +45,6 @@ def certificates(
     from bellwether.adapters.kafka.brokers.broker_certificate import CertificateReader
     from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import sides
     from bellwether.probes.certificates.certificate_expiry import BrokerCertificates, measured_by
-    from bellwether.probes.runtime.prober_process import PolicyProber, ProberProcess
 
     def chosen(reader: CertificateReader, found: LeadershipPolicy, secrets: SecretReader) -> Chosen:
         detection = found.policy().detection
@@ -61,7 +53,7 @@ def certificates(
         reader.security = both.connection.security
         return both.connection, measured_by(detection.certificate_expiry, both.listeners)
 
-    def run(prober: PolicyProber) -> None:
+    def measure(prober: PolicyProber) -> None:
         reader = CertificateReader()
 
         def enabled(found: LeadershipPolicy) -> Chosen | None:
@@ -72,14 +64,12 @@ def certificates(
 
     if listeners and not bootstrap:
         raise click.UsageError("--listener requires --bootstrap: with --policy the listeners are the policy's.")
-    need(policy or bootstrap or not once, "--policy", f"{POLICY_NEEDED} (or --bootstrap)")
+    run.need_policy(bootstrap)
     reader = CertificateReader()
     measurer = BrokerCertificates(reader.ends, SystemClock())
     if bootstrap:
         settings = measured_by(CertificateExpiry(), listeners or Reachability().listeners)
-        sys.exit(measure_once(measurer, (bootstrap, settings), output))
-    if once:
-        sys.exit(measure_once(measurer, chosen(reader, *policy_once(target, policy)), output))
-    need(source, "--source", "a stable name of this location, such as eu-west-1a")
-    process = ProberProcess.begin(connect(target), selection, SignalType.CERTIFICATE_EXPIRY, str(source), ports)
-    process.run(run)
+        sys.exit(measure_once(measurer, (bootstrap, settings), run.output))
+    if run.once:
+        sys.exit(measure_once(measurer, chosen(reader, *run.read_policy()), run.output))
+    run.process(SignalType.CERTIFICATE_EXPIRY, "--source", source).run(measure)

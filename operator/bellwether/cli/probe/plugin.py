@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.cli.kubernetes_target import Target, connect
-from bellwether.cli.probe.prober_options import POLICY_NEEDED, bootstrap_option, need, policy_once, prober_command
+from bellwether.cli.probe.prober_options import ProberRun, bootstrap_option, need, prober_command
 from bellwether.core.settings.source_settings import Plugin
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
     from bellwether.api.v1alpha1.signal_source import UsedSource
     from bellwether.probes.plugins.broker_listeners import Listeners
-    from bellwether.probes.runtime.prober_process import PolicyProber, Ports
-    from bellwether.probes.runtime.watched_policies import Selection
+    from bellwether.probes.runtime.prober_process import PolicyProber
 
 ROSTER_SECONDS = 10.0
 Chosen = tuple[Connection, Plugin]
@@ -43,17 +41,12 @@ Chosen = tuple[Connection, Plugin]
     ),
 )
 def plugin(
-    policy: str | None,
-    target: Target,
+    run: ProberRun,
     type_: str | None,
     source: str | None,
     list_: bool,
-    once: bool,
-    output: str,
     bootstrap: Connection | None,
     settings: tuple[str, ...],
-    ports: Ports,
-    selection: Selection,
 ) -> None:
     """Measure brokers with a plugin and report signals.
 
@@ -63,23 +56,22 @@ def plugin(
     from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
     from bellwether.adapters.kubernetes.objects.signal_sources import with_sources
     from bellwether.cli.probe import measurement_table
-    from bellwether.probes.runtime.prober_process import ProberProcess
 
     if list_:
-        sys.exit(measurement_table.plugins(plugin_discovery.found(), output))
+        sys.exit(measurement_table.plugins(plugin_discovery.found(), run.output))
     if settings and not bootstrap:
         raise click.UsageError(
             "--setting requires --bootstrap: with --policy the settings are those of its SignalSource."
         )
     need(type_, "--type", "the signal type to measure (--list shows the installed ones)")
-    need(policy or bootstrap or not once, "--policy", f"{POLICY_NEEDED} (or --bootstrap)")
+    run.need_policy(bootstrap)
     measurer = plugin_discovery.load(str(type_))
 
     def chosen(found: LeadershipPolicy, secrets: SecretReader) -> tuple[UsedSource, Chosen] | None:
         used = next((one for one in found.sources.used if any(p.type == type_ for p in one.plugins)), None)
         return None if used is None else (used, (connection(found.spec.kafka, secrets), used.plugins[0]))
 
-    def run(prober: PolicyProber) -> None:
+    def measure(prober: PolicyProber) -> None:
         def wanted(found: LeadershipPolicy) -> Chosen | None:
             one = chosen(prober.prober.with_sources(found), prober.secrets)
             if one is None:
@@ -91,20 +83,18 @@ def plugin(
 
     if bootstrap:
         given = Plugin(type=str(type_), settings=_pairs(settings))
-        sys.exit(measure_once(measurer, (bootstrap, given), output))
-    if once:
-        found, secrets = policy_once(target, policy)
+        sys.exit(measure_once(measurer, (bootstrap, given), run.output))
+    if run.once:
+        found, secrets = run.read_policy()
         found = with_sources(secrets.api, found)
         one = chosen(found, secrets)
         if one is None:
             why = str(found.sources) or "add one to spec.detection.signalSources"
             raise Terminal(
-                f"policy {secrets.namespace}/{policy} has no SignalSource with a plugin of type {type_}: {why}"
+                f"policy {secrets.namespace}/{run.policy} has no SignalSource with a plugin of type {type_}: {why}"
             )
-        sys.exit(measure_once(measurer, one[1], output))
-    need(source, "--source", "a stable name of this location, such as eu-west-1a")
-    process = ProberProcess.begin(connect(target), selection, str(type_), str(source), ports)
-    process.run(run)
+        sys.exit(measure_once(measurer, one[1], run.output))
+    run.process(str(type_), "--source", source).run(measure)
 
 
 def run_measurer(policy: PolicyProber, measurer: Measurer, chosen: Callable[[LeadershipPolicy], Chosen | None]) -> None:

@@ -17,11 +17,14 @@ from bellwether.cli.kubernetes_target import Target, connect, namespaced
 from bellwether.cli.option_lists import Option, with_options
 from bellwether.cli.output import OUTPUT
 from bellwether.cli.process_options import LOG_FORMAT, LOG_LEVEL, METRICS_PORT, selecting
+from bellwether.core.settings.detection import Detection
 from bellwether.ports.errors import BellwetherError
 
 if TYPE_CHECKING:
     from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+    from bellwether.probes.runtime.prober_process import Ports, ProberProcess, SidecarProcess
+    from bellwether.probes.runtime.watched_policies import Selection
 
 POLICY_NEEDED = "the LeadershipPolicy to read settings from"
 PORT = click.IntRange(1, 65535)
@@ -45,11 +48,7 @@ def shared_options(command: Callable[..., Any], *, sidecar: bool = False) -> Cal
         ),
         OUTPUT,
         METRICS_PORT,
-        click.option(
-            "--health-port",
-            type=click.IntRange(1, 65535),
-            help="Additional port of /healthz and /readyz.",
-        ),
+        click.option("--health-port", type=PORT, help="Additional port of /healthz and /readyz."),
         LOG_FORMAT,
         LOG_LEVEL,
     )(command)
@@ -72,10 +71,56 @@ def bootstrap_option(verb: str) -> Option:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class ProberRun:
+    """What the shared options say: which policies, once or until it is stopped. A sidecar has no ``selection``."""
+
+    policy: str | None
+    target: Target
+    once: bool
+    output: str
+    ports: Ports
+    selection: Selection | None = None
+
+    def need_policy(self, bootstrap: object) -> None:
+        """Raise UsageError if ``--once`` has neither a policy nor a cluster."""
+        need(self.policy or bootstrap or not self.once, "--policy", f"{POLICY_NEEDED} (or --bootstrap)")
+
+    def read_policy(self) -> tuple[LeadershipPolicy, SecretReader]:
+        """The policy, and the reader of its Secrets, whose files last as long as it does."""
+        from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
+        from bellwether.probes.runtime.prober import read_policy
+
+        api, namespace = connect(self.target)
+        return read_policy(api, namespace, str(self.policy)), SecretReader(api, namespace)
+
+    def detection(self) -> Detection:
+        """Settings of the policy, or the defaults without one."""
+        return self.read_policy()[0].policy().detection if self.policy else Detection()
+
+    def process(self, signal_type: str, option: str, source: str | None, *, many: bool = False) -> ProberProcess:
+        """The process of a prober, named by this option. Raises UsageError without it."""
+        from bellwether.probes.runtime.prober_process import ProberProcess
+
+        place = "vantage" if option == "--vantage" else "location"
+        need(source, option, f"a stable name of this {place}, such as eu-west-1a")
+        assert self.selection is not None  # noqa: S101 - only a sidecar has none
+        return ProberProcess.begin(
+            connect(self.target), self.selection, signal_type, str(source), self.ports, many=many
+        )
+
+    def sidecar(self, signal_type: str) -> SidecarProcess:
+        """The process of a sidecar. Raises UsageError without a policy."""
+        from bellwether.probes.runtime.prober_process import SidecarProcess
+
+        need(self.policy, "--policy", POLICY_NEEDED)
+        return SidecarProcess.begin(connect(self.target), str(self.policy), signal_type, self.ports)
+
+
 def prober_command(
     *options: Option, name: str | None = None, sidecar: bool = False
 ) -> Callable[[Callable[..., None]], click.Command]:
-    """Command with the shared options and these; the decorated function gets them without those of the logs."""
+    """Command with the shared options and these; the decorated function gets the shared ones as ``ProberRun``."""
 
     def command_of(work: Callable[..., None]) -> click.Command:
         @functools.wraps(work)
@@ -88,8 +133,9 @@ def prober_command(
             configure(log_format, "warning" if once and log_level == "info" else log_level)
             if values.get("bootstrap") and not once:
                 raise click.UsageError("--bootstrap requires --once: signals can be reported to Kubernetes only.")
+            given = {name: values.pop(name) for name in ("policy", "target", "output", "selection") if name in values}
             with reported():
-                work(once=once, ports=Ports(metrics_port, health_port), **values)
+                work(ProberRun(once=once, ports=Ports(metrics_port, health_port), **given), **values)
 
         command = shared_options(with_options(*options)(run), sidecar=sidecar)
         return click.command(name or work.__name__.replace("_", "-"))(command)
@@ -128,15 +174,6 @@ class LogDirectoryOption(click.ParamType[LogDirectory]):
         if not path:
             self.fail(f"{text!r} has no path: use NAME=PATH such as data-0=/var/lib/kafka/data-0", param, ctx)
         return LogDirectory(Path(os.fsdecode(click.Path(file_okay=False).convert(path, param, ctx))), name)
-
-
-def policy_once(target: Target, policy: str | None) -> tuple[LeadershipPolicy, SecretReader]:
-    """The policy for ``--once``, and the reader of its Secrets, whose files last as long as it does."""
-    from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
-    from bellwether.probes.runtime.prober import read_policy
-
-    api, namespace = connect(target)
-    return read_policy(api, namespace, str(policy)), SecretReader(api, namespace)
 
 
 def need(value: object, option: str, what: str) -> None:

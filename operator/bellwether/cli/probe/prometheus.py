@@ -11,8 +11,8 @@ import click
 
 from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.api.v1alpha1.spec.query_presets import PRESETS, Preset, Scope
-from bellwether.cli.kubernetes_target import Target, connect
-from bellwether.cli.probe.prober_options import need, prober_command
+from bellwether.cli.kubernetes_target import connect
+from bellwether.cli.probe.prober_options import ProberRun, need, prober_command
 from bellwether.core.signals import SignalType
 from bellwether.ports.errors import Terminal
 
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from bellwether.api.v1alpha1.signal_source import SignalSource, UsedSource
     from bellwether.core.settings.source_settings import PrometheusRule
     from bellwether.probes.prometheus.prometheus_probe import QueryClient
-    from bellwether.probes.runtime.prober_process import PolicyProber, Ports
-    from bellwether.probes.runtime.watched_policies import Selection
+    from bellwether.probes.runtime.prober_process import PolicyProber
 
 # Names the prober in its Lease; the source of each signal is its rule.
 SOURCE = "rules"
@@ -33,28 +32,21 @@ BROKERS_SECONDS = 10.0
 
 @prober_command(click.option("--presets", is_flag=True, help="List the preset queries with their PromQL and exit."))
 def prometheus(
-    policy: str | None,
-    target: Target,
-    once: bool,
-    output: str,
+    run: ProberRun,
     presets: bool,
-    ports: Ports,
-    selection: Selection,
 ) -> None:
     """Evaluate the policy's Prometheus rules and report signals.
 
     Queries Prometheus once per period; the rules are those of the SignalSources that the policy names. One prober is
     enough for all rules of a policy; a second replica is on standby.
     """
-    from bellwether.probes.runtime.prober_process import ProberProcess
-
     if presets:
         click.echo("\n\n".join(described(preset) for preset in PRESETS))
         return
-    need(policy or not once, "--policy", "the LeadershipPolicy to read rules from (or --presets)")
-    if once:
-        sys.exit(_once(*connect(target), str(policy), output))
-    ProberProcess.begin(connect(target), selection, SignalType.PROMETHEUS, SOURCE, ports, many=True).run(_run)
+    need(run.policy or not run.once, "--policy", "the LeadershipPolicy to read rules from (or --presets)")
+    if run.once:
+        sys.exit(_once(*connect(run.target), str(run.policy), run.output))
+    run.process(SignalType.PROMETHEUS, "--source", SOURCE, many=True).run(_run)
 
 
 def described(preset: Preset) -> str:

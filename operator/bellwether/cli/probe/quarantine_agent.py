@@ -14,11 +14,11 @@ import click
 
 from bellwether.adapters.files.meta_properties import read_broker
 from bellwether.cli import exit_status
-from bellwether.cli.kubernetes_target import Target, connect
 from bellwether.cli.output import print_rows
 from bellwether.cli.probe.prober_options import (
     POLICY_NEEDED,
     LogDirectory,
+    ProberRun,
     directories_option,
     need,
     prober_command,
@@ -31,7 +31,6 @@ from bellwether.ports.errors import Transient
 
 if TYPE_CHECKING:
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-    from bellwether.probes.runtime.prober_process import Ports
     from bellwether.quarantine.agent_loop import BrokerProcess as BrokerProcessPort
 
 
@@ -63,16 +62,12 @@ if TYPE_CHECKING:
     sidecar=True,
 )
 def quarantine_agent(
-    policy: str | None,
-    target: Target,
+    run: ProberRun,
     directories: Sequence[LogDirectory],
     lease_namespace: str | None,
     max_hold_seconds: int,
     pid: int | None,
     pattern: str | None,
-    once: bool,
-    output: str,
-    ports: Ports,
 ) -> None:
     """Run the quarantine agent: hold the broker when ordered.
 
@@ -83,23 +78,22 @@ def quarantine_agent(
     With --once it prints the state of the process.
     """
     from bellwether.adapters.kubernetes.objects.quarantine_orders import BrokerOrders
-    from bellwether.probes.runtime.prober_process import SidecarProcess
     from bellwether.quarantine.agent_loop import QuarantineAgent
     from bellwether.quarantine.broker_process import KAFKA, BrokerProcess
 
     broker_process = BrokerProcess(pid, pattern or KAFKA)
-    if once:
+    if run.once:
         state = broker_process.state()
         holdable = state is ProcessState.RUNNING
-        print_rows(("PROCESS", "CAN BE HELD"), [(str(state), "yes" if holdable else "no")], output)
+        print_rows(("PROCESS", "CAN BE HELD"), [(str(state), "yes" if holdable else "no")], run.output)
         if not holdable and state is not ProcessState.STOPPED and (remedy := broker_process.remedy()):
             click.echo(remedy, err=True)
         sys.exit(0 if holdable else exit_status.FOUND)
     # First of all, because later steps may fail: the agent that held it is dead, and crash loops back off.
     release_found(broker_process)
-    need(policy, "--policy", POLICY_NEEDED)
+    need(run.policy, "--policy", POLICY_NEEDED)
     need(lease_namespace, "--lease-namespace", "the namespace of the operator's Leases, which has the orders")
-    process = SidecarProcess.begin(connect(target), str(policy), QUARANTINE_AGENT, ports)
+    process = run.sidecar(QUARANTINE_AGENT)
     paths = [one.path.absolute() for one in directories]
     identity = process.identify((lambda: read_broker(paths)) if paths else broker_process.identify)
     if identity is None:
@@ -108,7 +102,7 @@ def quarantine_agent(
     broker_process.expect(number)  # of itself the directory does not prove whose process is found
     of_broker = process.prober(source, identity, "its process")
     api, prober = of_broker.secrets.api, of_broker.prober
-    orders = BrokerOrders(api, str(lease_namespace), of_broker.secrets.namespace, str(policy), number)
+    orders = BrokerOrders(api, str(lease_namespace), of_broker.secrets.namespace, str(run.policy), number)
     running = QuarantineAgent(
         number,
         source,

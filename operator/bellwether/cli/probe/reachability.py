@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bellwether.cli.kubernetes_target import Target, connect
-from bellwether.cli.probe.prober_options import POLICY_NEEDED, bootstrap_option, need, policy_once, prober_command
+from bellwether.cli.probe.prober_options import ProberRun, bootstrap_option, prober_command
 from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import SignalType
 from bellwether.kafka_connection import Connection
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
     from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
     from bellwether.probes.reachability.reachability_probe import TwoSides
-    from bellwether.probes.runtime.prober_process import PolicyProber, Ports
-    from bellwether.probes.runtime.watched_policies import Selection
+    from bellwether.probes.runtime.prober_process import PolicyProber
 
 ROSTER_SECONDS = 10.0
 CREDIT_SECONDS = 5.0
@@ -36,37 +34,28 @@ CREDIT_SECONDS = 5.0
     click.option("--listener", help="With --bootstrap: name of the external listener.  [default: EXTERNAL]"),
 )
 def reachability(
-    policy: str | None,
-    target: Target,
+    run: ProberRun,
     vantage: str | None,
-    once: bool,
-    output: str,
     no_internal: bool,
     bootstrap: Connection | None,
     listener: str | None,
-    ports: Ports,
-    selection: Selection,
 ) -> None:
     """Probe every broker at its external address.
 
     The internal address is probed as the control. A probe passes only if that broker answers a Kafka request: an open
     port is not enough, and neither is another broker behind the load balancer.
     """
-    from bellwether.probes.runtime.prober_process import ProberProcess
-
     if listener and not bootstrap:
         raise click.UsageError("--listener requires --bootstrap: with --policy the listener is the policy's.")
-    need(policy or bootstrap or not once, "--policy", f"{POLICY_NEEDED} (or --bootstrap)")
+    run.need_policy(bootstrap)
     if bootstrap:
         settings = Reachability(listeners=(listener,)) if listener else Reachability()
-        sys.exit(_once_reachability(bootstrap, settings, no_internal, output))
-    if once:
-        found, secrets = policy_once(target, policy)
+        sys.exit(_once_reachability(bootstrap, settings, no_internal, run.output))
+    if run.once:
+        found, secrets = run.read_policy()
         made, settings = _connection(found, secrets)
-        sys.exit(_once_reachability(made, settings, no_internal, output))
-    need(vantage, "--vantage", "a stable name of this vantage, such as eu-west-1a")
-    kind = SignalType.EXTERNAL_REACHABILITY
-    process = ProberProcess.begin(connect(target), selection, kind, str(vantage), ports)
+        sys.exit(_once_reachability(made, settings, no_internal, run.output))
+    process = run.process(SignalType.EXTERNAL_REACHABILITY, "--vantage", vantage)
     process.run(lambda policy: _run(policy, no_internal))
 
 

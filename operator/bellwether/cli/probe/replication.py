@@ -9,8 +9,7 @@ import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.cli.kafka_target import KafkaTarget, kafka_options
-from bellwether.cli.kubernetes_target import Target, connect
-from bellwether.cli.probe.prober_options import POLICY_NEEDED, need, policy_once, prober_command
+from bellwether.cli.probe.prober_options import ProberRun, prober_command
 from bellwether.cli.process_options import METADATA_LIMIT
 from bellwether.core.settings.detection import ReplicationLag
 from bellwether.core.signals import SignalType
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     from bellwether.adapters.kafka.connection.broker_pool import Limits
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
     from bellwether.probes.replication.lag_round import LagRounds
-    from bellwether.probes.runtime.prober_process import PolicyProber, Ports
-    from bellwether.probes.runtime.watched_policies import Selection
+    from bellwether.probes.runtime.prober_process import PolicyProber
 
 
 @prober_command(
@@ -36,14 +34,9 @@ if TYPE_CHECKING:
     kafka_options,
 )
 def replication(
-    policy: str | None,
-    target: Target,
+    run: ProberRun,
     source: str,
-    once: bool,
-    output: str,
-    ports: Ports,
     metadata_mebibytes: int,
-    selection: Selection,
     kafka: KafkaTarget,
 ) -> None:
     """Measure replication lag and report slow followers.
@@ -54,21 +47,20 @@ def replication(
     """
     from bellwether.adapters.kafka.connection.broker_pool import Limits
     from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
-    from bellwether.probes.runtime.prober_process import ProberProcess
 
     named, limits = kafka.servers or kafka.secured_by, Limits(metadata_bytes=metadata_mebibytes << 20)
-    if named and not (once and kafka.servers):
+    if named and not (run.once and kafka.servers):
         raise click.UsageError(
             "--bootstrap and the TLS and SASL options require --once: with --policy the connection is the policy's."
         )
-    need(policy or named or not once, "--policy", f"{POLICY_NEEDED} (or --bootstrap)")
+    run.need_policy(named)
     if named:
-        sys.exit(_once(kafka.connection(), limits, ReplicationLag(), output))
-    if once:
-        found, secrets = policy_once(target, policy)
+        sys.exit(_once(kafka.connection(), limits, ReplicationLag(), run.output))
+    if run.once:
+        found, secrets = run.read_policy()
         settings = found.policy().detection.replication_lag
-        sys.exit(_once(connection(found.spec.kafka, secrets), limits, settings, output))
-    process = ProberProcess.begin(connect(target), selection, SignalType.REPLICATION_LAG, source, ports)
+        sys.exit(_once(connection(found.spec.kafka, secrets), limits, settings, run.output))
+    process = run.process(SignalType.REPLICATION_LAG, "--source", source)
     process.run(lambda policy: _run(policy, limits))
 
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.files.meta_properties import read_broker
-from bellwether.cli.kubernetes_target import Target, connect
 from bellwether.cli.probe.prober_options import (
     POLICY_NEEDED,
     PORT,
     SIDECAR_SOURCE,
     LogDirectory,
+    ProberRun,
     directories_option,
     need,
     prober_command,
@@ -26,9 +25,6 @@ from bellwether.probes.connections.sock_diag import Ignored
 from bellwether.probes.connections.socket_table import SocketTable, open_table
 
 LOOK_SECONDS = 1.0
-
-if TYPE_CHECKING:
-    from bellwether.probes.runtime.prober_process import Ports
 
 
 @prober_command(
@@ -52,15 +48,11 @@ if TYPE_CHECKING:
     sidecar=True,
 )
 def selfcheck(
-    policy: str | None,
-    target: Target,
+    run: ProberRun,
     directories: Sequence[LogDirectory],
     port: int | None,
     ignored: tuple[str, ...],
     source: str | None,
-    once: bool,
-    output: str,
-    ports: Ports,
 ) -> None:
     """Check for external clients connected to a broker.
 
@@ -69,8 +61,6 @@ def selfcheck(
     """
     from bellwether.cli.probe import measurement_table
     from bellwether.probes.connections.self_reachability import SelfReachabilityProbe
-    from bellwether.probes.runtime.prober import read_policy
-    from bellwether.probes.runtime.prober_process import SidecarProcess
 
     try:
         networks = Ignored(ignored)
@@ -79,15 +69,13 @@ def selfcheck(
         raise click.BadParameter(f"{error}; {advice}", param_hint="'--ignore'") from error
     need(port, "--port", "the port that the broker's external listener is bound to")
     at = int(port or 0)
-    if once:
-        settings = SelfReachability()
-        if policy:
-            settings = read_policy(*connect(target), policy).policy().detection.self_reachability
-        sys.exit(measurement_table.self_reachability(_open(at, networks), at, settings, SystemClock(), output))
-    need(policy, "--policy", POLICY_NEEDED)
+    if run.once:
+        settings = run.detection().self_reachability
+        sys.exit(measurement_table.self_reachability(_open(at, networks), at, settings, SystemClock(), run.output))
+    need(run.policy, "--policy", POLICY_NEEDED)
     need(directories, "--directory", "a log directory of the broker in this pod, which names the broker")
     paths = [one.path.absolute() for one in directories]
-    process = SidecarProcess.begin(connect(target), str(policy), SignalType.SELF_REACHABILITY, ports)
+    process = run.sidecar(SignalType.SELF_REACHABILITY)
     identity = process.identify(lambda: read_broker(paths))
     if identity is None:
         return

@@ -18,16 +18,14 @@ import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.files.meta_properties import read_log_dir
-from bellwether.cli.kubernetes_target import Target, connect
 from bellwether.cli.probe.prober_options import (
-    POLICY_NEEDED,
     SIDECAR_SOURCE,
     LogDirectory,
+    ProberRun,
     directories_option,
     need,
     prober_command,
 )
-from bellwether.core.settings.detection import Detection
 from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import Signal, SignalType
 from bellwether.probes.storage.disk_read import DiskReader
@@ -35,7 +33,7 @@ from bellwether.probes.storage.disk_write import DiskWriter
 
 if TYPE_CHECKING:
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-    from bellwether.probes.runtime.prober_process import PolicyProber, Ports, SidecarProcess
+    from bellwether.probes.runtime.prober_process import PolicyProber, SidecarProcess
 
 
 @prober_command(
@@ -53,14 +51,10 @@ if TYPE_CHECKING:
     sidecar=True,
 )
 def storage(
-    policy: str | None,
-    target: Target,
+    run: ProberRun,
     directories: Sequence[LogDirectory],
     log_dir: str | None,
     source: str | None,
-    once: bool,
-    output: str,
-    ports: Ports,
 ) -> None:
     """Measure write and read latency of log directories.
 
@@ -69,19 +63,15 @@ def storage(
     several log directories (JBOD) has all of them measured, a bad directory demotes only the partitions in it.
     """
     from bellwether.cli.probe import measurement_table
-    from bellwether.probes.runtime.prober import read_policy
-    from bellwether.probes.runtime.prober_process import SidecarProcess
 
     need(directories, "--directory", "the broker's log directory")
     _check(directories, log_dir)
-    if once:
-        detection = read_policy(*connect(target), policy).policy().detection if policy else Detection()
+    if run.once:
+        detection = run.detection()
         reads = detection.read_latency.enabled
         disks = {str(one.path): (DiskWriter(one.path), DiskReader(one.path) if reads else None) for one in directories}
-        sys.exit(measurement_table.storage(disks, detection, SystemClock(), output))
-    need(policy, "--policy", POLICY_NEEDED)
-    process = SidecarProcess.begin(connect(target), str(policy), SignalType.STORAGE_LATENCY, ports)
-    measure(process, directories, source, log_dir)
+        sys.exit(measurement_table.storage(disks, detection, SystemClock(), run.output))
+    measure(run.sidecar(SignalType.STORAGE_LATENCY), directories, source, log_dir)
 
 
 def measure(
