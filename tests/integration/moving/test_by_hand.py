@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from bellwether.cli.main import main
 from realparts.kafka import KafkaCluster
-from testkit.kafka.contract_clusters import KafkaSubject, partition
+from testkit.kafka.contract_clusters import KafkaSubject
 from testkit.kafka.kafka_site import KafkaSite
 from testkit.processes.crash_points import REACHED
 from waiting import limit
@@ -99,18 +97,6 @@ def test_promote_restores_exactly_what_demote_moved(
     assert (code, "is not demoted" in said) == (DONE, True), said
 
 
-def test_a_dry_run_shows_the_plan_and_changes_nothing(
-    site: KafkaSite, topic: str, bellwether: Bellwether, record: Path
-) -> None:
-    before = site.partitions()
-    code, said = bellwether("demote", 2, "--dry-run")
-    assert code == DONE, said
-    assert "would reorder" in said
-    assert f"{topic}-1: [2, 3, 4] -> " in said
-    assert site.partitions() == before
-    assert list(record.parent.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     "point",
     [
@@ -134,72 +120,6 @@ def test_killed_midway_the_same_command_goes_on_and_promote_restores(
     assert code == DONE, said
     site.until_ordered(baseline)
     site.eventually(lambda c: all(p.leader == p.replicas[0] for p in c.partitions))
-
-
-def test_immovable_partitions_are_named_and_set_the_exit_status(
-    site: KafkaSite, others: KafkaSubject, bellwether: Bellwether
-) -> None:
-    alone = others.create((2,))
-    code, said = bellwether("demote")
-    assert code == HELD, said
-    assert "OnlyReplica" in said
-    assert f"{alone}-0" in said
-    assert partition(others, alone).leader == 2
-    code, said = bellwether("promote")
-    assert code == DONE, said
-
-
-def test_a_broker_that_there_is_not_is_refused_before_anything_is_written(bellwether: Bellwether, record: Path) -> None:
-    code, said = bellwether("demote", 99)
-    assert code == FAILED
-    assert "has no broker 99; it has: 1, 2, 3, 4" in said
-    assert not record.exists()
-
-
-def test_a_bootstrap_where_no_kafka_is_is_named(bellwether: Bellwether, record: Path) -> None:
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{closed.getsockname()[1]}"
-        code, said = bellwether("demote", bootstrap=address)
-    assert (code, address in said) == (FAILED, True), said
-    assert not record.exists()
-    code, said = bellwether("demote", bootstrap="kafka.example")
-    assert (code, "not host:port" in said) == (MISUSED, True), said
-
-
-def test_a_record_that_cannot_be_used_stops_everything_before_kafka_is_touched(
-    site: KafkaSite, topic: str, bellwether: Bellwether, record: Path
-) -> None:
-    before = site.partitions()
-    code, said = bellwether("demote", to=record / "no-such-directory" / "undo.json")
-    assert (code, "no-such-directory" in said) == (FAILED, True), said
-
-    code, said = bellwether("promote")
-    assert (code, "does not exist" in said) == (MISUSED, True), said
-
-    record.write_text('{"format":2,"clusterId":')
-    for verb in ("demote", "promote"):
-        code, said = bellwether(verb)
-        assert (code, "the undo record is damaged" in said) == (FAILED, True), said
-
-    demoted = {
-        "broker": 2,
-        "cause": "Command",
-        "reason": "ManualCommand",
-        "message": "",
-        "since": "2026-01-01T00:00:00Z",
-    }
-    foreign: dict[str, Any] = {"format": 2, "clusterId": "another", "epoch": 3, "demoted": [demoted], "topics": []}
-    record.write_text(json.dumps(foreign))
-    for options in ((), ("--dry-run",)):
-        code, said = bellwether("promote", 2, *options)
-        assert (code, "belongs to Kafka cluster another" in said) == (FAILED, True), said
-    assert json.loads(record.read_text()) == foreign
-
-    record.write_text(json.dumps(foreign | {"format": 99}))
-    code, said = bellwether("demote")
-    assert (code, "newer version" in said) == (FAILED, True), said
-    assert site.partitions() == before
 
 
 def test_two_at_once_do_not_share_a_record(

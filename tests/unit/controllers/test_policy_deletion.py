@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES, SIGNAL_SOURCES, Object, Resource
+from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES
 from bellwether.controllers.cluster_connection import PolicyRefused
 from bellwether.controllers.policy_controller import PolicyController
 from bellwether.controllers.policy_deletion import (
@@ -94,23 +94,6 @@ def test_a_well_brokers_leaders_are_given_back_before_the_policy_goes(operator: 
     assert orders(operator) == HOME
     assert operator.site.cluster.snapshot().leaders()[1] == 2
     assert (gone(operator), records(operator), exports(operator)) == (True, [], [])
-
-
-def test_a_policy_is_deleted_though_its_sources_cannot_be_listed(
-    operator: MemoryOperator, monkeypatch: pytest.MonkeyPatch
-):
-    loop, listed = demoting(operator, detection={"signalSources": [{"name": "servers"}]}), operator.api.list
-
-    def refused(resource: Resource, *arguments: Any, **options: Any) -> list[Object]:
-        if resource == SIGNAL_SOURCES:
-            raise Terminal("signalsources is forbidden")
-        return listed(resource, *arguments, **options)
-
-    monkeypatch.setattr(operator.api, "list", refused)
-    operator.site.signals.say(1, Reading.PASSING)
-    operator.api.delete(POLICIES, "default", "main")
-    assert DONE in [operator.step(loop) for _ in range(40)]
-    assert operator.site.cluster.snapshot().leaders()[1] > 0
 
 
 def test_restoring_does_not_wait_for_the_stabilization(operator: MemoryOperator):

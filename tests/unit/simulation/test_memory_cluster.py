@@ -33,20 +33,6 @@ def test_a_replication_factor_above_the_active_brokers_is_refused(kafka):
         kafka.create_topic("payments", 1, 3)
 
 
-def test_metadata_lacks_dead_brokers_and_marks_fenced_ones(kafka):
-    kafka.kill(1)
-    kafka.fence(2)
-    assert set(kafka.snapshot().brokers) == {2, 3}
-    assert kafka.snapshot().live == {3}
-
-
-def test_the_next_replica_in_sync_leads_after_a_dead_leader(kafka):
-    kafka.shrink_isr(name(), 2)
-    kafka.kill(1)
-    p = kafka.partition("orders")
-    assert (p.leader, p.isr, p.leader_epoch) == (3, (3,), 1)
-
-
 def test_only_an_eligible_replica_leads_after_an_empty_isr(kafka):
     for broker in (2, 3, 1):
         kafka.kill(broker)
@@ -66,17 +52,6 @@ def test_without_elr_the_last_member_stays_in_the_isr():
     assert (made.partition("orders").isr, made.partition("orders").leader) == ((1,), None)
     made.revive(2)
     assert made.partition("orders").leader is None
-
-
-def test_below_min_insync_replicas_those_who_left_stay_eligible():
-    made = MemoryCluster(3)
-    made.create_topic("orders", 1, 3, min_isr=2)
-    made.kill(3)
-    assert made.partition("orders").elr == ()
-    made.kill(2)
-    assert made.partition("orders").elr == (2,)
-    made.revive(2)
-    assert made.partition("orders").elr == ()
 
 
 def test_balancing_moves_each_leader_to_the_first_replica(kafka):
@@ -111,12 +86,6 @@ def test_a_reassignment_to_a_dead_broker_does_not_finish():
     made.foreign_reassign(name(), (1, 2, 4))
     made.finish_reassignments()
     assert made.partition("orders").reassigning
-
-
-def test_a_recreated_topic_has_another_id(kafka):
-    old = kafka.partition("orders").topic_id
-    assert kafka.recreate_topic("orders") != old
-    assert {p.topic_id for p in kafka.partitions()} != {old}
 
 
 def test_a_leader_cannot_be_shrunk_away(kafka):

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.signals import OverrideState, Reading
+from bellwether.core.signals import Reading
 from bellwether.ports.errors import Fenced, Terminal, Transient
 from bellwether.simulation.memory_world import START, ManualClock, MemorySignals
 from testkit.simulation.memory_site import MemoryLeadership, MemoryLease, MemoryRecords, MemoryRecordStore
-from testkit.values.builders import demoted, record, signal, site
+from testkit.values.builders import demoted, record, signal
 
 
 def test_a_record_outlives_the_process_that_wrote_it():
@@ -68,12 +68,6 @@ def test_a_frozen_holder_loses_the_lease_after_its_duration():
     assert first.seconds_left() == 0
 
 
-def test_the_time_left_can_be_set_by_hand():
-    leadership = MemoryLeadership(MemoryLease(ManualClock()))
-    leadership.seconds = 1.5
-    assert leadership.seconds_left() == 1.5
-
-
 def test_signals_of_a_silent_source_age_and_others_do_not():
     clock = ManualClock()
     signals = MemorySignals(clock)
@@ -96,24 +90,3 @@ def test_saying_the_same_again_is_no_news():
     assert {s.since for s in signals.signals()} == {clock.now()}
     signals.clear(1)
     assert signals.signals() == ()
-
-
-def test_an_override_lasts_until_it_is_lifted():
-    signals = MemorySignals()
-    signals.override(2, OverrideState.DEMOTED, "disk swap")
-    assert [o.broker for o in signals.overrides()] == [2]
-    signals.lift(2)
-    assert signals.overrides() == ()
-
-
-def test_processes_of_one_site_share_what_lasts():
-    made = site()
-    first, second = made.process("a"), made.process("b")
-    first.records.take_over(made.cluster.cluster_id)
-    assert second.records.take_over(made.cluster.cluster_id).epoch == 2
-    assert (first.leadership.seconds_left(), second.leadership.seconds_left()) == (15, 0)
-
-
-def test_a_clock_does_not_go_back():
-    with pytest.raises(ValueError, match="does not go back"):
-        ManualClock().advance(-1)

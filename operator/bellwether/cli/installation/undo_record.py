@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,33 +102,10 @@ def _records(target: Target) -> tuple[ConfigMapRecords, str]:
 
 
 def _summary(found: UndoRecord) -> dict[str, Any]:
-    """The record without its partitions, as a document."""
-    plan = found.application
-    return {
-        "clusterId": found.cluster_id,
-        "epoch": found.epoch,
-        "demoted": [
-            {
-                "broker": one.broker,
-                "since": one.since.isoformat(),
-                "cause": str(one.cause),
-                "reason": str(one.reason),
-                "message": one.message,
-            }
-            for one in found.demoted.values()
-        ],
-        "restoring": [
-            {"broker": one.broker, "since": one.since.isoformat(), "sharePercent": one.share}
-            for one in found.returning.values()
-        ],
-        "partitions": {str(state): n for state, n in sorted(Counter(e.state for e in found.entries.values()).items())},
-        "loadPlan": None
-        if plan is None
-        else {
-            "digest": plan.digest,
-            "moves": plan.moves,
-            "applied": plan.taken_up,
-            "ended": None if plan.ended is None else str(plan.ended),
-            "message": plan.message,
-        },
-    }
+    """The record as it is exported, with a count of its partitions by state in place of them."""
+    from bellwether.adapters.undo_record_codec import export_record
+
+    document: dict[str, Any] = json.loads(export_record(replace(found, entries={})))
+    del document["topics"]
+    partitions = Counter(str(entry.state) for entry in found.entries.values())
+    return {**document, "partitions": dict(sorted(partitions.items()))}

@@ -54,13 +54,10 @@ def lint(files: tuple[str, ...], cluster: Path | None, strict: bool, output: str
 
 def _racks(cluster: Path) -> frozenset[str]:
     """The racks of a cluster description. Raises ClickException if it is none."""
-    from bellwether.cli.policies.yaml_documents import YamlProblem, content_of, documents_of, text_of
+    from bellwether.cli.policies.yaml_documents import described
     from bellwether.simulation.cluster_description import cluster_of
 
     try:
-        values = [document.value for document in documents_of(text_of(content_of(cluster)))]
-        if len(values) != 1:
-            raise YamlProblem(f"has {len(values)} documents: a cluster description has one")
-        return frozenset(broker.rack for broker in cluster_of(values[0]).brokers.values() if broker.rack)
-    except (YamlProblem, ValueError) as error:
-        raise click.ClickException(f"--cluster {cluster}: {error}") from None
+        return frozenset(broker.rack for broker in described(cluster, cluster_of).brokers.values() if broker.rack)
+    except ValueError as error:
+        raise click.ClickException(f"--cluster {error}") from None

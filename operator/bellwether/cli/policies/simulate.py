@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
     from bellwether.simulation.fault_script import Simulation
 
-T = TypeVar("T")
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -37,15 +35,15 @@ def simulate(script: Path, cluster: Path | None, trace: Path | None, policy_file
     return. It is the operator's own reconcile with a virtual clock; it contacts no cluster and takes seconds for hours.
     At the start every prober reports that all brokers are reachable and all disks are fast.
     """
-    from bellwether.cli.policies.yaml_documents import YamlProblem
+    from bellwether.cli.policies.yaml_documents import described
     from bellwether.recording.traces.trace_lines import UnreadableTrace
     from bellwether.simulation.fault_script import script_of
     from bellwether.simulation.fault_script import simulate as run_script
 
     try:
         site, policy = _subject(cluster, trace, policy_file)
-        done = _value(script, lambda values: run_script(site, policy, script_of(values)))
-    except (BellwetherError, UnreadableTrace, YamlProblem, ValueError) as error:
+        done = described(script, lambda values: run_script(site, policy, script_of(values)))
+    except (BellwetherError, UnreadableTrace, ValueError) as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror}") from None
@@ -64,6 +62,8 @@ def simulate(script: Path, cluster: Path | None, trace: Path | None, policy_file
 
 def _subject(cluster: Path | None, trace: Path | None, policy_file: Path | None) -> tuple[MemoryCluster, Policy]:
     """The cluster and the policy."""
+    from bellwether.cli.policies.yaml_documents import described
+
     if trace is not None and cluster is None:
         recorded, settings = _of_trace(trace)
         return recorded, settings if policy_file is None else _policy(policy_file)
@@ -71,26 +71,7 @@ def _subject(cluster: Path | None, trace: Path | None, policy_file: Path | None)
         raise click.UsageError("set either --cluster FILE or --trace FILE")
     if policy_file is None:
         raise click.UsageError("set --policy FILE: only a trace has settings of its own")
-    return _value(cluster, cluster_of), _policy(policy_file)
-
-
-def _value(path: Path, read: Callable[[Any], T]) -> T:
-    """What a YAML file with one document describes. Raises ValueError with the file's name."""
-    from bellwether.cli.policies.yaml_documents import YamlProblem, content_of, documents_of, text_of
-
-    try:
-        documents = list(documents_of(text_of(content_of(path))))
-        if len(documents) != 1:
-            raise ValueError(f"has {len(documents)} documents: it must have one")
-        if documents[0].duplicates:
-            location, at = documents[0].duplicates[0]
-            raise ValueError(f"line {at.line}: {location[-1]} is written twice: remove one")
-        return read(documents[0].value)
-    except YamlProblem as problem:
-        line = f"line {problem.at.line}: " if problem.at is not None else ""
-        raise ValueError(f"{path}: {line}{problem.message}") from None
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+    return described(cluster, cluster_of), _policy(policy_file)
 
 
 def _policy(path: Path) -> Policy:

@@ -7,10 +7,10 @@ become integers. In: a file. Out: documents, and problems with line and column.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import yaml
 
@@ -20,6 +20,7 @@ VALUE_LIMIT = 200_000
 """Most values in a file, and most values of a document after its aliases are expanded."""
 DEPTH_LIMIT = 64
 
+T = TypeVar("T")
 Path_ = tuple[str | int, ...]
 _TEMPLATE = "is a Helm template and not YAML: check the output of `helm template`"
 _PREFIX = "tag:yaml.org,2002:"
@@ -102,6 +103,23 @@ def documents_of(text: str) -> Iterator[Document]:
         if problem.at is not None and "{{" in _line(text, problem.at.line):
             raise YamlProblem(_TEMPLATE, problem.at) from None
         raise
+
+
+def described(path: Path, read: Callable[[Any], T]) -> T:
+    """What a YAML file with one document describes. Raises ValueError with the file's name."""
+    try:
+        documents = list(documents_of(text_of(content_of(path))))
+        if len(documents) != 1:
+            raise ValueError(f"has {len(documents)} documents: it must have one")
+        if documents[0].duplicates:
+            location, at = documents[0].duplicates[0]
+            raise ValueError(f"line {at.line}: {location[-1]} is written twice: remove one")
+        return read(documents[0].value)
+    except YamlProblem as problem:
+        line = f"line {problem.at.line}: " if problem.at is not None else ""
+        raise ValueError(f"{path}: {line}{problem.message}") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]

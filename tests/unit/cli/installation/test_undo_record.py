@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,6 +47,12 @@ def test_show_says_who_is_demoted_and_what_is_displaced(api: MemoryApi):
     assert found.exit_code == 0
     assert_wording(found.output)
     assert "1 partition is displaced" in found.output
+    document = json.loads(run("show", *OF_MAIN, "-o", "json").stdout)
+    assert (document["demoted"][0]["broker"], document["partitions"], "topics" in document) == (
+        1,
+        {"Displaced": 1},
+        False,
+    )
 
 
 def test_show_says_that_nothing_is_displaced(api: MemoryApi):

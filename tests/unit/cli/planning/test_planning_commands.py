@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 
 import pytest
-import yaml
 from click.testing import CliRunner, Result
 
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAPS
@@ -123,10 +122,6 @@ class TestPlan:
             move = by_name.get((partition.topic, partition.index))
             foretold = (replicas, leader) if move is None else (tuple(move["target"]), move["nextLeader"])
             assert foretold == (partition.replicas, partition.leader)
-
-    def test_yaml_says_the_same_as_json(self, operator: MemoryOperator):
-        started(operator)
-        assert yaml.safe_load(run("plan", "-o", "yaml").stdout) == document("plan")
 
     def test_a_policy_without_an_operator_is_noted(self, operator: MemoryOperator):
         operator.make()

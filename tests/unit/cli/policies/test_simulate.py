@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-import yaml
 from click.testing import CliRunner, Result
 
 from bellwether.cli.main import main
@@ -39,10 +38,6 @@ def test_json_has_the_spans_of_each_broker():
     spans = document["brokers"][0]["spans"]
     assert (spans[0]["from"], spans[-1]["to"]) == (0, document["seconds"])
     assert [s["state"] for s in spans if s["demoted"]] == ["Sick", "Recovering"]
-
-
-def test_yaml_says_the_same_as_json():
-    assert yaml.safe_load(of_example("-o", "yaml").stdout) == json.loads(of_example("-o", "json").stdout)
 
 
 @pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.name)
