@@ -157,9 +157,16 @@ def unpack_entries(data: bytes, where: str) -> dict[PartitionKey, UndoEntry]:
         raise _damaged(where, error) from error
 
 
+def without_entries(record: UndoRecord) -> dict[str, Any]:
+    """The record as JSON values, without its entries."""
+    document: dict[str, Any] = _DOCUMENT.to_json(_document(record))
+    del document["topics"]
+    return document
+
+
 def pack_header(record: UndoRecord) -> dict[str, str]:
     """The record without its entries, as JSON texts by name; what is empty is left out."""
-    document = _DOCUMENT.to_json(_document(record))
+    document = without_entries(record)
     return {name: dump(document[name]).decode() for name in _IN_HEADER if name in document}
 
 

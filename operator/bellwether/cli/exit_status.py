@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
+import click
+
 ERROR = 1
 """The command could not do its work: no answer, no permission, no such object."""
 
@@ -16,3 +20,9 @@ FOUND = 4
 
 OFFLINE = 5
 """A partition has no leader."""
+
+
+def blocked(text: str) -> NoReturn:
+    """Print why, and end with ``BLOCKED``."""
+    click.echo(text, err=True)
+    raise click.exceptions.Exit(BLOCKED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import click
@@ -49,5 +49,13 @@ def duration(text: str, option: str) -> timedelta:
         raise click.UsageError(f"{option} {text!r} is not a duration: use a number with s, m, h or d, such as 30m")
     try:
         return timedelta(**{_UNITS[found[2]]: int(found[1])})
+    except OverflowError:
+        raise click.UsageError(f"{option} {text!r} is too long: use a shorter duration") from None
+
+
+def end_of(now: datetime, text: str, option: str) -> datetime:
+    """When a duration that begins now is over. UsageError as from ``duration``."""
+    try:
+        return now + duration(text, option)
     except OverflowError:
         raise click.UsageError(f"{option} {text!r} is too long: use a shorter duration") from None

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,9 +101,7 @@ def _records(target: Target) -> tuple[ConfigMapRecords, str]:
 
 def _summary(found: UndoRecord) -> dict[str, Any]:
     """The record as it is exported, with a count of its partitions by state in place of them."""
-    from bellwether.adapters.undo_record_codec import export_record
+    from bellwether.adapters.undo_record_codec import without_entries
 
-    document: dict[str, Any] = json.loads(export_record(replace(found, entries={})))
-    del document["topics"]
     partitions = Counter(str(entry.state) for entry in found.entries.values())
-    return {**document, "partitions": dict(sorted(partitions.items()))}
+    return {**without_entries(found), "partitions": dict(sorted(partitions.items()))}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +150,7 @@ def _run(
         raise click.UsageError("--bootstrap requires --record; without it the cluster is the policy's")
     demoting = state is OverrideState.DEMOTED
     why, by = reason or f"bellwether {'demote' if demoting else 'promote'}", overrides.whoami()
-    until = _until(duration, SystemClock().now())
+    until = option_lists.end_of(SystemClock().now(), duration, "--for") if duration is not None else None
     at = connect_policy(target)
     chosen = broker_lookup.choose_brokers(*at, brokers, racks)
     warnings = [] if demoting else overrides.unfit(broker_lookup.healths(*at), chosen)
@@ -186,22 +185,8 @@ def _await(at: broker_lookup.NamedPolicy, outcomes: dict[int, wait.Outcome], sec
         return
     idle = overrides.without_effect(broker_lookup.find_policy(*at))
     if idle is not None:
-        click.echo(idle, err=True)
-        raise click.exceptions.Exit(exit_status.BLOCKED)
+        exit_status.blocked(idle)
     end = time.monotonic() + seconds
-    finished = [
-        wait.await_outcome(at, broker, outcome, timedelta(seconds=max(0.0, end - time.monotonic())), click.echo)
-        for broker, outcome in outcomes.items()
-    ]
+    finished = [wait.await_outcome(at, broker, outcome, end - time.monotonic()) for broker, outcome in outcomes.items()]
     if not all(finished):
-        click.echo(f"not finished within {seconds} s: see `kubectl describe lp {at.name} -n {at.namespace}`", err=True)
-        raise click.exceptions.Exit(exit_status.BLOCKED)
-
-
-def _until(duration: str | None, now: datetime) -> datetime | None:
-    if duration is None:
-        return None
-    try:
-        return now + option_lists.duration(duration, "--for")
-    except OverflowError:
-        raise click.UsageError(f"--for {duration!r} is too long: use a shorter duration") from None
+        exit_status.blocked(f"not finished within {seconds} s: see `kubectl describe lp {at.name} -n {at.namespace}`")

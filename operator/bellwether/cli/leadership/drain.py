@@ -6,10 +6,9 @@ and an exit status for scripts. The operator moves the leaders.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,7 +17,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes import object_names
 from bellwether.cli import completion, exit_status, option_lists
 from bellwether.cli.kubernetes_target import BrokerId, Target, connect_policy, policy_options
-from bellwether.cli.leadership import broker_lookup, overrides
+from bellwether.cli.leadership import broker_lookup, overrides, wait
 from bellwether.cli.leadership.broker_lookup import NamedPolicy
 from bellwether.cli.leadership.demote import preview_overrides
 from bellwether.core.demotion.drain_check import StopCheck, stop_check
@@ -26,12 +25,11 @@ from bellwether.core.doctor.risks import MIN_ISR
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Override, OverrideState, Purpose
-from bellwether.ports.errors import Terminal, Transient
+from bellwether.ports.errors import Terminal
 
 if TYPE_CHECKING:
     from bellwether.cli.planning.policy_inputs import PolicyInputs
 
-POLL_SECONDS = 0.5
 ANSWER_SECONDS = 20.0
 """Without ``--wait``: time limit for the operator's first response."""
 
@@ -97,8 +95,9 @@ def drain(broker: int, target: Target, **options: Any) -> None:
     `kubectl wait --for=condition=Drained bh/POLICY-BROKER` waits for the same.
     """
     limit = option_lists.duration(options["timeout"], "--timeout")
-    lasts = option_lists.duration(options["duration"], "--for")
-    if lasts <= timedelta(0):
+    began = SystemClock().now()
+    until = option_lists.end_of(began, options["duration"], "--for")
+    if until <= began:
         raise click.UsageError("--for must be longer than 0, such as 30m")
     at = connect_policy(target)
     if options["dry_run"]:
@@ -109,7 +108,6 @@ def drain(broker: int, target: Target, **options: Any) -> None:
         else:
             _end(at, broker, limit if options["wait"] else None)
         return
-    until = _later(SystemClock().now(), lasts)
     maintenance = Override(
         broker,
         OverrideState.DEMOTED,
@@ -124,7 +122,7 @@ def drain(broker: int, target: Target, **options: Any) -> None:
     else:
         _begin(at, maintenance)
         click.echo(f"broker {broker} is in maintenance until {until.isoformat(timespec='seconds')}")
-        _await(at, broker, limit, wait=options["wait"])
+        _await(at, broker, limit, to_the_end=options["wait"])
 
 
 def _preview(target: Target, override: Override) -> None:
@@ -188,35 +186,39 @@ def _end(at: NamedPolicy, broker: int, limit: timedelta | None) -> None:
         return
     last = _poll_until(at, broker, limit, lambda progress: progress.leads)
     if not last.leads:
-        _exit_blocked(f"broker {broker} does not lead again after {_seconds(limit)}: {last.message} ({last.reason})")
+        exit_status.blocked(
+            f"broker {broker} does not lead again after {_seconds(limit)}: {last.message} ({last.reason})"
+        )
     click.echo(f"broker {broker} is free to lead")
 
 
-def _await(at: NamedPolicy, broker: int, limit: timedelta, *, wait: bool) -> None:
+def _await(at: NamedPolicy, broker: int, limit: timedelta, *, to_the_end: bool) -> None:
     """Wait for the drain, or only for the operator's first response."""
     idle = overrides.without_effect(broker_lookup.find_policy(*at))
     if idle is not None:
-        _exit_blocked(f"not drained: {idle}")
-    if not wait:
+        exit_status.blocked(f"not drained: {idle}")
+    if not to_the_end:
         limit = min(limit, timedelta(seconds=ANSWER_SECONDS))
     name = object_names.broker_health(at.name, broker)
     later = f"to wait for its end: kubectl wait --for=condition=Drained bh/{name} -n {at.namespace}"
 
     def enough(progress: DrainProgress) -> bool:
         lasting = progress.held and progress.reason in _LASTING
-        return progress.current and (bool(progress.drained) or lasting or (not wait and progress.drained is not None))
+        return progress.current and (
+            bool(progress.drained) or lasting or (not to_the_end and progress.drained is not None)
+        )
 
     last = _poll_until(at, broker, limit, enough)
     if last.drained and last.current:
         click.echo(f"broker {broker} is drained; {last.message}")
     elif last.held:
         undo = f"bellwether drain {broker} --policy {at.name} -n {at.namespace} --end"
-        _exit_blocked(
+        exit_status.blocked(
             f"blocked: {last.message} ({last.reason}); it continues by itself once possible; to cancel: {undo}"
         )
-    elif wait:
+    elif to_the_end:
         problem = broker_lookup.trouble(broker_lookup.find_policy(*at)) or "the operator has not responded yet"
-        _exit_blocked(f"not drained within {_seconds(limit)}: {last.message if last.current else problem}")
+        exit_status.blocked(f"not drained within {_seconds(limit)}: {last.message if last.current else problem}")
     else:
         click.echo(f"the drain is in progress; {later}")
 
@@ -229,23 +231,17 @@ def _poll_until(
     at: NamedPolicy, broker: int, limit: timedelta, enough: Callable[[DrainProgress], bool]
 ) -> DrainProgress:
     """Poll until ``enough`` or the time limit, and print every change. Returns the last progress."""
-    end, printed = time.monotonic() + limit.total_seconds(), ""
     last = DrainProgress(None, None, "", "", current=False)
-    while True:
-        try:
-            last = look(at, broker)
-            text = f"{last.message} ({last.reason})" if last.reason and last.current else ""
-        except Transient as error:
-            text = f"retrying: {error}"
-        else:
-            if enough(last):
-                return last
-        if text not in ("", printed):
-            click.echo(text)
-            printed = text
-        if time.monotonic() >= end:
-            return last
-        time.sleep(POLL_SECONDS)
+
+    def read() -> tuple[str, DrainProgress | None]:
+        nonlocal last
+        last = look(at, broker)
+        if enough(last):
+            return "", last
+        return f"{last.message} ({last.reason})" if last.reason and last.current else "", None
+
+    wait.poll(read, limit.total_seconds())
+    return last
 
 
 def look(at: NamedPolicy, broker: int) -> DrainProgress:
@@ -269,18 +265,6 @@ def _override(at: NamedPolicy, broker: int) -> dict[str, Any] | None:
 
 def _maintains(override: dict[str, Any]) -> bool:
     return override.get("purpose") == Purpose.MAINTENANCE
-
-
-def _exit_blocked(text: str) -> None:
-    click.echo(text, err=True)
-    raise click.exceptions.Exit(exit_status.BLOCKED)
-
-
-def _later(now: datetime, lasts: timedelta) -> datetime:
-    try:
-        return now + lasts
-    except OverflowError:
-        raise click.UsageError(f"--for {lasts} is too long: use a shorter duration") from None
 
 
 def _seconds(limit: timedelta) -> str:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from typing import TypeVar
+
+import click
 
 from bellwether.adapters.kubernetes.api_client import Object
 from bellwether.cli.leadership import broker_lookup
@@ -19,6 +21,7 @@ from bellwether.core.reasons import Reason
 from bellwether.ports.errors import Transient
 
 POLL_SECONDS = 0.5
+T = TypeVar("T")
 
 _BY_HAND = frozenset({str(Reason.OVERRIDE_DEMOTED), str(Reason.MANUAL_COMMAND)})
 _OVERRIDDEN = frozenset({str(Reason.OVERRIDE_DEMOTED), str(Reason.IN_MAINTENANCE)})
@@ -66,26 +69,34 @@ Outcome = Callable[[View], str | None]
 """Final message once the wanted state is reached; None until then."""
 
 
-def await_outcome(at: NamedPolicy, broker: int, outcome: Outcome, limit: timedelta, say: Callable[[str], None]) -> bool:
+def await_outcome(at: NamedPolicy, broker: int, outcome: Outcome, seconds: float) -> bool:
     """Poll until ``outcome`` returns a message; False if the time limit is reached. Prints every change."""
-    end = time.monotonic() + limit.total_seconds()
-    printed = ""
-    while time.monotonic() < end:
-        done = None
+
+    def read() -> tuple[str, str | None]:
+        view = look(at, broker)
+        return str(view), outcome(view) if view.current else None
+
+    done = poll(read, seconds)
+    if done is not None:
+        click.echo(done)
+    return done is not None
+
+
+def poll(read: Callable[[], tuple[str, T | None]], seconds: float) -> T | None:
+    """Read until there is a value, or until the time limit: None. Prints each new text; a Transient is one."""
+    end, printed = time.monotonic() + seconds, ""
+    while True:
+        found = None
         try:
-            view = look(at, broker)
+            text, found = read()
         except Transient as error:
             text = f"retrying: {error}"
-        else:
-            text, done = str(view), outcome(view) if view.current else None
-        if text != printed:
-            say(text)
+        if text not in ("", printed):
+            click.echo(text)
             printed = text
-        if done is not None:
-            say(done)
-            return True
+        if found is not None or time.monotonic() >= end:
+            return found
         time.sleep(POLL_SECONDS)
-    return False
 
 
 def look(at: NamedPolicy, broker: int) -> View:

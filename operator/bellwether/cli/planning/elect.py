@@ -51,8 +51,7 @@ def elect(target: Target, topics: tuple[str, ...], dry_run: bool, output: str) -
         preview = inputs.preview()
         _known(preview, topics)
         if blocker := _blocker(preview):
-            click.echo(f"blocked: {blocker}", err=True)
-            raise click.exceptions.Exit(exit_status.BLOCKED)
+            exit_status.blocked(f"blocked: {blocker}")
         moves = tuple(move for move in due_elections(preview) if not topics or move.topic in topics)
         done = None if dry_run or not moves else _carry_out(inputs, preview, moves)
     if dry_run or output != "table":

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
-from bellwether.cli.leadership import drain
+from bellwether.cli.leadership import drain, wait
 from bellwether.cli.main import main
 from bellwether.core.signals import Override, Reading
 from testkit.messages import assert_wording
@@ -67,7 +67,7 @@ def shift(operator: MemoryOperator, monkeypatch: pytest.MonkeyPatch) -> Iterator
     operator.api.serve_commands(monkeypatch)
     monkeypatch.setattr(drain, "SystemClock", lambda: operator.site.clock)
     # The command's own time only: other threads of this process sleep, too, and would take turns of the operator.
-    monkeypatch.setattr(drain, "time", SimpleNamespace(sleep=made.wait, monotonic=operator.site.clock.monotonic))
+    monkeypatch.setattr(wait, "time", SimpleNamespace(sleep=made.wait, monotonic=operator.site.clock.monotonic))
     yield made
     operator.close()
 
