@@ -45,7 +45,7 @@ def release(chartserver: ApiServer, installing: Helm, restricted: str) -> Iterat
 
 @pytest.fixture
 def older(helm: Helm, chart: Path, tmp_path: Path) -> Path:
-    """A package of a chart before this one: another version, and policies that know no quarantine."""
+    """A package of a chart before this one: another version, and policies that know no scope."""
     folder = tmp_path / "older" / "bellwether"
     shutil.copytree(chart, folder)
     about = yaml.safe_load((folder / "Chart.yaml").read_text())
@@ -54,7 +54,7 @@ def older(helm: Helm, chart: Path, tmp_path: Path) -> Path:
     definition = yaml.safe_load(path.read_text())
     (version,) = definition["spec"]["versions"]
     spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
-    del spec["properties"]["quarantine"]
+    del spec["properties"]["scope"]
     path.write_text(yaml.safe_dump(definition))
     helm.run("package", folder, "--destination", tmp_path)
     return tmp_path / f"bellwether-{OLD}.tgz"
@@ -65,19 +65,19 @@ def test_a_release_is_installed_upgraded_rolled_back_and_taken_away(
 ):
     said = installing.run("install", RELEASE, older, "--namespace", release)
     assert f"Bellwether {OLD} is installed in namespace {release}: operator replicas: 2" in said
-    assert knows_quarantine(chartserver) is False
+    assert knows_scope(chartserver) is False
     assert image(chartserver, release) == f"bellwether:{OLD}"
     until_served(chartserver)
     create(chartserver, release, POLICY)
     before = spec_of(chartserver, release)
 
     installing.run("upgrade", RELEASE, chart, "--namespace", release)
-    assert knows_quarantine(chartserver) is True
+    assert knows_scope(chartserver) is True
     assert image(chartserver, release) == f"bellwether:{current(chart)}"
     assert spec_of(chartserver, release) == before
 
     installing.run("rollback", RELEASE, "1", "--namespace", release)
-    assert knows_quarantine(chartserver) is False
+    assert knows_scope(chartserver) is False
     assert image(chartserver, release) == f"bellwether:{OLD}"
     assert spec_of(chartserver, release) == before
 
@@ -246,10 +246,10 @@ def image(server: ApiServer, namespace: str) -> str:
     return server.kubectl("get", "deployment", f"{RELEASE}-bellwether-operator", "-n", namespace, "-o", wanted)
 
 
-def knows_quarantine(server: ApiServer) -> bool:
+def knows_scope(server: ApiServer) -> bool:
     found = json.loads(server.kubectl("get", "crd", "leadershippolicies.bellwether.dev", "-o", "json"))
     schema = found["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-    return "quarantine" in schema["properties"]["spec"]["properties"]
+    return "scope" in schema["properties"]["spec"]["properties"]
 
 
 def definitions_of(server: ApiServer) -> list[str]:

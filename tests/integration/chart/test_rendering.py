@@ -173,6 +173,7 @@ def test_writing_policies_is_in_no_cluster_role_unless_the_administrator_asks_fo
     assert joined("-view") == {"view", "edit", "admin"}
     assert joined("-edit") == set()
     assert joined("-edit", aggregateEditors=True) == {"edit", "admin"}
+    assert joined("-rebalance", aggregateEditors=True) == set()
 
 
 def test_two_releases_of_one_name_can_keep_their_leases_in_one_namespace(helm: Helm, chart: Path):
