@@ -151,7 +151,7 @@ def test_an_approval_that_is_taken_back_stops_the_waves(desked: Desked):
 
 
 def test_a_request_for_another_plan_ends_the_applied_one(desked: Desked):
-    loop = desked.proposed(waves={"partitions": 1, "pauseSeconds": 0})
+    loop = desked.proposed(waves={"partitions": 1, "pauseSeconds": 0}, minimumImprovementPercent=0)
     first = desked.approve()
     desked.until(loop, "Applying")
     desked.annotate(rebalance="another")

@@ -138,7 +138,7 @@ def test_a_store_that_is_away_is_said_and_tried_again(desked: Desked, monkeypatc
 
 
 def test_an_unusable_store_fails_the_run_with_the_remedy(desked: Desked):
-    (Path(desked.planner.store.filesystem[1]) / "problems").write_text("a file")
+    (Path(str(desked.planner.store)) / "problems").write_text("a file")
     loop = desked.make(rebalance=SPEC)
     desked.annotate(rebalance="please")
     desked.until(loop, "Failed")
