@@ -1,1 +1,1 @@
-"""Samples in a store: written, compacted, read and expired."""
+"""Samples in a store: written, listed and read."""

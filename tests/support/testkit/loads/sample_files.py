@@ -1,7 +1,6 @@
-"""Made-up histories as the sampler's tables and files.
+"""Made-up histories as the sampler's files.
 
-In: for each topic and partition its samples, in any order. Out: a table of the sampler's schema, or a store with a file
-a round.
+In: for each topic and partition its samples, in any order. Out: a store with a file a round.
 """
 
 from __future__ import annotations
@@ -10,13 +9,10 @@ import zlib
 from collections import defaultdict
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
-
-import pyarrow as pa
 
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.samples.rows import Rows
-from bellwether_load.store.samples.sample_files import SCHEMA, round_path, write_round
+from bellwether_load.store.samples.sample_files import round_path, write_round
 from testkit.loads.load_histories import MIDNIGHT, History, Sample
 from testkit.loads.sample_rounds import CLUSTER
 
@@ -45,19 +41,6 @@ def _round(at: int, found: list[tuple[str, int, Sample]], cluster_id: str) -> Ro
         log_bytes=[sample.size for _, _, sample in found],
         consume=[sample.consume for _, _, sample in found],
     )
-
-
-def samples_table(histories: Histories) -> Any:
-    """All samples as one table, in the order of time."""
-    columns: list[list[Any]] = [[] for _ in SCHEMA]
-    for one in rounds(histories):
-        ats = [one.at] * len(one)
-        parts = (ats, one.topic, one.topic_id, one.partition, one.leader, one.leader_epoch)
-        for column, values in zip(columns, (*parts, one.end_offset, one.log_bytes, one.consume), strict=True):
-            column.extend(values)
-    plain = [t.type.value_type if pa.types.is_dictionary(t.type) else t.type for t in SCHEMA]
-    arrays = [pa.array(values, kind) for values, kind in zip(columns, plain, strict=True)]
-    return pa.Table.from_arrays(arrays, names=SCHEMA.names).cast(SCHEMA)
 
 
 def write_rounds(store: Store, histories: Histories, cluster_id: str = CLUSTER) -> list[str]:
