@@ -81,7 +81,7 @@ def _document(store: Store, name: str | None, statistic: Statistic, kafka: Kafka
     from bellwether_load.losses.loss_input import input_of
     from bellwether_load.losses.loss_report import loss_report
     from bellwether_load.store.plans.load_hours import read_account
-    from bellwether_load.store.plans.plan_verification import load_table
+    from bellwether_load.store.plans.load_reader import StoredLoads
 
     name = name or _newest(store)
     account = read_account(store.below(f"loads/{name}"))
@@ -89,9 +89,12 @@ def _document(store: Store, name: str | None, statistic: Statistic, kafka: Kafka
     whose = account.get("clusterId")
     if whose != problem.header.cluster_id:
         raise Terminal(f"loads {name} are of Kafka cluster {whose}, not of {problem.header.cluster_id}: set --loads")
-    table = load_table(store.below(f"loads/{name}"), str(statistic).lower())
-    case = input_of(problem.header, problem.partitions, table.of)
-    measured = sum(table.of(p.topic_id, p.partition) is not None for p in problem.partitions)
+    stored, known = StoredLoads(store.below(f"loads/{name}"), statistic), {}
+    for topic, topic_id, number in sorted(p[:3] for p in problem.partitions):
+        if (load := stored.of((topic, topic_id, number))) is not None:
+            known[topic_id, number] = (load.produce, load.consume)
+    case = input_of(problem.header, problem.partitions, lambda *key: known.get(key))
+    measured = len(known)
     if not measured:
         raise Terminal(f"no partition has a measured load in loads {name}: let `bellwether sample` run, then plan once")
     report = loss_report(case)

@@ -17,7 +17,7 @@ from bellwether.cli.output import OUTPUT, print_document
 from bellwether.ports.errors import BellwetherError
 from bellwether_load.verify.plan_verifier import Report
 
-Tell = Callable[[str, int, int], None]
+Tell = Callable[[int, int], None]
 _UNITS = "(maximum, mean, item and bound: bytes/s per 100 units of capacity; moved load: hundredths of a byte/s)"
 
 
@@ -92,14 +92,10 @@ def progress_callback() -> Iterator[Tell]:
     if not console.is_terminal:
         yield _Quarters()
         return
-    columns = (TextColumn("reading {task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    columns = (TextColumn("reading partitions"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
-        tasks = {what: progress.add_task(what, total=None) for what in ("loads", "partitions")}
-
-        def tell(what: str, done: int, of: int) -> None:
-            progress.update(tasks[what], completed=done, total=of)
-
-        yield tell
+        task = progress.add_task("", total=None)
+        yield lambda done, of: progress.update(task, completed=done, total=of)
 
 
 class _Quarters:
@@ -108,10 +104,10 @@ class _Quarters:
     LONG = 200_000
 
     def __init__(self) -> None:
-        self._printed: dict[str, int] = {}
+        self._printed = 0
 
-    def __call__(self, what: str, done: int, of: int) -> None:
+    def __call__(self, done: int, of: int) -> None:
         quarter = 4 * done // max(1, of)
-        if of >= self.LONG and quarter > self._printed.get(what, 0):
-            self._printed[what] = quarter
-            click.echo(f"read {done:,} of {of:,} {what}", err=True)
+        if of >= self.LONG and quarter > self._printed:
+            self._printed = quarter
+            click.echo(f"read {done:,} of {of:,} partitions", err=True)

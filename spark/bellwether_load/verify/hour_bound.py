@@ -15,7 +15,7 @@ from operator import mul
 from bellwether_load.plan.certificate import HourlyProof
 from bellwether_load.plan.problem import ProblemHeader
 from bellwether_load.verify.checks import Faults
-from bellwether_load.verify.load_table import BITS, unpacked
+from bellwether_load.verify.load_rows import BITS, unpacked
 
 HOURLY = "bound by hour"
 

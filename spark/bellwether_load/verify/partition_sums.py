@@ -1,8 +1,7 @@
 """Sum loads per broker in one pass through the partitions and the moves of a plan, and collect errors.
 
-Partitions come in the order of (topic, topic id, partition), as the moves do, so both are read once and neither is
-held. Only each partition's load, and who may lead it, is kept: the bounds need the base of all brokers first. Loads are
-added in columns of 64 bits of one large number: the statistic, and then each known hour of the week.
+Partitions come in the order of (topic, topic id, partition), as loads and moves do, so all are read once and none is
+held. Only each partition's load, and who may lead it, is kept: the bounds need the base of all brokers first.
 """
 
 from __future__ import annotations
@@ -15,14 +14,13 @@ from dataclasses import dataclass, field
 from bellwether_load.plan.problem import NO_BROKER, ProblemHeader
 from bellwether_load.verify.checks import Faults
 from bellwether_load.verify.hour_bound import HourBound
-from bellwether_load.verify.load_table import BITS, HourRates, LoadTable, Unusable, unpacked
-from bellwether_load.verify.move_stream import Fingerprint, Key, MoveRow, MoveStream, joined
+from bellwether_load.verify.load_rows import BITS, LOADS, Load, LoadRows, unpacked
+from bellwether_load.verify.row_streams import Fingerprint, Key, MoveRow, MoveStream, joined
 
 PartitionRow = tuple[str, str, int, tuple[int, ...], tuple[int, ...], int, str]
 """Topic, topic id, partition, replicas in their order, ISR, leader (-1: none), why it is held."""
 
 PROBLEM = "partitions of the problem"
-LOADS = "loads"
 FACTS = "moves tell the facts"
 ORDERS = "orders"
 ELIGIBLE = "leaders are eligible"
@@ -35,6 +33,8 @@ STEP = 50_000
 
 _HEAVIEST = 2**18
 """Largest cost of a byte with all that follow it, in percent: with it no partition exceeds 2**63 in a column."""
+COLUMN = (1 << BITS) - 1
+"""The bits of the first column: the statistic."""
 _FULL = 7 << 61
 """Bits of a column that only sums of 2**61 or more have."""
 
@@ -86,11 +86,10 @@ def sweep(
     problem: ProblemHeader,
     document: str,
     partitions: Iterable[PartitionRow],
-    loads: LoadTable,
+    loads: LoadRows,
     moves: MoveStream,
     faults: Faults,
     progress: Callable[[int], None] | None = None,
-    hours: HourRates | None = None,
     bound: HourBound | None = None,
     *,
     of_input: bool = False,
@@ -101,23 +100,22 @@ def sweep(
     """
     ids = [b.id for b in problem.brokers]
     sums = Sums(dict.fromkeys(ids, 0), dict.fromkeys(ids, 0), dict.fromkeys(ids, 0))
-    sums.columns += len(hours.hours) if hours is not None else 0
+    sums.columns += len(loads.hours)
     form = _Form(faults, frozenset(ids))
-    account = _Account(problem, sums, faults, hours, bound)
+    account = _Account(problem, sums, faults, bound)
     hashed, stated = Fingerprint(document), Fingerprint(document)
     for row in partitions:
         topic, topic_id, number, replicas, isr, leader, held = row
         carried = None
         if form.sound(row):
-            try:
-                carried = loads.of(topic_id, number)
-            except Unusable as error:
-                faults.add(LOADS, f"{topic}-{number}: {error}")
+            carried = loads.of(row[:3])
             account.add(row, carried, moves.take(row[:3]))
         hosts = joined(replicas)
         members = hosts if isr == replicas else joined(isr)
         line = f"{topic}\t{topic_id}\t{number}\t{hosts}\t{members}\t{leader}\t{held}"
-        hashed.add(f"{line}\t-\t-" if carried is None else f"{line}\t{carried[0]}\t{carried[1] or 0}")
+        hashed.add(
+            f"{line}\t-\t-" if carried is None else f"{line}\t{carried.produce & COLUMN}\t{carried.consume & COLUMN}"
+        )
         if of_input:
             stated.add(f"{line}\t-\t-")
         sums.partitions += 1
@@ -186,10 +184,8 @@ class _Form:
 class _Account:
     """Adds partition after partition to the sums, and holds each move against what it should be."""
 
-    def __init__(
-        self, problem: ProblemHeader, sums: Sums, faults: Faults, hours: HourRates | None, bound: HourBound | None
-    ) -> None:
-        self._sums, self._faults, self._hours, self._bound = sums, faults, hours, bound
+    def __init__(self, problem: ProblemHeader, sums: Sums, faults: Faults, bound: HourBound | None) -> None:
+        self._sums, self._faults, self._bound = sums, faults, bound
         self._asked = asked = problem.objective
         self._open = frozenset(b.id for b in problem.brokers if b.open)
         racks = asked.preferred_racks
@@ -197,15 +193,15 @@ class _Account:
         self._full = sum(_FULL << BITS * column for column in range(sums.columns))
         self._total = 0
 
-    def add(self, row: PartitionRow, carried: tuple[int, int | None] | None, move: MoveRow | None) -> None:
-        """Add one partition, in the next row of the problem, with its P and C and its move, if it has them."""
+    def add(self, row: PartitionRow, carried: Load | None, move: MoveRow | None) -> None:
+        """Add one partition, in the next row of the problem, with its load and its move, if it has them."""
         sums, replicas, leader = self._sums, row[3], row[5]
         lead, follow = self._costs(row, carried)
         extra = lead - follow  # hours of less than 0 borrow from the next one, and pay back in sums with the base
-        load = extra & (1 << BITS) - 1
+        load = extra & COLUMN
         may = self._candidates(row) if carried is not None and not row[6] else []
         sums.without_load += carried is None
-        if carried is not None and carried[1] is None:
+        if carried is not None and not carried.consume_known:
             sums.without_consumption += 1
             sums.unmeasured[row[0]] = sums.unmeasured.get(row[0], 0) + 1
         sums.held += bool(row[6])
@@ -240,29 +236,29 @@ class _Account:
         sums.homes.append(leader if leader in may else NO_BROKER)
         sums.ends.append(len(sums.eligible))
 
-    def _costs(self, row: PartitionRow, carried: tuple[int, int | None] | None) -> tuple[int, int]:
+    def _costs(self, row: PartitionRow, carried: Load | None) -> tuple[int, int]:
         """What leading and following cost in each column."""
         if carried is None:
             return 0, 0
-        produce, consume = carried[0], carried[1] or 0
-        if self._hours is not None:
-            rates = self._hours.of(row[:3])
-            produce, consume = produce | rates[0] << BITS, consume | rates[1] << BITS
         asked, name = self._asked, f"{row[0]}-{row[2]}"
         byte = asked.produce_weight + asked.replication_weight * (len(row[3]) - 1)
         heavy = byte + asked.follow_weight * len(row[3]) + asked.consume_weight
         if heavy > _HEAVIEST:
             self._faults.add(LOADS, f"{name}: a byte costs {heavy} %: more than {_HEAVIEST} cannot be added up")
             return 0, 0
-        lead, follow = byte * produce + asked.consume_weight * consume, asked.follow_weight * produce
+        lead, follow = (
+            byte * carried.produce + asked.consume_weight * carried.consume,
+            asked.follow_weight * carried.produce,
+        )
         total = self._total + lead + follow * len(row[3])
         if total & self._full:
             self._faults.add(LOADS, f"{name}: loads add up to more than 2**61 hundredths of a byte/s")
             return 0, 0
         self._total = total
-        mask = (1 << BITS) - 1
-        if lead & mask < follow & mask:
-            what = f"would cost {(lead & mask) - (follow & mask)} hundredths of a byte/s more to lead than to follow"
+        if lead & COLUMN < follow & COLUMN:
+            what = (
+                f"would cost {(lead & COLUMN) - (follow & COLUMN)} hundredths of a byte/s more to lead than to follow"
+            )
             self._faults.add(LOADS, f"{name} {what}: the weights must not make it negative")
             return follow, follow
         return lead, follow
@@ -276,9 +272,7 @@ class _Account:
             return [b for b in found if rank[b] == best]
         return found
 
-    def _moved(
-        self, row: PartitionRow, carried: tuple[int, int | None] | None, move: MoveRow, may: list[int], load: int
-    ) -> int:
+    def _moved(self, row: PartitionRow, carried: Load | None, move: MoveRow, may: list[int], load: int) -> int:
         """Who leads after a move; the leader of before where the move may not be."""
         name, replicas, leader, to = f"{row[0]}-{row[2]}", row[3], row[5], move[6]
         add = self._faults.add

@@ -20,13 +20,12 @@ from bellwether_load.verify.bound_reasons import BoundReasons, bound_reasons
 from bellwether_load.verify.checks import Check, Faults
 from bellwether_load.verify.hour_bound import HOURLY, HourBound
 from bellwether_load.verify.load_bounds import Bounds, Weights
-from bellwether_load.verify.load_table import BITS, HOURS, HourRates, HourRow, LoadTable
-from bellwether_load.verify.move_stream import MOVES, MoveRow, MoveStream
+from bellwether_load.verify.load_rows import BITS, HOURS, LOADS, LoadRow, LoadRows
 from bellwether_load.verify.partition_sums import (
+    COLUMN,
     ELIGIBLE,
     FACTS,
     FORCED,
-    LOADS,
     ORDERED,
     ORDERS,
     PROBLEM,
@@ -35,6 +34,7 @@ from bellwether_load.verify.partition_sums import (
     Sums,
     sweep,
 )
+from bellwether_load.verify.row_streams import MOVES, MoveRow, MoveStream
 
 ERROR = Fraction(1, 10**9)
 """Relative error that is allowed to figures that were rounded to a double."""
@@ -107,21 +107,19 @@ def verify(
     problem: ProblemHeader,
     document: str,
     partitions: Iterable[PartitionRow],
-    loads: LoadTable,
+    loads: Iterable[LoadRow],
     plan: RebalancePlan,
     moves: Iterable[MoveRow],
     progress: Callable[[int], None] | None = None,
     input_digest: str = "",
     hours: Sequence[int] = (),
-    hour_rows: Iterable[HourRow] = (),
     account: Mapping[str, Any] | None = None,
 ) -> Report:
     """Check everything that a plan claims. ``progress`` receives the number of partitions read.
 
     ``document``: problem.json in one line, as it is hashed. ``input_digest``: of the problem that the operator wrote;
-    it is compared if given. ``hours``: those of the week that the loads know; ``hour_rows`` are the loads in these
-    hours, in the order of the partitions. ``account``: what the loads rest on, by their job; the plan's evidence is
-    compared with it if given.
+    it is compared if given. ``hours``: those of the week that each row of the loads has. ``account``: what the loads
+    rest on, by their job; the plan's evidence is compared with it if given.
     """
     faults, claim = Faults(), plan.certificate.hourly
     if not any(b.open for b in problem.brokers):
@@ -131,10 +129,10 @@ def verify(
         if said != wanted[name]:
             faults.add(SAME, f"{name} is {said!r} in the plan and {wanted[name]!r} in the problem")
     stream = MoveStream(moves, plan.problem_digest, faults)
-    rates = HourRates(hours, hour_rows, faults) if hours else None
-    bound = None if claim is None or rates is None else HourBound(problem, rates.hours, claim, faults)
+    known = LoadRows(loads, faults, problem.objective.statistic, hours)
+    bound = HourBound(problem, known.hours, claim, faults) if claim is not None and hours else None
     pinned = bool(input_digest)
-    sums = sweep(problem, document, partitions, loads, stream, faults, progress, rates, bound, of_input=pinned)
+    sums = sweep(problem, document, partitions, known, stream, faults, progress, bound, of_input=pinned)
     checks = [faults.check(BROKERS, found=f"{sum(b.open for b in problem.brokers)} of {len(problem.brokers)} open")]
     checks += [faults.check(SAME)]
     if pinned:
@@ -157,7 +155,7 @@ def verify(
         checks.append(faults.check(EVIDENCE, found=f"{len(hours)} hours"))
     if faults.any(BROKERS):
         return Report(plan.digest, tuple(checks))
-    return _Figures(problem, plan, sums, faults, rates, bound, checks).report()
+    return _Figures(problem, plan, sums, faults, known.hours, bound, checks).report()
 
 
 class _Figures:
@@ -169,19 +167,18 @@ class _Figures:
         plan: RebalancePlan,
         sums: Sums,
         faults: Faults,
-        rates: HourRates | None,
+        hours: Sequence[int],
         hourly: HourBound | None,
         checks: list[Check],
     ) -> None:
         self._problem, self._plan, self._sums, self._faults = problem, plan, sums, faults
-        self._rates, self._hourly, self._checks = rates, hourly, checks
+        self._hours, self._hourly, self._checks = hours, hourly, checks
         most = problem.objective.max_moves
         self._allowed = None if most is None else max(most, sums.forced)
         before, after = sums.carried(sums.led_before), sums.carried(sums.led_after)
         self._hours_before, self._hours_after = ({b: of[1:] for b, of in each.items()} for each in (before, after))
         self._before, self._after = ({b: of[0] for b, of in each.items()} for each in (before, after))
-        one = (1 << BITS) - 1
-        self._bounds = Bounds(problem.brokers, sums, {b: base & one for b, base in sums.base.items()})
+        self._bounds = Bounds(problem.brokers, sums, {b: base & COLUMN for b, base in sums.base.items()})
 
     def report(self) -> Report:
         plan, bounds, sums, faults, proof = self._plan, self._bounds, self._sums, self._faults, self._plan.certificate
@@ -243,22 +240,21 @@ class _Figures:
 
     def _forecast(self) -> Check:
         """What is claimed of the busiest broker-hours."""
-        said, rates, faults = self._plan.forecast, self._rates, self._faults
-        if rates is None or said is None:
-            if (rates is None) != (said is None):
+        said, hours, faults = self._plan.forecast, self._hours, self._faults
+        if not hours or said is None:
+            if bool(hours) != (said is not None):
                 what = "the plan has none" if said is None else "the plan has one, the loads have no hours"
                 faults.add(FORECAST, what)
-            return faults.check(FORECAST, found="" if rates else "not known")
+            return faults.check(FORECAST, found="" if hours else "not known")
         faults.add(FORECAST, *faults.of(HOURS))
-        if said.hours != len(rates.hours):
-            faults.add(FORECAST, f"hours is {said.hours}, the loads know {len(rates.hours)}")
+        if said.hours != len(hours):
+            faults.add(FORECAST, f"hours is {said.hours}, the loads know {len(hours)}")
         self._broker_hour("before", said.before, self._hours_before)
         top = self._broker_hour("after", said.after, self._hours_after)
         return faults.check(FORECAST, _amount(said.after.load), _amount(top))
 
     def _broker_hour(self, when: str, said: BrokerHour, carried: Mapping[int, Sequence[int]]) -> Fraction:
-        hours = () if self._rates is None else self._rates.hours
-        size, faults = self._bounds.size, self._faults
+        hours, size, faults = self._hours, self._bounds.size, self._faults
         top = max(Fraction(max(carried[b]), capacity) for b, capacity in size.items())
         if not _close(said.load, top):
             faults.add(FORECAST, f"load {when} is {said.load!r}, the files give {float(top)!r}")

@@ -1,4 +1,4 @@
-"""Loads by hour of the week: columns ``produce_hours`` and ``consume_hours`` of ``loads/<name>``, one file at a time.
+"""Loads in a store, row by row: a statistic, and rates by hour of the week, of ``loads/<name>``, one file at a time.
 
 Which hours the lists have is in the metadata of each file. Written by the loads job; read by it and by the verifier.
 """
@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Any
 
 import pyarrow as pa
 
 from bellwether_load.plan.forecast import WEEK
-from bellwether_load.store.columns import ahead, batches, integers, texts
+from bellwether_load.store.columns import ahead, batches, floats, integers, texts
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.store_errors import StoreDamaged, StoreMissing
 
-HourlyRow = tuple[str, str, int, memoryview | None, memoryview | None]
-"""Topic, topic id, partition, and its bytes/s in and out in each hour, as 64-bit numbers; None for null."""
+LoadRow = tuple[str, str, int, float | None, float | None, memoryview | None, memoryview | None]
+"""Topic, topic id, partition, a statistic of its bytes/s in and out, and those in each hour as 64-bit numbers; None for
+null, and where no hours are read."""
 
 ACCOUNT = "_loads.json"
 """The inputs of loads and their format; written last, so loads that have it are complete."""
@@ -29,13 +30,10 @@ _BATCH_ROWS = 4_096
 _KEY = b"bellwether.hours"
 _RATES = pa.list_(pa.int64())
 LISTS = (pa.field("produce_hours", _RATES, nullable=False), pa.field("consume_hours", _RATES))
-_SCHEMA = pa.schema(
-    [
-        pa.field("topic", pa.string(), nullable=False),
-        pa.field("topic_id", pa.string(), nullable=False),
-        pa.field("partition", pa.int32(), nullable=False),
-        *LISTS,
-    ]
+_KEYS = (
+    pa.field("topic", pa.string(), nullable=False),
+    pa.field("topic_id", pa.string(), nullable=False),
+    pa.field("partition", pa.int32(), nullable=False),
 )
 
 
@@ -83,14 +81,17 @@ def known_hours(store: Store, files: Sequence[str]) -> tuple[int, ...]:
     return next(iter(found.values()), ())
 
 
-def hour_rows(store: Store, files: Sequence[str]) -> Iterator[HourlyRow]:
-    """Rates of every partition by hour, in the order of the files. Raises StoreError."""
+def load_rows(store: Store, files: Sequence[str], statistic: str, hours: Sequence[int] = ()) -> Iterator[LoadRow]:
+    """One statistic (``Median``, ``P95``, ``Peak``) of every partition with loads, and its rates in ``hours`` if these
+    are known, in the order of the files. Raises StoreError."""
+    measured = [pa.field(f"{what}_{statistic.lower()}", pa.float64()) for what in ("produce", "consume")]
+    schema = pa.schema([*_KEYS, *measured, *(LISTS if hours else ())])
     for path in files:
-        for batch in ahead(batches(store, path, _SCHEMA, _BATCH_ROWS)):
-            topic, topic_id, partition, produce, consume = batch.columns
-            yield from zip(
-                texts(topic), texts(topic_id), integers(partition), _lists(produce), _lists(consume), strict=True
-            )
+        for batch in ahead(batches(store, path, schema, _BATCH_ROWS)):
+            topic, topic_id, partition, produce, consume, *lists = batch.columns
+            columns = (texts(topic), texts(topic_id), integers(partition), floats(produce), floats(consume))
+            hourly = map(_lists, lists) if lists else (repeat(None), repeat(None))
+            yield from zip(*columns, *hourly)  # noqa: B905 - two may be endless
 
 
 def _hours(store: Store, path: str) -> tuple[int, ...]:

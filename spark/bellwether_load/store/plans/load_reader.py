@@ -13,17 +13,35 @@ import pyarrow as pa
 
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.loads import Loads
-from bellwether.core.settings.objective import Objective
+from bellwether.core.settings.objective import Objective, Statistic
 from bellwether_load.plan.measured_loads import LoadAccumulator
 from bellwether_load.plan.problem import ProblemHeader
 from bellwether_load.store.columns import batches, integers, texts, tuples
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import plan_files, problem_files
-from bellwether_load.store.plans.plan_verification import load_table
+from bellwether_load.store.plans.load_hours import load_files, load_rows
 from bellwether_load.store.store_errors import StoreDamaged
-from bellwether_load.verify.load_table import Unusable
+from bellwether_load.verify.checks import Faults
+from bellwether_load.verify.load_rows import LOADS, Load, LoadRows
+from bellwether_load.verify.row_streams import Key
 
-_SCHEMA = pa.schema([problem_files.SCHEMA.field(name) for name in ("topic_id", "partition", "replicas")])
+_SCHEMA = pa.schema([problem_files.SCHEMA.field(name) for name in ("topic", "topic_id", "partition", "replicas")])
+
+
+class StoredLoads:
+    """One statistic of the loads in a folder. Raises StoreError; StoreDamaged for a load that no plan can rest on."""
+
+    def __init__(self, store: Store, statistic: Statistic) -> None:
+        self._where = str(store)
+        self._faults = Faults()
+        self._rows = LoadRows(load_rows(store, load_files(store), statistic), self._faults, statistic)
+
+    def of(self, key: Key) -> Load | None:
+        """The load of a partition, if it has one. Keys come in order."""
+        found = self._rows.of(key)
+        if self._faults.any(LOADS):
+            raise StoreDamaged(f"{self._where}: {self._faults.of(LOADS)[0]}")
+        return found
 
 
 def read_loads(
@@ -34,19 +52,17 @@ def read_loads(
     A partition without a load row is omitted. A load that no plan can use (not a number, negative, duplicate) raises
     StoreDamaged, and none is used.
     """
-    table = load_table(store.below(f"{plan_files.LOADS}/{name}"), objective.statistic.lower())
+    rows = StoredLoads(store.below(f"{plan_files.LOADS}/{name}"), objective.statistic)
     path = f"{problem_files.FOLDER}/{name}/{problem_files.PARTITIONS}"
     found = LoadAccumulator(objective, capacities)
     for batch in batches(store, path, _SCHEMA):
-        topic_ids, numbers, replicas = texts(batch.column(0)), integers(batch.column(1)), tuples(batch.column(2))
-        for topic_id, number, members in zip(topic_ids, numbers, replicas, strict=True):
+        topics, topic_ids, numbers, replicas = batch.columns
+        keys = zip(texts(topics), texts(topic_ids), integers(numbers), strict=True)
+        for key, members in zip(keys, tuples(replicas), strict=True):
+            load = rows.of(key)
             try:
-                rates = table.of(topic_id, number)
-                if rates is not None:
-                    found.add(PartitionKey(topic_id, number), members, rates[0], rates[1] or 0)
-            except Unusable as error:
-                where = store.where(f"{plan_files.LOADS}/{name}")
-                raise StoreDamaged(f"{where}: partition {number} of topic id {topic_id}: {error}") from None
+                if load is not None:
+                    found.add(PartitionKey(key[1], key[2]), members, load.produce, load.consume)
             except ValueError as error:
-                raise StoreDamaged(f"{store.where(path)}: topic id {topic_id}: {error}") from None
+                raise StoreDamaged(f"{store.where(path)}: topic id {key[1]}: {error}") from None
     return found.loads(terms.made_at)

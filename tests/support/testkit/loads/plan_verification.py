@@ -12,17 +12,15 @@ from bellwether.core.waves.approved_plan import RebalanceMove
 from bellwether_load.plan.documents import header_line
 from bellwether_load.plan.problem import NO_BROKER, BrokerInput, PartitionInput, Problem
 from bellwether_load.plan.rebalance_plan import RebalancePlan
-from bellwether_load.verify.load_table import LoadTable
 from bellwether_load.verify.plan_verifier import Report, verify
-from testkit.loads.small_planner import Loads, problem
+from testkit.loads.small_planner import Loads, load_rows, problem
 
 _RACKS = ("a", "b", "c")
 
 
 def rechecked(posed: Problem, known: Loads, plan: RebalancePlan, moves: Iterable[RebalanceMove]) -> Report:
     """What the verifier says of a plan."""
-    rows = ((k.topic_id, k.partition, *rates) for k, rates in sorted(known.items()))
-    return verify(posed.header, header_line(posed.header), posed.partitions, LoadTable(rows), plan, moves)
+    return verify(posed.header, header_line(posed.header), posed.partitions, load_rows(posed, known), plan, moves)
 
 
 @st.composite

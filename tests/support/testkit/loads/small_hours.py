@@ -11,14 +11,15 @@ from array import array
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
+from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.waves.approved_plan import RebalanceMove
 from bellwether_load.plan.certificate import HourlyProof
 from bellwether_load.plan.documents import header_line
 from bellwether_load.plan.problem import NO_BROKER, Problem
 from bellwether_load.plan.rebalance_plan import RebalancePlan
-from bellwether_load.verify.load_table import HourRow, LoadTable
+from bellwether_load.store.plans.load_hours import LoadRow
 from bellwether_load.verify.plan_verifier import Report, verify
-from testkit.loads.small_planner import Hourly, Weighed, allowed, carried, changed, top, weigh
+from testkit.loads.small_planner import Hourly, Weighed, allowed, carried, changed, load_rows, top, weigh
 
 
 def proof(
@@ -77,27 +78,17 @@ def busiest(posed: Problem, by_hour: list[list[Weighed]], leaders: tuple[int, ..
     return max(top(posed, weighed, leaders) for weighed in by_hour)
 
 
-def rows(asked: Problem, hourly: Hourly) -> Iterator[HourRow]:
-    """The loads by hour as the verifier reads them."""
-    for one in asked.partitions:
-        if one.key in hourly.rates:
-            ins, outs = hourly.rates[one.key]
-            out = None if outs is None else memoryview(array("q", outs))
-            yield one.topic, one.topic_id, one.partition, memoryview(array("q", ins)), out
+def rows(asked: Problem, hourly: Hourly) -> Iterator[LoadRow]:
+    """The loads by hour as the verifier reads them; those of the first hour count as the statistic."""
+    for row in load_rows(asked, hourly.at(0)):
+        ins, outs = hourly.rates[PartitionKey(row[1], row[2])]
+        out = None if outs is None else memoryview(array("q", outs))
+        yield (*row[:5], memoryview(array("q", ins)), out)
 
 
 def checked(
-    asked: Problem, hourly: Hourly, plan: RebalancePlan, moves: tuple[RebalanceMove, ...], *given: HourRow
+    asked: Problem, hourly: Hourly, plan: RebalancePlan, moves: tuple[RebalanceMove, ...], *given: LoadRow
 ) -> Report:
     """What the verifier finds; with other rows if given."""
-    known = sorted((k.topic_id, k.partition, *rates) for k, rates in hourly.at(0).items())
-    return verify(
-        asked.header,
-        header_line(asked.header),
-        asked.partitions,
-        LoadTable(known),
-        plan,
-        moves,
-        hours=hourly.hours,
-        hour_rows=given or rows(asked, hourly),
-    )
+    loads = given or rows(asked, hourly)
+    return verify(asked.header, header_line(asked.header), asked.partitions, loads, plan, moves, hours=hourly.hours)

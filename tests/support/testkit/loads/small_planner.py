@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -35,7 +35,7 @@ from bellwether_load.plan.rebalance_plan import (
 )
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import plan_files, problem_files
-from bellwether_load.store.plans.load_hours import LISTS, of_hours, write_account
+from bellwether_load.store.plans.load_hours import LISTS, LoadRow, of_hours, write_account
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -53,6 +53,13 @@ class Hourly:
     def at(self, place: int) -> Loads:
         """The loads in one of these hours."""
         return {k: (ins[place], None if outs is None else outs[place]) for k, (ins, outs) in self.rates.items()}
+
+
+def load_rows(posed: Problem, known: Loads) -> Iterator[LoadRow]:
+    """Loads as the verifier reads them, of every hour where they are known by hour."""
+    topics = {one.topic_id: one.topic for one in posed.partitions}
+    for key in sorted(known, key=lambda k: (topics.get(k.topic_id, k.topic_id), k)):
+        yield topics.get(key.topic_id, key.topic_id), *key, *known[key], None, None
 
 
 def account(hourly: Hourly | None = None) -> dict[str, Any]:
@@ -373,9 +380,10 @@ def write_loads(
     store: Store, name: str, known: Loads, topics: Mapping[str, str] | None = None, hourly: Hourly | None = None
 ) -> str:
     """A loads folder with the same rates for every statistic, and those by hour if given; its path in the store."""
-    keys = sorted(known, key=lambda k: ((topics or {}).get(k.topic_id, k.topic_id), k))
+    names = {k.topic_id: k.topic_id.removeprefix("id-of-") for k in known} | dict(topics or {})
+    keys = sorted(known, key=lambda k: (names[k.topic_id], k))
     columns: dict[str, pa.Array] = {
-        "topic": pa.array([(topics or {}).get(k.topic_id, k.topic_id) for k in keys], pa.string()),
+        "topic": pa.array([names[k.topic_id] for k in keys], pa.string()),
         "topic_id": pa.array([k.topic_id for k in keys], pa.string()),
         "partition": pa.array([k.partition for k in keys], pa.int32()),
     }

@@ -85,7 +85,7 @@ class Planner:
         """Measure and plan: what the jobs of a run do."""
         posed = problem_files.read_problem(self.store, name)
         known = {s.key: (rate, 0.0) for s in posed.partitions if (rate := self.rates(s)) is not None}
-        write_loads(self.store, name, known)
+        write_loads(self.store, name, known, {s.topic_id: s.topic for s in posed.partitions})
         plan, moves = planned(posed, known)
         plan_files.write_plan(self.store, self.tamper(plan), moves)
 

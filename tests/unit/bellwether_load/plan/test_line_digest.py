@@ -7,7 +7,7 @@ import hashlib
 import pytest
 
 from bellwether_load.plan.line_digest import CHUNK_LINES, chunk_digests, digest_of_chunks
-from bellwether_load.verify.move_stream import Fingerprint
+from bellwether_load.verify.row_streams import Fingerprint
 
 
 def lines(count: int) -> list[bytes]:

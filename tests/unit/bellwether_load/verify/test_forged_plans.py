@@ -21,11 +21,10 @@ from bellwether_load.plan.certificate import OtherCap, StatisticPlan
 from bellwether_load.plan.documents import PLAN, header_line
 from bellwether_load.plan.problem import BrokerInput, Problem
 from bellwether_load.plan.rebalance_plan import RebalancePlan
-from bellwether_load.verify.load_table import LoadTable
 from bellwether_load.verify.plan_verifier import verify
 from testkit.loads.plan_verification import load_problems
 from testkit.loads.small_hours import proof, rows
-from testkit.loads.small_planner import Hourly, Loads, account, level, planned, problem, slot, weigh
+from testkit.loads.small_planner import Hourly, Loads, account, level, load_rows, planned, problem, slot, weigh
 
 PROOFS = r"(weights\.\d+(\.\d+)?|moveWeight|threshold|limit|settled\.\d+|hourly\.partition)"
 """What proves figures, and is no figure: another proof of the same figures is one, too."""
@@ -69,7 +68,6 @@ def passing(
     hourly: Hourly | None,
 ) -> set[str]:
     """The ways to values that were changed without a word from the verifier."""
-    table = LoadTable(sorted((k.topic_id, k.partition, *rates) for k, rates in known.items()))
 
     def refusal(document: Any) -> tuple[str, ...]:
         try:
@@ -80,11 +78,10 @@ def passing(
             posed.header,
             header_line(posed.header),
             posed.partitions,
-            table,
+            load_rows(posed, known) if hourly is None else rows(posed, hourly),
             made,
             moves,
             hours=() if hourly is None else hourly.hours,
-            hour_rows=() if hourly is None else rows(posed, hourly),
             account=account(hourly),
         ).faults
 

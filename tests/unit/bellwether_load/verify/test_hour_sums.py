@@ -12,10 +12,9 @@ from bellwether.core.settings.objective import Objective
 from bellwether_load.plan.documents import header_line
 from bellwether_load.plan.forecast import BrokerHour, Forecast
 from bellwether_load.plan.problem import BrokerInput, Problem
-from bellwether_load.verify.load_table import LoadTable
 from bellwether_load.verify.plan_verifier import verify
 from testkit.loads.small_hours import checked, rows
-from testkit.loads.small_planner import Hourly, loads, planned, problem, slot
+from testkit.loads.small_planner import Hourly, load_rows, loads, planned, problem, slot
 from testkit.messages import assert_wording
 
 HOURS = (0, 14, 38, 167)
@@ -50,8 +49,7 @@ def test_a_forecast_without_hours_is_refused():
     known = loads(asked, 10.0, 20.0)
     plan, moves = planned(asked, known)
     made = replace(plan, forecast=Forecast(1, BrokerHour(1, 0, 5.0), BrokerHour(1, 0, 5.0)))
-    table = LoadTable(sorted((k.topic_id, k.partition, *rates) for k, rates in known.items()))
-    report = verify(asked.header, header_line(asked.header), asked.partitions, table, made, moves)
+    report = verify(asked.header, header_line(asked.header), asked.partitions, load_rows(asked, known), made, moves)
     assert_wording(report.faults)
 
 
@@ -69,18 +67,18 @@ def test_a_row_that_cannot_be_added_up_is_named(ins: list[int], said: str):
     asked, hourly = posed(1)
     plan, moves = planned(asked, hourly.at(0), hourly=hourly)
     first, *others = rows(asked, hourly)
-    wrong = (*first[:3], memoryview(array("q", ins)), None)
+    wrong = (*first[:5], memoryview(array("q", ins)), None)
     assert any(said in fault for fault in checked(asked, hourly, plan, moves, wrong, *others).faults)
 
 
-def test_a_missing_row_and_rows_out_of_order_are_named():
+def test_missing_rates_and_rows_out_of_order_are_named():
     asked, hourly = posed(2)
     plan, moves = planned(asked, hourly.at(0), hourly=hourly)
     first, second, *others = rows(asked, hourly)
-    faults = checked(asked, hourly, plan, moves, second, *others).faults
+    faults = checked(asked, hourly, plan, moves, (*first[:5], None, None), second, *others).faults
     assert any("a-0 has a load and none by hour" in fault for fault in faults)
     faults = checked(asked, hourly, plan, moves, second, first, *others).faults
-    assert any("a-0 comes after a-1" in fault for fault in faults)
+    assert any("a-0 comes after a-1, out of order" in fault for fault in faults)
 
 
 def test_the_largest_rates_are_added_up_without_touching_the_next_hour():

@@ -12,7 +12,6 @@ from bellwether.core.waves.approved_plan import RebalanceMove
 from bellwether_load.plan.documents import header_line
 from bellwether_load.plan.problem import NO_BROKER, BrokerInput, PartitionInput, Problem, ProblemHeader
 from bellwether_load.plan.rebalance_plan import RebalancePlan, move_of
-from bellwether_load.verify.load_table import LoadTable
 from bellwether_load.verify.plan_verifier import Report, verify
 from testkit.loads.plan_verification import rechecked
 from testkit.loads.small_planner import Loads, again, loads, planned, problem, slot
@@ -248,10 +247,10 @@ def test_without_an_open_broker_there_is_no_plan() -> None:
 @pytest.mark.parametrize(
     ("rates", "said"),
     [
-        ((float("nan"), 0.0), "loads: orders-2: produce is not a number"),
-        ((float("inf"), 0.0), "loads: orders-2: produce is inf"),
-        ((-5.0, 0.0), "loads: orders-2: produce is -5"),
-        ((5.0, -5.0), "loads: orders-2: consume is -5"),
+        ((float("nan"), 0.0), "loads: orders-2: produce_p95 is not a number"),
+        ((float("inf"), 0.0), "loads: orders-2: produce_p95 is inf"),
+        ((-5.0, 0.0), "loads: orders-2: produce_p95 is -5"),
+        ((5.0, -5.0), "loads: orders-2: consume_p95 is -5"),
     ],
 )
 def test_loads_that_are_none_are_refused_by_partition_and_column(rates: tuple[float, float], said: str) -> None:
@@ -337,5 +336,5 @@ def test_progress_is_reported_at_the_end() -> None:
     posed, known = usual()
     plan, moves = planned(posed, known)
     told: list[int] = []
-    verify(posed.header, header_line(posed.header), posed.partitions, LoadTable(), plan, moves, told.append)
+    verify(posed.header, header_line(posed.header), posed.partitions, (), plan, moves, told.append)
     assert told == [6]

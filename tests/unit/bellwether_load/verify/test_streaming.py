@@ -8,9 +8,8 @@ from itertools import pairwise
 from bellwether.core.waves.approved_plan import RebalanceMove
 from bellwether_load.plan.documents import header_line
 from bellwether_load.plan.problem import PartitionInput
-from bellwether_load.verify.load_table import LoadTable
 from bellwether_load.verify.plan_verifier import verify
-from testkit.loads.small_planner import loads, planned, problem, slot
+from testkit.loads.small_planner import load_rows, loads, planned, problem, slot
 
 MANY = 60_000
 
@@ -31,8 +30,7 @@ def test_moves_are_read_when_their_partition_comes() -> None:
             ahead.append(posed.partitions[at].partition - move.partition)
             yield move
 
-    rows = LoadTable((k.topic_id, k.partition, *rates) for k, rates in sorted(known.items()))
-    report = verify(posed.header, header_line(posed.header), partitions(), rows, plan, passing())
+    report = verify(posed.header, header_line(posed.header), partitions(), load_rows(posed, known), plan, passing())
     assert report.passed
     # One move is looked at ahead of its partition, and none waits behind.
     gaps = [b.partition - a.partition for a, b in pairwise(moves)]
@@ -45,5 +43,5 @@ def test_progress_is_reported_during_verification() -> None:
     plan, moves = planned(posed, loads(posed, 1.0))
     told: list[int] = []
     many = (slot(i)._replace(topic=f"t-{i:06}", topic_id=f"id-{i:06}") for i in range(MANY))
-    verify(posed.header, header_line(posed.header), many, LoadTable(), plan, moves, told.append)
+    verify(posed.header, header_line(posed.header), many, (), plan, moves, told.append)
     assert told == [50_000, MANY]

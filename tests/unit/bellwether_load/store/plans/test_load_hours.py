@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.plans.load_hours import ACCOUNT, LISTS, hour_rows, known_hours, load_files, of_hours
+from bellwether_load.store.plans.load_hours import ACCOUNT, LISTS, known_hours, load_files, load_rows, of_hours
 from bellwether_load.store.store_errors import StoreDamaged, StoreMissing
 
 
@@ -17,6 +17,8 @@ def write(
         "topic": ["orders" for _ in rows],
         "topic_id": ["id" for _ in rows],
         "partition": pa.array([number for number, _, _ in rows], pa.int32()),
+        "produce_p95": pa.array([1.0 for _ in rows], pa.float64()),
+        "consume_p95": pa.array([None for _ in rows], pa.float64()),
         LISTS[0].name: pa.array([ins for _, ins, _ in rows], LISTS[0].type),
         LISTS[1].name: pa.array([outs for _, _, outs in rows], LISTS[1].type),
     }
@@ -29,7 +31,9 @@ def test_rows_come_file_by_file_with_the_numbers_of_every_hour(store: Store):
     write(store, "part-0.parquet", (3, 167), [(0, [1, 2], None), (1, [2**45, 0], [3, 4])])
     files = load_files(store)
     assert known_hours(store, files) == (3, 167)
-    found = [(*row[:3], *(None if r is None else r.tolist() for r in row[3:])) for row in hour_rows(store, files)]
+    read = load_rows(store, files, "P95", (3, 167))
+    found = [(*row[:3], *(None if r is None else r.tolist() for r in row[5:])) for row in read]
+    assert [row[:5] for row in load_rows(store, files, "P95")] == [("orders", "id", n, 1.0, None) for n in range(3)]
     assert found == [
         ("orders", "id", 0, [1, 2], None),
         ("orders", "id", 1, [2**45, 0], [3, 4]),
@@ -60,12 +64,13 @@ def test_hours_that_no_week_has_are_refused(store: Store, hours: tuple[int, ...]
 def test_hours_without_columns_and_null_lists_are_refused(store: Store):
     store.write_table("a.parquet", pa.table({"topic": ["orders"]}).replace_schema_metadata(of_hours((3,))))
     with pytest.raises(StoreDamaged, match="has no column"):
-        list(hour_rows(store, ["a.parquet"]))
+        list(load_rows(store, ["a.parquet"], "P95", (3,)))
     columns = {"topic": ["o"], "topic_id": ["id"], "partition": pa.array([0], pa.int32())}
+    columns |= {f"{what}_p95": pa.array([1.0]) for what in ("produce", "consume")}
     nulls = {LISTS[0].name: pa.array([None], LISTS[0].type), LISTS[1].name: pa.array([[1]], LISTS[1].type)}
     store.write_table("b.parquet", pa.table({**columns, **nulls}))
     with pytest.raises(StoreDamaged, match="column produce_hours contains nulls"):
-        list(hour_rows(store, ["b.parquet"]))
+        list(load_rows(store, ["b.parquet"], "P95", (3,)))
 
 
 def test_a_folder_without_loads_is_missing(store: Store):
