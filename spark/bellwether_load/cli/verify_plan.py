@@ -17,7 +17,6 @@ from bellwether.cli.output import OUTPUT, print_document
 from bellwether.ports.errors import BellwetherError
 from bellwether_load.verify.plan_verifier import Report
 
-Tell = Callable[[int, int], None]
 _UNITS = "(maximum, mean, item and bound: bytes/s per 100 units of capacity; moved load: hundredths of a byte/s)"
 
 
@@ -83,31 +82,16 @@ def plain(text: str) -> str:
 
 
 @contextmanager
-def progress_callback() -> Iterator[Tell]:
-    """Progress callback: a bar on a terminal, else a line per quarter of a long input."""
+def progress_callback() -> Iterator[Callable[[int, int], None] | None]:
+    """Progress callback: a bar on a terminal, else none."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield _Quarters()
+        yield None
         return
     columns = (TextColumn("reading partitions"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("", total=None)
         yield lambda done, of: progress.update(task, completed=done, total=of)
-
-
-class _Quarters:
-    """Prints a line at each quarter of a long input."""
-
-    LONG = 200_000
-
-    def __init__(self) -> None:
-        self._printed = 0
-
-    def __call__(self, done: int, of: int) -> None:
-        quarter = 4 * done // max(1, of)
-        if of >= self.LONG and quarter > self._printed:
-            self._printed = quarter
-            click.echo(f"read {done:,} of {of:,} partitions", err=True)

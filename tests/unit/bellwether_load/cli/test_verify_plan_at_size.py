@@ -1,4 +1,4 @@
-"""A recheck of a large plan, as a process of its own: how much memory it takes, and that it says how far it is."""
+"""A recheck of a large plan, as a process of its own: how much memory it takes."""
 
 from __future__ import annotations
 

@@ -139,3 +139,11 @@ def test_no_changed_figure_of_a_plan_with_all_proofs_passes(by: float) -> None:
     found = passing(posed, hourly.at(0), plan, moves, by, hourly)
     assert [way for way in sorted(found) if not MAY_STAY.fullmatch(way)] == []
     assert any("statisticPlan" in way for way in found), "a claim that is refused is not called claimed"
+
+
+def test_an_account_with_other_hours_than_the_loads_is_refused() -> None:
+    posed, hourly, plan, moves = everything()
+    claimed = replace(plan, evidence=replace(plan.evidence, hours=168))
+    line, loads = header_line(posed.header), rows(posed, hourly)
+    report = verify(posed.header, line, posed.partitions, loads, claimed, moves, hours=hourly.hours, account=account())
+    assert report.faults == ("evidence: _loads.json says 168 hours, the loads have 2",)
