@@ -33,7 +33,7 @@ LINES = {
     "spark/bellwether_load/cli": 1655,  # losses, a verb of its own
     "spark/bellwether_load/controller": 1513,
     "spark/bellwether_load/losses": 779,  # new: what the loss of a broker or of a rack does, orders, a bound
-    "spark/bellwether_load/page": 1308,
+    "spark/bellwether_load/page": 922,
     "spark/bellwether_load/plan": 905,  # what a plan rests on, and what is missing for a proposal
     "spark/bellwether_load/sampling": 1126,  # its thread rolls up hours and removes old files; the store lost more
     "spark/bellwether_load/store": 2019,

@@ -42,15 +42,15 @@ from bellwether_load.controller.plan_jobs import JobState
 from bellwether_load.controller.process_jobs import ProcessJobs
 from bellwether_load.plan.problem import Problem
 from bellwether_load.plan.problem_builder import build_problem
+from bellwether_load.plan.rebalance_plan import BY_HAND
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans.plan_store import FilePlanStore, Rechecked
-
-POLICY_NAME = "offline/rebalance"
-"""Policy name in problems and plans of an offline rebalance."""
 
 LOOK_SECONDS = 0.5
 REQUEUE = Requeue(busy_seconds=1.0, idle_seconds=5.0, retry_seconds=1.0)
 MOST_STOPS = 5
+PROGRESS_SECONDS = 10
+"""A job that takes longer says how far it has come, this often."""
 
 Say = Callable[[str], None]
 
@@ -92,13 +92,13 @@ def plan_offline(inputs: OfflineRun, record: Path | None, settings: Rebalance, s
         known,
         ineligible_brokers(cluster, known, verdicts),
         settings.objective,
-        policy=POLICY_NAME,
+        policy=BY_HAND,
         made_at=now,
         capacities=settings.capacities,
         excluded=settings.excluded_topics,
     )
     run = f"at-{now:%Y%m%d-%H%M%S}"
-    plans = FilePlanStore(store, cluster.cluster_id, POLICY_NAME)
+    plans = FilePlanStore(store, cluster.cluster_id, BY_HAND)
     input_digest = plans.put_problem(_name(run), problem)
     _work(inputs, run, problem, say)
     found = plans.plan_for(_name(run), input_digest)
@@ -117,7 +117,7 @@ def apply_offline(inputs: OfflineRun, record: Path, settings: Rebalance, digest:
     with _held(leadership):
         records = FileRecords(record, leadership)
         cluster_id = reader.read().cluster_id
-        accepted = FilePlanStore(Store.open(inputs.uri), cluster_id, POLICY_NAME).accepted(digest)
+        accepted = FilePlanStore(Store.open(inputs.uri), cluster_id, BY_HAND).accepted(digest)
         taken = records.take_over(cluster_id)
         under_way = taken.application
         if under_way is not None and under_way.digest == digest and under_way.taken_up:
@@ -178,7 +178,7 @@ def _work(inputs: OfflineRun, run: str, problem: Problem, say: Say) -> None:
     jobs = ProcessJobs(lambda _: work, profile, clock, os.environ)  # the environment of the person who runs it
     try:
         jobs.start(run)
-        step, printed = "", 0
+        step, printed = "", clock.now()
         while True:
             job = jobs.look(run)
             if job is None:
@@ -188,19 +188,18 @@ def _work(inputs: OfflineRun, run: str, problem: Problem, say: Say) -> None:
             if job.state is JobState.SUCCEEDED:
                 return
             if job.message != step:
-                step, printed = job.message, 0
+                step, printed = job.message, clock.now()
                 say({"loads": "measuring loads", "plan": "planning"}.get(step, step))
-            lines = jobs.said(run)
-            for line in lines[printed:]:
-                say(f"  {line}")
-            printed = len(lines)
+            elif (clock.now() - printed).total_seconds() >= PROGRESS_SECONDS and (lines := jobs.said(run)):
+                say(f"  {lines[-1]}")
+                printed = clock.now()
             clock.sleep(LOOK_SECONDS)
     finally:
         jobs.close()
 
 
 def _name(run: str) -> str:
-    namespace, _, policy = POLICY_NAME.partition("/")
+    namespace, _, policy = BY_HAND.partition("/")
     return file_name(namespace, policy, run)
 
 

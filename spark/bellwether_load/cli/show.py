@@ -10,22 +10,24 @@ import click
 
 from bellwether.cli.kubernetes_target import Target, connect, policy_options
 from bellwether.cli.output import document_text
-from bellwether.core.settings.rebalance import Rebalance
 from bellwether.ports.errors import BellwetherError, Terminal
 from bellwether_load.cli.verify_plan import plain, progress_callback
-from bellwether_load.page.figures import Unit, change, percent
-from bellwether_load.page.plan_bound import bound_text, cap_text, levels
-from bellwether_load.page.plan_history import moment
-from bellwether_load.page.plan_page import (
+from bellwether_load.page.figures import Unit, change, moment, percent
+from bellwether_load.page.plan_page import WAVES, plan_page
+from bellwether_load.page.plan_summary import Story, tell
+from bellwether_load.page.plan_text import (
+    bound_text,
     busiest_hour,
+    cap_text,
     faults_text,
+    levels,
     measure,
-    plan_page,
-    unit_of_load,
+    no_proposal,
+    page_unit,
     unmeasured_text,
     verdict,
+    waves_text,
 )
-from bellwether_load.page.plan_summary import Story, tell
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 
 if TYPE_CHECKING:
@@ -138,12 +140,12 @@ def _show(story: Story, top: int) -> None:
     from rich.markup import escape
 
     found, console = story.plan, Console(highlight=False)
-    unit = Unit.of(max(found.before.max, found.after.max, found.certificate.bound))
-    say = console.print
-    say(escape(plain(f"plan {found.digest} of policy {found.policy}, as of {moment(found.made_at)}")), soft_wrap=True)
+    unit, say = page_unit(found), console.print
     say(escape(found.evidence_line), soft_wrap=True)
-    if missing := found.missing(Rebalance()):
-        say(f"by default no proposal: {escape(missing)}", soft_wrap=True)
+    say(escape(plain(f"plan {found.digest} of policy {found.policy}, as of {moment(found.made_at)}")), soft_wrap=True)
+    missing = no_proposal(found)
+    if missing:
+        say(escape(missing), soft_wrap=True)
     say(escape(verdict(found, unit)), soft_wrap=True, style="dim" if missing else "")
     texts = (
         faults_text(story),
@@ -151,6 +153,7 @@ def _show(story: Story, top: int) -> None:
         cap_text(found, unit),
         busiest_hour(found, unit),
         unmeasured_text(story),
+        waves_text(found, WAVES),
     )
     for text in texts:
         if text:
@@ -185,10 +188,10 @@ def _sums(found: RebalancePlan, unit: Unit) -> Table:
     for level in levels(found):
         best = f"bound {unit.said(level.bound)}, gap {percent(level.gap, 2)}"
         table.add_row(f"without the {level.settled:,} above", unit.said(level.before), unit.said(level.after), best)
-    moved = f"{unit_of_load(found.moved.load)}; minimum {unit_of_load(found.moved.lower_bound)}"
+    moved = f"{unit.said(found.moved.load / 100)}; minimum {unit.said(found.moved.lower_bound / 100)}"
     table.add_row("leaders moved", "", f"{found.moved.partitions:,}", moved)
     table.add_row("only reordered", "", f"{found.moved.reordered:,}", "")
-    stay = f"not moved: {found.without_load:,} without measured load, {found.held:,} pinned"
+    stay = f"not moved: {found.without_load:,} without measured load, {found.held:,} internal, excluded or in motion"
     table.add_row("partitions", "", f"{found.partitions:,}", stay)
     return table
 
@@ -222,7 +225,7 @@ def _brokers(found: RebalancePlan, unit: Unit, top: int, width: int) -> Table:
 def _moves(story: Story, top: int) -> Table:
     from rich.markup import escape
 
-    scale = Unit.of(story.heaviest[0].load / 100)
+    scale = page_unit(story.plan)
     heads = (("HEAVIEST MOVES", "left"), ("FROM", "right"), ("TO", "right"), (scale.name, "right"))
     table = _table(*heads)
     for move in story.heaviest[:top]:

@@ -1,116 +1,99 @@
-"""The parts that every chart is made of: a frame with its scale, gridlines with labels, and what the marks mean."""
+"""Charts: a bar in a row of a table, and lines over a scale; what the marks mean is above them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from bellwether_load.page.figures import Unit, ticks
 from bellwether_load.page.markup import Child, Markup, join, tag
 
 WIDTH = 1000
 NARROW = 360
-"""Width of the same chart on a phone, where the wide one would be cut or its labels too small."""
+"""Width of the same chart on a phone, where the labels of the wide one would be too small."""
+
+_TOP, _HEIGHT, _BOTTOM = 34, 250, 44
 
 
-PROVING = "\N{BLACK DIAMOND} "
-"""Marks a broker that proves the bound."""
+class Line(NamedTuple):
+    """A line of a chart: ``before``, ``after`` or ``bound``, and its points, x from 0 to 1."""
+
+    kind: str
+    points: Sequence[tuple[float, float]]
 
 
-@dataclass(frozen=True)
-class Scale:
-    """From a figure to a place: ``start`` is the position of 0, ``end`` that of the last tick."""
+def bar(before: float, after: float, bound: float, most: float, *, counts: bool = True) -> Markup:
+    """A load after as a bar, the load before and the bound as marks, on a scale that ends at ``most``."""
 
-    marks: tuple[float, ...]
-    start: float
-    end: float
+    def at(value: float) -> str:
+        return f"{round(99 * value / most, 2) if most else 0}%"
 
-    @classmethod
-    def of(cls, largest: float, unit: Unit, start: float, end: float, most: int = 6) -> Scale:
-        """A scale that ends at a round figure of the unit, at or above the largest."""
-        return cls(tuple(t * unit.size for t in ticks(largest / unit.size, most)), start, end)
-
-    def __call__(self, value: float) -> float:
-        """The place of a figure."""
-        return round(self.start + (self.end - self.start) * value / self.marks[-1], 1)
-
-
-def for_both_widths(draw: Callable[[int], Markup]) -> Markup:
-    """A chart drawn for wide and for narrow screens; the style shows one of them."""
-    return join(tag("div", draw(WIDTH), class_="for-wide"), tag("div", draw(NARROW), class_="for-narrow"))
-
-
-def drawing(width: int, height: int, title: str, description: str, *parts: Child) -> Markup:
-    """An SVG image that says what it shows to those who cannot see it; where it is too wide, it is scrolled."""
-    image = tag(
+    return tag(
         "svg",
-        tag("title", title),
-        tag("desc", description),
-        *parts,
-        viewBox=f"0 0 {width} {height}",
-        width=width,
-        height=height,
-        role="img",
-        class_="wide" if width == WIDTH else None,
+        tag("rect", x=0, y=4, width=at(after), height=10, class_="after-bar" if counts else "shut"),
+        tag("line", x1=at(before), y1=1, x2=at(before), y2=17, class_="before-mark"),
+        tag("line", x1=at(bound), y1=0, x2=at(bound), y2=18, class_="bound"),
+        width="100%",
+        height=18,
+        class_="bar",
+        aria_hidden="true",
     )
-    return tag("div", image, class_="scroll") if width == WIDTH else image
 
 
-def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
-    """A straight line."""
-    return tag("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
+def lines(
+    title: str, label: str, unit: Unit, drawn: Sequence[Line], marks: Sequence[tuple[float, str]], note: str = ""
+) -> Markup:
+    """Lines over one scale from 0, for wide and narrow screens. ``marks``: texts below the axis."""
+
+    def draw(width: int) -> Markup:
+        left, right = 60, width - 16
+        scale = [t * unit.size for t in ticks(max(y for one in drawn for _, y in one.points) / unit.size)]
+
+        def x(share: float) -> float:
+            return round(left + (right - left) * share, 1)
+
+        def y(value: float) -> float:
+            return round(_TOP + _HEIGHT * (1 - value / scale[-1]), 1)
+
+        parts: list[Child] = [tag("text", label, x=0, y=14, class_="soft")]
+        for value in scale:
+            parts.append(tag("line", x1=left, y1=y(value), x2=right, y2=y(value), class_="grid"))
+            parts.append(tag("text", f"{value / unit.size:,.10g}", x=left - 8, y=y(value) + 4, class_="soft end"))
+        for share, text in marks:
+            kind = "soft" if share == 0 else "soft end" if share == 1 else "soft middle"
+            parts.append(tag("text", text, x=x(share), y=_TOP + _HEIGHT + 18, class_=kind))
+        parts.append(tag("text", note, x=x(0.5), y=_TOP + _HEIGHT + 36, class_="soft middle") if note else None)
+        for kind, points in drawn:
+            places = [(x(share), y(value)) for share, value in points]
+            # Of points at one height the first and the last are enough.
+            kept = [p for i, p in enumerate(places) if i in (0, len(places) - 1) or p[1] != places[i - 1][1]]
+            parts.append(tag("polyline", points=" ".join(f"{a},{b}" for a, b in kept), class_=f"{kind}-line"))
+            if kind != "bound" and len(places) <= 60:
+                parts += [tag("circle", cx=a, cy=b, r=3, class_=f"{kind}-dot") for a, b in places]
+        height = _TOP + _HEIGHT + _BOTTOM
+        described = tag("desc", f"{label}: " + ", ".join(one.kind for one in drawn))
+        box: dict[str, Child] = {"viewBox": f"0 0 {width} {height}", "width": width, "height": height, "role": "img"}
+        return tag("svg", tag("title", title), described, *parts, **box)
+
+    widths = tag("div", draw(WIDTH), class_="for-wide"), tag("div", draw(NARROW), class_="for-narrow")
+    return join(keys("before-line", "after-line", "bound-line"), *widths)
 
 
-def words(x: float, y: float, said: str, class_: str = "") -> Markup:
-    """A label; ``y`` is its base line."""
-    return tag("text", said, x=x, y=y, class_=class_ or None)
+_MEANINGS = {"bound": "bound: no plan has a lower maximum", "shut": "closed: must not lead, and does not count"}
 
 
-def short(name: str, most: int = 16) -> str:
-    """A name that fits next to a chart: where it is cut it keeps its end, in which names of racks differ."""
-    return name if len(name) <= most else f"…{name[1 - most :]}"
-
-
-def across(scale: Scale, unit: Unit, top: float, bottom: float, label: str) -> Markup:
-    """Gridlines for a scale from left to right, their figures below, and what is measured."""
-    parts: list[Child] = []
-    for value in scale.marks:
-        x = scale(value)
-        parts += [line(x, top, x, bottom, "grid"), words(x, bottom + 16, unit.mark(value), "soft middle")]
-    parts.append(words((scale.start + scale.end) / 2, bottom + 34, label, "soft middle"))
-    return join(*parts)
-
-
-def up(scale: Scale, unit: Unit, left: float, right: float, label: str) -> Markup:
-    """Gridlines for a scale from the bottom up, their figures at the left, and what is measured above them."""
-    parts: list[Child] = []
-    for value in scale.marks:
-        y = scale(value)
-        parts += [line(left, y, right, y, "grid"), words(left - 8, y + 4, unit.mark(value), "soft end")]
-    parts.append(words(0, scale.end - 14, label, "soft"))
-    return join(*parts)
-
-
-def keys(*marks: tuple[str, str]) -> Markup:
-    """What the marks mean: each a kind of mark and its meaning."""
-    return tag("div", *(tag("span", _sample(kind), meaning) for kind, meaning in marks), class_="keys")
+def keys(*kinds: str) -> Markup:
+    """What marks mean."""
+    names = (kind.split("-")[0] for kind in kinds)
+    marks = (tag("span", _sample(kind), _MEANINGS.get(name, name)) for kind, name in zip(kinds, names, strict=True))
+    return tag("div", *marks, class_="keys")
 
 
 def _sample(kind: str) -> Markup:
-    shapes: dict[str, Markup] = {
-        "before-dot": tag("circle", cx=12, cy=7, r=4.5, class_="before-dot"),
-        "after-dot": tag("circle", cx=12, cy=7, r=4.5, class_="after-dot"),
-        "after-bar": tag("rect", x=2, y=2, width=20, height=10, class_="after-bar"),
-        "shut": tag("rect", x=2, y=2, width=20, height=10, class_="shut"),
-        "proving": words(6, 12, PROVING.strip()),
-        "bound": line(0, 7, 24, 7, "bound"),
-        "before-line": line(0, 7, 24, 7, "before-line"),
-        "after-line": line(0, 7, 24, 7, "after-line"),
-        **{f"{when}-range": _range(when) for when in ("before", "after")},
-    }
-    return tag("svg", shapes[kind], width=24, height=14, viewBox="0 0 24 14", aria_hidden="true")
-
-
-def _range(when: str) -> Markup:
-    box = tag("rect", x=5, y=2, width=14, height=10, class_=f"{when}-range")
-    return join(line(0, 7, 24, 7, "whisker"), box, line(12, 1, 12, 13, f"{when}-median"))
+    if kind in ("after-bar", "shut"):
+        shape = tag("rect", x=2, y=2, width=20, height=10, class_=kind)
+    elif kind in ("before-mark", "bound"):
+        shape = tag("line", x1=12, y1=0, x2=12, y2=14, class_=kind)
+    else:
+        shape = tag("line", x1=0, y1=7, x2=24, y2=7, class_=kind)
+    return tag("svg", shape, width=24, height=14, viewBox="0 0 24 14", aria_hidden="true")

@@ -6,6 +6,7 @@ page must not hold or that would change the direction of the text around it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from html import escape
 
 VOID = frozenset({"meta", "br", "line", "rect", "circle", "path", "polyline", "col"})
@@ -33,6 +34,34 @@ def join(*children: Child) -> Markup:
     return Markup("".join(text(child) for child in children if child is not None))
 
 
+def table(
+    columns: Sequence[tuple[str, str]],
+    rows: Iterable[Sequence[Child]],
+    *,
+    caption: str | None = None,
+    this: int = -1,
+) -> Markup:
+    """A table that is scrolled where it is too wide. ``columns``: name and class (``n``: figures, ``name``: long names,
+    ``wide``: not on phones); ``this``: the row that stands out.
+    """
+    kinds = [kind or None for _, kind in columns]
+    head = tag("tr", *(tag("th", name, class_=kind) for (name, _), kind in zip(columns, kinds, strict=True)))
+    body = (
+        tag(
+            "tr",
+            *(tag("td", cell, class_=kind) for cell, kind in zip(row, kinds, strict=True)),
+            class_="this" if number == this else None,
+        )
+        for number, row in enumerate(rows)
+    )
+    return tag("div", tag("table", tag("caption", caption) if caption else None, head, *body), class_="scroll")
+
+
+def section(title: str, *children: Child, long: bool = False) -> Markup:
+    """A part of a page; a long one may be cut between two sheets of paper."""
+    return tag("section", tag("h2", title), *children, class_="long" if long else None)
+
+
 def text(child: Child) -> str:
     """A child as HTML: as it is when it is marked up, else escaped."""
     if isinstance(child, Markup):
@@ -46,62 +75,54 @@ def _attribute(key: str) -> str:
     return key.rstrip("_").replace("_", "-")
 
 
-# Before and after differ by shape and line as well as by hue, and by hues of every kind of colour vision.
+# Before and after differ by shape as well as by hue, and the hues are those of Okabe and Ito.
 STYLE = """
 :root { color-scheme: light dark; --page: #fbfbfa; --card: #ffffff; --text: #1c1e21; --soft: #5b6168; --line: #dcdee1;
   --grid: #e9eaec; --before: #d55e00; --after: #0072b2; --shut: #8a9097; --code: #f1f2f4; }
 @media (prefers-color-scheme: dark) { :root { --page: #14171a; --card: #1c2024; --text: #e8eaed; --soft: #a3aab2;
-  --line: #343a41; --grid: #2a3036; --before: #e69f00; --after: #56b4e9; --shut: #8a9097;
-  --code: #262b31; } }
+  --line: #343a41; --grid: #2a3036; --before: #e69f00; --after: #56b4e9; --shut: #8a9097; --code: #262b31; } }
 * { box-sizing: border-box; }
-body { margin: 0; background: var(--page); color: var(--text); line-height: 1.45;
+body { margin: 0; background: var(--page); color: var(--text);
   font: 15px/1.45 system-ui, -apple-system, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif; }
-main { max-width: 1060px; margin: 0 auto; padding: 28px 20px 48px; }
-h1 { font-size: 25px; line-height: 1.2; margin: 0 0 4px; } h2 { font-size: 18px; margin: 0 0 4px; }
-p { margin: 6px 0; } .soft { color: var(--soft); } .lead { font-size: 17px; margin: 14px 0 18px; max-width: 62em; }
-section { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 16px 18px;
-  margin: 16px 0; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(290px, 1fr)); gap: 12px; }
+main { max-width: 1060px; margin: 0 auto; padding: 24px 20px 48px; }
+h1 { font-size: 23px; line-height: 1.2; margin: 0 0 4px; } h2 { font-size: 18px; margin: 0 0 4px; }
+p { margin: 6px 0; } .soft { color: var(--soft); } .lead { font-size: 17px; margin: 10px 0; max-width: 62em; }
+section { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 14px 18px;
+  margin: 14px 0; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(230px, 1fr)); gap: 12px; }
 .tile { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 10px 14px; }
-.tile b { display: block; font-size: 21px; font-weight: 600; font-variant-numeric: tabular-nums; }
-.tile span { color: var(--soft); font-size: 13px; display: block; }
-.scroll { overflow-x: auto; } svg { display: block; max-width: 100%; height: auto; } svg.wide { min-width: 720px; }
+.tile b { display: block; font-size: 20px; font-weight: 600; font-variant-numeric: tabular-nums; }
+.tile.main { border: 2px solid var(--after); } .tile span { color: var(--soft); font-size: 13px; display: block; }
+.scroll { overflow-x: auto; } td.rack { min-width: 7em; overflow-wrap: anywhere; }
+svg { display: block; max-width: 100%; height: auto; } svg.bar { min-width: 120px; }
 svg text { fill: var(--text); font-size: 12px; font-family: inherit; } svg text.soft { fill: var(--soft); }
-svg text.end { text-anchor: end; } svg text.middle { text-anchor: middle; } svg text.strong { font-weight: 600; }
-.grid { stroke: var(--grid); stroke-width: 1; } .axis { stroke: var(--soft); stroke-width: 1; }
-.bound { stroke: var(--text); stroke-width: 1.6; stroke-dasharray: 7 4; fill: none; }
-.after-bar { fill: var(--after); } .after-line { stroke: var(--after); stroke-width: 2.2; fill: none; }
-.after-dot { fill: var(--after); fill-opacity: .8; } .after-range { fill: var(--after); fill-opacity: .35; }
-.before-dot { fill: var(--card); fill-opacity: .85; stroke: var(--before); stroke-width: 2; }
+svg text.end { text-anchor: end; } svg text.middle { text-anchor: middle; }
+.grid { stroke: var(--grid); } .after-bar, .after-dot { fill: var(--after); } .shut { fill: var(--shut); }
+.bound, .bound-line { stroke: var(--text); stroke-width: 1.6; stroke-dasharray: 5 3; fill: none; }
+.after-line { stroke: var(--after); stroke-width: 2.2; fill: none; }
+.before-dot { fill: var(--card); stroke: var(--before); stroke-width: 2; }
 .before-line { stroke: var(--before); stroke-width: 2; stroke-dasharray: 3 2.5; fill: none; }
-.before-range { fill: var(--before); fill-opacity: .3; } .whisker { stroke: var(--soft); stroke-width: 1.2; }
-.before-median { stroke: var(--before); stroke-width: 2.5; } .after-median { stroke: var(--after); stroke-width: 2.5; }
-.link { stroke: var(--soft); stroke-width: 1; } .shut { fill: var(--shut); } .now { fill: var(--text); }
+.before-mark { stroke: var(--before); stroke-width: 3; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 14px; }
 th, td { text-align: left; padding: 3px 14px 3px 0; border-bottom: 1px solid var(--grid); vertical-align: top; }
-th { color: var(--soft); font-weight: 500; } td.n, th.n { text-align: right; } td.n { white-space: nowrap; }
-td.why { min-width: 8em; }
-td.name { overflow-wrap: anywhere; min-width: 14em; max-width: 34em; }
-tr.this td { font-weight: 600; }
-caption { text-align: left; white-space: nowrap; color: var(--soft); padding-bottom: 4px; }
-code, pre { font-family: ui-monospace, "SF Mono", "DejaVu Sans Mono", monospace; font-size: 13px; }
-code { background: var(--code); border-radius: 4px; padding: 1px 4px; overflow-wrap: anywhere; }
-pre { background: var(--code); border-radius: 6px; padding: 10px 12px; overflow-x: auto; white-space: pre-wrap;
-  overflow-wrap: anywhere; margin: 8px 0; }
+th { color: var(--soft); font-weight: 500; } .n { text-align: right; } td.n { white-space: nowrap; }
+td.name { overflow-wrap: anywhere; min-width: 10em; max-width: 34em; } td.bar { width: 42%; padding-right: 0; }
+tr.this td { font-weight: 600; } caption { text-align: left; color: var(--soft); padding-bottom: 4px; }
+code, pre { font-family: ui-monospace, "SF Mono", "DejaVu Sans Mono", monospace; font-size: 13px;
+  background: var(--code); border-radius: 4px; padding: 1px 4px; overflow-wrap: anywhere; }
+pre { padding: 9px 12px; white-space: pre-wrap; margin: 8px 0; }
 .keys { display: flex; flex-wrap: wrap; gap: 4px 20px; color: var(--soft); font-size: 13px; margin: 6px 0; }
 .keys svg { display: inline-block; vertical-align: middle; margin-right: 6px; }
-.for-narrow { display: none; }
-@media (max-width: 760px) { main { padding: 18px 10px 32px; } section { padding: 12px; } .for-wide { display: none; }
-  .for-narrow { display: block; } .for-narrow svg { width: 100%; max-width: 460px; } td.name { min-width: 7em; }
-  th, td { padding-right: 9px; } table { font-size: 13px; } }
-.side { display: flex; flex-wrap: wrap; gap: 18px 8px; } summary { cursor: pointer; color: var(--soft); }
+.for-narrow { display: none; } summary { cursor: pointer; color: var(--soft); }
+@media (max-width: 760px) { main { padding: 14px 10px 32px; } section { padding: 12px; } svg.bar { min-width: 80px; }
+  .for-wide, .wide { display: none; } .for-narrow { display: block; } .for-narrow svg { width: 100%; }
+  td.name { min-width: 7em; } td.bar { width: 34%; } th, td { padding-right: 9px; } table { font-size: 13px; }
+  .lead { font-size: 16px; } .tiles { grid-template-columns: 1fr 1fr; } .tile b { font-size: 17px; } }
 @media print {
   :root { --page: #fff; --card: #fff; --text: #000; --soft: #444; --line: #bbb; --grid: #ddd; --before: #d55e00;
     --after: #0072b2; --code: #f4f4f4; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; } main { padding: 0; max-width: none; }
-  .for-wide { display: block; } .for-narrow { display: none; }
-  table { font-size: 9pt; } svg.wide { min-width: 0; }
-  .side { flex-wrap: nowrap; } .side svg { flex: 1 1 0; min-width: 0; }
-  section, .tile { break-inside: avoid; } section.long { break-inside: auto; } body { font-size: 11pt; }
+  .for-wide { display: block; } .for-narrow { display: none; } table { font-size: 9pt; } body { font-size: 11pt; }
+  section, .tile { break-inside: avoid; } section.long { break-inside: auto; }
 }
 """

@@ -1,4 +1,4 @@
-"""HTML page of one rebalance plan: how good it is, what it moves, how to approve it and how to check it.
+"""HTML page of one rebalance plan: how good it is, what it rests on, how to approve it, what it moves and costs.
 
 In: a story. Out: HTML, the same for the same story. Called by ``bellwether rebalance show -o html``.
 """
@@ -6,23 +6,39 @@ In: a story. Out: HTML, the same for the same story. Called by ``bellwether reba
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
-from bellwether.core.settings.objective import WHOLE
-from bellwether_load.page.broker_charts import broker_chart
-from bellwether_load.page.figures import Unit, change, percent
-from bellwether_load.page.markup import STYLE, Child, Markup, join, tag
-from bellwether_load.page.plan_bound import bound_section, cap_section, level_table
-from bellwether_load.page.plan_history import history_charts, history_table, moment
+from bellwether.core.settings.rebalance import Rebalance
+from bellwether_load.page.charts import Line, bar, keys, lines
+from bellwether_load.page.figures import Unit, change, moment, percent
+from bellwether_load.page.markup import STYLE, Child, Markup, join, section, table, tag
 from bellwether_load.page.plan_summary import Story
-from bellwether_load.page.rack_views import by_rack, flow_table, rack_chart
-from bellwether_load.plan.forecast import hours_unknown
+from bellwether_load.page.plan_text import (
+    approve_command,
+    bound_text,
+    busiest_hour,
+    cap_text,
+    faults_text,
+    levels,
+    measure,
+    no_proposal,
+    page_unit,
+    pinned_text,
+    unmeasured_text,
+    verdict,
+    waves_text,
+)
+from bellwether_load.plan.forecast import WEEK
 from bellwether_load.plan.problem import NO_BROKER
-from bellwether_load.plan.rebalance_plan import RebalancePlan
+from bellwether_load.plan.rebalance_plan import BrokerLoad, RebalancePlan
 
-MOST_TOPICS = 5
-"""Topics without measured consumption that are named."""
+MOST_ROWS = 48
+"""More brokers than these are drawn as sorted curves; their rows are folded."""
 
-ANNOTATION = "bellwether.dev/approve-plan"
+PROVING = "\N{BLACK DIAMOND} "
+"""Marks a broker that proves the bound."""
+
+WAVES = Rebalance().waves
 
 # A page that loads nothing says so, should anything in it ever try.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -30,8 +46,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-
 
 def plan_page(story: Story) -> str:
     """The page."""
-    plan = story.plan
-    unit = Unit.of(max(plan.before.max, plan.after.max, plan.certificate.bound))
+    plan, unit = story.plan, page_unit(story.plan)
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -42,197 +57,173 @@ def plan_page(story: Story) -> str:
     )
     sections = (
         _opening(story, unit),
-        _brokers(story),
-        bound_section(story, unit),
-        cap_section(plan, unit),
-        level_table(plan),
-        _racks(story),
-        _moves(story),
+        _brokers(story, unit),
+        _bound(story, unit),
+        _cap(plan, unit),
+        _levels(plan, unit),
+        _racks(story, unit),
+        _moves(story, unit),
         _history(story, unit),
-        _deciding(story),
-        _asked(plan),
-        _all_brokers(story),
+        _verifying(story),
+        _settings(plan, unit),
     )
     page = tag("html", head, tag("body", tag("main", *sections)), lang="en")
     return f"<!DOCTYPE html>\n{page}\n"
 
 
-def measure(plan: RebalancePlan, unit: Unit) -> str:
-    """What a relative load is measured in."""
-    if any(b.capacity != WHOLE for b in plan.brokers):
-        return f"load, {unit.name} per {WHOLE} units of capacity"
-    return f"load, {unit.name}"
-
-
-def verdict(plan: RebalancePlan, unit: Unit) -> str:
-    """The plan in two sentences."""
-    proof, most = plan.certificate, unit.said(plan.after.max)
-    if not plan.moved.partitions and not plan.moved.reordered:
-        did = f"Nothing moves: the busiest broker stays at {most}"
-    else:
-        less = change(plan.before.max, plan.after.max)
-        did = f"The busiest broker goes from {unit.said(plan.before.max)} to {most} ({less})"
-    if proof.gap is None:
-        return f"{did}. There is no proof of how much lower it could be."
-    few = f" that changes {plan.moved.partitions:,} leaders or fewer" if proof.move_weight else ""
-    bound = f"No plan{few} can bring it below {unit.said(proof.bound)}"
-    if proof.gap <= 0:
-        return f"{did}. {bound}, so this plan is optimal."
-    near = "less than 0.01 %" if proof.gap < 0.0001 else f"at most {percent(proof.gap, 2)}"
-    return f"{did}. {bound}, so this plan is {near} above the optimum."
-
-
-def busiest_hour(plan: RebalancePlan, unit: Unit) -> str | None:
-    """The busiest broker-hours before and after, in a sentence, and what is not known; None without a forecast."""
-    found = plan.forecast
-    if found is None:
-        return None
-    before, after = found.before, found.after
-    said = (
-        f"By the hours of the week, the busiest broker carries {unit.said(before.load)} before (broker {before.broker},"
-        f" {before.moment}) and {unit.said(after.load)} after (broker {after.broker}, {after.moment})."
-    )
-    return f"{said} {hourly_proof(plan, unit)} {hours_unknown(found.hours)}".replace("  ", " ").strip()
-
-
-def hourly_proof(plan: RebalancePlan, unit: Unit) -> str:
-    """How far the busiest hour is above the best possible, and what that costs; empty where nothing is proved."""
-    proof, found = plan.certificate.hourly, plan.forecast
-    if proof is None or found is None:
-        return ""
-    few = f" that changes {plan.moved.partitions:,} leaders or fewer" if proof.move_weight else ""
-    said = f"No plan{few} can bring it below {unit.said(proof.bound)}"
-    if (gap := proof.gap(found.after.load)) is not None:
-        said += f": this one is at most {percent(max(gap, 0.0), 2)} above the best possible"
-    other = proof.statistic_plan
-    if other is None:
-        return f"{said}."
-    return (
-        f"{said}. The plan for the {plan.objective.statistic} alone moves {other.partitions:,} leaders instead of"
-        f" {plan.moved.partitions:,}, and its busiest hour has {unit.said(other.load)} (claimed by the planner)."
-    )
-
-
-def unmeasured(partitions: int) -> str:
-    """What it means that the consumption of so many partitions is not measured."""
-    return (
-        f"The consumption of {partitions:,} partitions is not measured. It counts as 0, so brokers with many consumers"
-        " seem less loaded than they are: run the sampler with --prometheus."
-    )
-
-
-def unmeasured_text(story: Story) -> str | None:
-    """Which consumption is not measured, and what that means; None if all is that weighs."""
-    count, topics = story.plan.unmeasured, story.unmeasured
-    if not count:
-        return None
-    said = unmeasured(count)
-    if count == story.plan.partitions - story.plan.without_load:
-        return f"{said} None is measured."
-    if topics:
-        most = sorted(topics.items(), key=lambda item: (-item[1], item[0]))
-        named = ", ".join(f"{topic} ({partitions:,})" for topic, partitions in most[:MOST_TOPICS])
-        more = f" and {len(most) - MOST_TOPICS:,} more topics" if len(most) > MOST_TOPICS else ""
-        said = f"{said} Not measured: {named}{more}."
-    return said
-
-
-def faults_text(story: Story) -> str | None:
-    """That the plan did not pass its verification, and why."""
-    if not story.faults:
-        return None
-    more = f" (and {len(story.faults) - 3:,} more)" if len(story.faults) > 3 else ""
-    return f"Do not approve this plan: it does not pass verification. {'; '.join(story.faults[:3])}{more}."
-
-
 def _opening(story: Story, unit: Unit) -> Markup:
-    plan = story.plan
-    more = [text for text in (faults_text(story), busiest_hour(plan, unit), unmeasured_text(story)) if text]
-    moved = plan.moved
-    least = unit_of_load(moved.lower_bound)
-    alone = f"; {moved.reordered:,} more change their order alone" if moved.reordered else ""
+    plan, moved = story.plan, story.plan.moved
+    thin = no_proposal(plan)
+    what = "By hand, in waves" if approve_command(story).startswith("bellwether") else "If the policy requires approval"
+    approve = section(
+        "Approve",
+        tag("p", f"{what}:"),
+        tag("pre", approve_command(story)),
+        tag("p", waves_text(plan, WAVES)),
+        tag("p", pinned_text(plan), class_="soft"),
+    )
+    change_of_most = f"{unit.bare(plan.before.max)} → {unit.said(plan.after.max)}"
+    few = " with so few moves" * (plan.certificate.without_cap is not None)
+    limit = f"bound {unit.said(plan.certificate.bound)}: no plan{few} is lower"
     tiles = (
-        _tile(
-            "busiest broker",
-            f"{unit.bare(plan.before.max)} → {unit.said(plan.after.max)}",
-            change(plan.before.max, plan.after.max),
-        ),
-        _tile("bound", unit.said(plan.certificate.bound), _bound_note(plan)),
-        _tile("gap to the bound", percent(plan.certificate.gap, 2), "how much better a perfect plan could be, at most"),
-        _tile(
-            "spread",
-            f"{percent(plan.before.spread)} → {percent(plan.after.spread)}",
-            "busiest broker over the mean, less 1",
-        ),
+        _tile("busiest broker", change_of_most, change(plan.before.max, plan.after.max), "tile main"),
+        _tile("gap to the bound", percent(plan.certificate.gap, 2), limit),
         _tile(
             "leaders that move",
-            f"{moved.partitions:,}",
-            f"of {plan.partitions:,} partitions" + alone,
+            f"{moved.partitions:,} of {plan.partitions:,}",
+            f"{unit.said(moved.load / 100)}; at least {unit.said(moved.lower_bound / 100)} must, for this maximum",
         ),
-        _tile("load that moves", unit_of_load(moved.load), f"at least {least} must, for this maximum"),
     )
+    more = busiest_hour(plan, unit), unmeasured_text(story)
     return join(
         tag("h1", "Load plan ", tag("code", plan.digest)),
-        tag(
-            "p",
-            f"Policy {plan.policy}, Kafka cluster ",
-            tag("code", plan.cluster_id),
-            f", as of {moment(plan.made_at)}",
-            class_="soft",
-        ),
-        tag("p", verdict(plan, unit), class_="lead"),
-        *(tag("p", text, class_="lead") for text in more),
-        tag("div", *tiles, class_="tiles"),
+        tag("p", f"{plan.policy}, Kafka cluster ", tag("code", plan.cluster_id), class_="soft"),
+        tag("p", f"As of {moment(plan.made_at)}: {plan.evidence_line}", class_="lead"),
+        *(tag("p", tag("b", text), class_="lead") for text in (faults_text(story), thin) if text),
+        tag("p", verdict(plan, unit), class_="soft" if thin else "lead"),
+        approve if not story.faults and not thin else None,
+        tag("div", *tiles, class_="tiles soft" if thin else "tiles"),
+        *(tag("p", text, class_="lead") for text in more if text),
     )
 
 
-def unit_of_load(load: int) -> str:
-    """Hundredths of a byte/s as people read them."""
-    return Unit.of(load / 100).said(load / 100)
+def _tile(name: str, figure: str, note: str, kind: str = "tile") -> Markup:
+    return tag("div", tag("span", name), tag("b", figure), tag("span", note), class_=kind)
 
 
-def _bound_note(plan: RebalancePlan) -> str:
-    free = plan.certificate.without_cap
-    if free is None:
-        return "no plan has a lower maximum"
-    unit = Unit.of(free.bound)
-    return f"no plan with so few moves has a lower maximum; without the cap: {unit.said(free.bound)}"
-
-
-def _tile(name: str, figure: str, note: str) -> Markup:
-    return tag("div", tag("span", name), tag("b", figure), tag("span", note), class_="tile")
-
-
-def _brokers(story: Story) -> Markup:
+def _brokers(story: Story, unit: Unit) -> Markup:
     plan = story.plan
-    unit = _unit_of_brokers(plan)
-    shut = sum(not b.open for b in plan.brokers)
-    proving = story.proof.brokers if story.proof is not None else plan.certificate.proving
-    note = f"{len(plan.brokers) - shut:,} open brokers" + (f", {shut:,} closed" if shut else "")
-    return tag(
-        "section",
-        tag("h2", "Load per broker"),
-        tag("p", f"{note}. Load is what leading and following cost, by the weights below.", class_="soft"),
-        broker_chart(plan, unit, measure(plan, unit), proving if len(proving) < len(plan.brokers) - shut else ()),
+    opened = [b for b in plan.brokers if b.open]
+    proving = set(story.proof.brokers if story.proof is not None else plan.certificate.proving)
+    if len(proving) == len(opened):
+        proving = set()
+    most = max([plan.certificate.bound, *(max(b.before, b.after) for b in plan.brokers)], default=0.0)
+    columns = (
+        ("broker", "n"),
+        ("rack", "rack"),
+        ("capacity", "n wide"),
+        (f"before, {unit.name}", "n"),
+        (f"after, {unit.name}", "n"),
+        ("", "bar"),
+        ("leaders gone", "n wide"),
+        ("come", "n wide"),
     )
 
+    def row(b: BrokerLoad) -> Sequence[Child]:
+        drawn = bar(b.before, b.after, plan.certificate.bound, most, counts=b.open)
+        loads = unit.bare(b.before), unit.bare(b.after)
+        gone, came = (f"{counts.get(b.id, 0):,}" for counts in (story.left, story.came))
+        return f"{PROVING * (b.id in proving)}{b.id}", b.rack or "–", f"{b.capacity:,}", *loads, drawn, gone, came
 
-def _unit_of_brokers(plan: RebalancePlan) -> Unit:
-    return Unit.column((plan.certificate.bound, *(load for b in plan.brokers for load in (b.before, b.after))))
+    rows = table(columns, map(row, plan.brokers))
+    shut = len(plan.brokers) - len(opened)
+    note = f"{len(opened):,} open brokers" + (f", {shut:,} closed" if shut else "")
+    marks = f". {PROVING}proves the bound." if proving else "."
+    said = tag("p", f"{note}; {measure(plan, unit)}{marks}", class_="soft")
+    key = keys("after-bar", "before-mark", "bound", *(["shut"] if shut else []))
+    if len(plan.brokers) <= MOST_ROWS:
+        return section("Load per broker", said, key, rows, long=True)
+    folded = tag("details", tag("summary", f"All {len(plan.brokers):,} brokers in figures"), key, rows)
+    return section("Load per broker", said, _curves(plan, opened, unit), folded, long=True)
 
 
-def _racks(story: Story) -> Markup | None:
-    if len(by_rack(story.plan)) < 2:
+def _curves(plan: RebalancePlan, opened: Sequence[BrokerLoad], unit: Unit) -> Markup:
+    last = max(1, len(opened) - 1)
+    loads = (("before", [b.before for b in opened]), ("after", [b.after for b in opened]))
+    drawn = [Line(kind, [(i / last, v) for i, v in enumerate(sorted(of, reverse=True))]) for kind, of in loads]
+    drawn.append(Line("bound", [(0.0, plan.certificate.bound), (1.0, plan.certificate.bound)]))
+    marks = [(share, f"{max(1, round(share * len(opened))):,}") for share in (0.0, 0.5, 1.0)]
+    title = "Load per broker, sorted"
+    return lines(title, measure(plan, unit), unit, drawn, marks, "open brokers, the busiest first")
+
+
+def _bound(story: Story, unit: Unit) -> Markup:
+    proof = story.proof
+    if proof is None:
+        note = "The partitions cannot be named: the problem or the loads of this plan are not in the store."
+        return section("Why not lower", tag("p", bound_text(story)), tag("p", note, class_="soft"))
+    heads = ("partition", "name"), ("broker", ""), (f"load, {unit.name}", "n"), ("of the bound", "n"), ("why", "")
+    rows = (
+        (one.name, ", ".join(map(str, one.brokers)), unit.bare(one.load / 100), percent(one.share), one.why)
+        for one in proof.partitions
+    )
+    caption = "The heaviest partitions that these brokers keep"
+    found = table(heads, rows, caption=caption) if proof.partitions else None
+    limit = unit.said(story.plan.certificate.bound)
+    lead = tag("p", f"No plan brings the busiest broker below {limit}. {proof.text}")
+    return section("Why not lower", lead, found)
+
+
+def _cap(plan: RebalancePlan, unit: Unit) -> Markup | None:
+    text, proof = cap_text(plan, unit), plan.certificate
+    if text is None:
         return None
-    unit = _unit_of_brokers(story.plan)
-    chart = rack_chart(story.plan, unit, measure(story.plan, unit))
-    return tag("section", tag("h2", "Per rack"), chart, flow_table(story, unit))
+    rows = [(f"{plan.objective.max_moves:,} (this plan)", plan.moved.partitions, plan.after.max, proof.bound)]
+    for other in proof.other_caps:
+        cap = "none" if other.max_moves is None else f"{other.max_moves:,}"
+        rows.append((cap, other.partitions, other.load, other.bound))
+    heads = ("cap", "n"), ("leaders that change", "n"), (f"busiest broker, {unit.name}", "n"), ("bound", "n")
+    body = ((cap, f"{moves:,}", unit.bare(load), unit.bare(bound)) for cap, moves, load, bound in rows)
+    return section("What the cap costs", tag("p", text), table(heads, body) if proof.other_caps else None)
 
 
-def _moves(story: Story) -> Markup:
+def _levels(plan: RebalancePlan, unit: Unit) -> Markup | None:
+    if not plan.certificate.levels:
+        return None
+    heads = ("brokers left out", "n"), (f"before, {unit.name}", "n"), ("after", "n"), ("bound", "n"), ("gap", "n")
+    rows = (
+        (f"{one.settled:,}", *map(unit.bare, (one.before, one.after, one.bound)), percent(one.gap, 2))
+        for one in levels(plan)
+    )
+    note = (
+        "The busiest of the other brokers when the most loaded ones are left out. As long as those are as low as"
+        " their own bound or as in this plan, no plan brings it below this bound."
+    )
+    return section("Below the busiest", tag("p", note, class_="soft"), table(heads, rows))
+
+
+def _racks(story: Story, unit: Unit) -> Markup | None:
+    racks: dict[str, list[BrokerLoad]] = {}
+    for broker in story.plan.brokers:
+        if broker.open:
+            racks.setdefault(broker.rack or "no rack", []).append(broker)
+    if len(racks) < 2:
+        return None
+    bound = story.plan.certificate.bound
+    tops = {rack: (max(b.before for b in of), max(b.after for b in of)) for rack, of in racks.items()}
+    most = max([bound, *(max(pair) for pair in tops.values())])
+    heads = ("rack", "rack"), ("open", "n wide"), (f"max before, {unit.name}", "n"), ("after", "n"), ("", "bar")
+    rows = (
+        (rack, f"{len(racks[rack]):,}", *map(unit.bare, tops[rack]), bar(*tops[rack], bound, most))
+        for rack in sorted(racks)
+    )
+    return section("Per rack", table(heads, rows))
+
+
+def _moves(story: Story, unit: Unit) -> Markup:
     plan = story.plan
     if not story.heaviest:
-        return tag("section", tag("h2", "Heaviest moves"), tag("p", "No leader moves."))
+        return section("Heaviest moves", tag("p", "No leader moves."))
     racks = {b.id: b.rack for b in plan.brokers}
 
     def place(broker: int) -> str:
@@ -241,138 +232,104 @@ def _moves(story: Story) -> Markup:
         rack = racks.get(broker)
         return f"{broker} ({rack})" if rack else str(broker)
 
-    scale = Unit.of(story.heaviest[0].load / 100)
-    head = ("partition", "from broker", "to broker", f"load, {scale.name}", "of all that moves")
-    rows = [
-        tag(
-            "tr",
-            tag("td", str(move.name), class_="name"),
-            tag("td", place(move.from_leader)),
-            tag("td", place(move.to_leader)),
-            tag("td", scale.bare(move.load / 100), class_="n"),
-            tag("td", percent(move.load / plan.moved.load if plan.moved.load else 0.0), class_="n"),
+    heads = (("partition", "name"), ("from", ""), ("to", ""), (f"load, {unit.name}", "n"), ("of all", "n wide"))
+    rows = (
+        (
+            str(move.name),
+            place(move.from_leader),
+            place(move.to_leader),
+            unit.bare(move.load / 100),
+            percent(move.load / plan.moved.load if plan.moved.load else 0.0),
         )
         for move in story.heaviest
-    ]
-    more = plan.moved.partitions - len(rows)
-    where = f"{story.store.rstrip('/')}/plans/{plan.digest}/moves/"
-    names = tag("tr", *(tag("th", name, class_="n" if i > 2 else None) for i, name in enumerate(head)))
-    return tag(
-        "section",
-        tag("h2", "Heaviest moves"),
-        tag("div", tag("table", names, *rows), class_="scroll"),
-        tag("p", f"and {more:,} lighter ones: ", tag("code", where), class_="soft") if more > 0 else None,
-        class_="long",
     )
+    more = plan.moved.partitions - len(story.heaviest)
+    where = f"{story.store.rstrip('/')}/plans/{plan.digest}/moves/"
+    rest = tag("p", f"and {more:,} lighter ones: ", tag("code", where), class_="soft") if more > 0 else None
+    return section("Heaviest moves", table(heads, rows), rest, long=True)
 
 
 def _history(story: Story, unit: Unit) -> Markup:
-    if story.history:
-        unit = Unit.column(v for p in story.history for v in (p.before.max, p.after.max, p.certificate.bound))
-    charts = history_charts(story.history, unit)
-    table = history_table(story.history, story.plan.digest, unit)
-    if charts is None:
-        return tag(
-            "section", tag("h2", "History"), tag("p", "This is the policy's only plan in the store.", class_="soft")
-        )
-    return tag("section", tag("h2", "History"), charts, table, class_="long")
-
-
-_COVERS = (
-    "The digest covers the problem, the loads and every new order: an approval of it approves nothing else. Loads by"
-    " hour are not in it: they change no order."
-)
-_GONE = (
-    "The problem or the loads of this plan are not in the store any more (the last five of a policy are kept), so it"
-    " cannot be verified."
-)
-_CHECK = "To verify the figures on this page from the files, with code that is independent of the planner:"
-
-
-def _deciding(story: Story) -> Markup:
-    plan = story.plan
-    namespace, _, name = plan.policy.rpartition("/")
-    where = ["-n", namespace] if namespace else []
-    mark = f"{ANNOTATION}={plan.digest}"
-    approve = ("kubectl", "annotate", "leadershippolicy", name, *where, "--overwrite", mark)
-    of = join("digest ", tag("code", plan.digest), ", of the problem ", tag("code", plan.problem_digest))
-    return tag(
-        "section",
-        tag("h2", "Approve or verify"),
-        tag("p", "If the policy requires approval:"),
-        tag("pre", shlex.join(approve)),
-        tag("p", _COVERS, class_="soft"),
-        *_verifying(story),
-        tag("p", of, class_="soft"),
+    plans, this = story.history, story.plan.digest
+    if len(plans) < 2:
+        return section("History", tag("p", "This is the policy's only plan in the store.", class_="soft"))
+    heads = (
+        ("made for, UTC", ""),
+        ("digest", ""),
+        (f"before, {unit.name}", "n"),
+        ("after", "n"),
+        ("bound", "n"),
+        ("gap", "n"),
+        ("leaders moved", "n wide"),
+        ("hours, bytes measured", "n wide"),
     )
+    rows = (
+        (
+            moment(plan.made_at).removesuffix(" UTC"),
+            join(tag("code", plan.digest), " (this plan)" if plan.digest == this else None),
+            *map(unit.bare, (plan.before.max, plan.after.max, plan.certificate.bound)),
+            percent(plan.certificate.gap),
+            f"{plan.moved.partitions:,}",
+            f"{plan.evidence.hours}, {percent(plan.evidence.share)}",
+        )
+        for plan in reversed(plans)
+    )
+    place = next((at for at, plan in enumerate(reversed(plans)) if plan.digest == this), -1)
+    return section("History", _history_chart(plans, unit), table(heads, rows, this=place), long=True)
 
 
-def _verifying(story: Story) -> tuple[Markup, ...]:
+def _history_chart(plans: Sequence[RebalancePlan], unit: Unit) -> Markup | None:
+    """Maximum and bound over time, from the first plan for which enough was measured; None for less than two."""
+    first = next((at for at, plan in enumerate(plans) if no_proposal(plan) is None), len(plans))
+    shown = plans[first:]
+    if len(shown) < 2:
+        return None
+    start, end = shown[0].made_at, shown[-1].made_at
+    span = (end - start).total_seconds() or 1.0
+    at = [(plan.made_at - start).total_seconds() / span for plan in shown]
+    series = (
+        ("before", [plan.before.max for plan in shown]),
+        ("after", [plan.after.max for plan in shown]),
+        ("bound", [plan.certificate.bound for plan in shown]),
+    )
+    drawn = [Line(kind, list(zip(at, values, strict=True))) for kind, values in series]
+    marks = ((0.0, moment(start)[:10]), (1.0, moment(end)[:10]))
+    return lines("Busiest broker", f"busiest broker, {unit.name}", unit, drawn, marks)
+
+
+def _verifying(story: Story) -> Markup:
+    plan = story.plan
+    digests = tag("p", "digest of the problem ", tag("code", plan.problem_digest), class_="soft")
     if not story.problem:
-        return (tag("p", _GONE),)
+        gone = (
+            "The problem or the loads of this plan are not in the store any more (the last five of a policy are kept)"
+        )
+        return section("Verify", tag("p", f"{gone}, so it cannot be verified."), digests)
     store = story.store.rstrip("/") or "STORE"
     folders = ("--problem", f"{store}/problems/{story.problem}", "--loads", f"{store}/loads/{story.loads}")
-    verify = ("bellwether", "verify-plan", *folders, "--plan", f"{store}/plans/{story.plan.digest}")
-    return tag("p", _CHECK), tag("pre", shlex.join(verify))
+    command = ("bellwether", "verify-plan", *folders, "--plan", f"{store}/plans/{plan.digest}")
+    lead = "To verify the figures on this page from the files, with code that is independent of the planner:"
+    return section("Verify", tag("p", lead), tag("pre", shlex.join(command)), digests)
 
 
-def _asked(plan: RebalancePlan) -> Markup:
-    asked = plan.objective
-    racks = ", ".join(asked.preferred_racks) or "none"
+def _settings(plan: RebalancePlan, unit: Unit) -> Markup:
+    asked, evidence = plan.objective, plan.evidence
     cap = "none" if asked.max_moves is None else f"{asked.max_moves:,} leaders, plus mandatory moves"
     rows: tuple[tuple[str, str], ...] = (
+        ("measured", evidence.period()),
+        ("hours of the week measured", f"{evidence.hours} of {WEEK}"),
+        ("partitions with a measured load", f"{plan.partitions - plan.without_load:,} of {plan.partitions:,}"),
+        ("bytes in them", percent(evidence.share)),
+        ("without measured consumption (counts as 0)", f"{plan.without_consumption:,}"),
+        ("must stay: internal, excluded or being moved", f"{plan.held:,}"),
         ("a partition's load is its", str(asked.statistic)),
         ("a byte from a producer", f"{asked.produce_weight} %"),
         ("a byte to a follower", f"{asked.replication_weight} %"),
         ("a byte to a consumer", f"{asked.consume_weight} %"),
         ("a byte that a follower takes", f"{asked.follow_weight} %"),
-        ("preferred racks", racks),
+        ("preferred racks", ", ".join(asked.preferred_racks) or "none"),
         ("cap on moves", cap),
-        ("partitions", f"{plan.partitions:,}"),
-        ("without a measured load (not moved)", f"{plan.without_load:,}"),
-        ("without measured consumption (counts as 0)", f"{plan.without_consumption:,}"),
-        ("pinned (not moved)", f"{plan.held:,}"),
-        ("largest load that has a choice", Unit.of(plan.certificate.largest_item).said(plan.certificate.largest_item)),
+        ("busiest broker over the mean", f"{percent(plan.before.spread)} → {percent(plan.after.spread)}"),
+        ("largest load that has a choice", unit.said(plan.certificate.largest_item)),
     )
-    table = tag("table", *(tag("tr", tag("td", name), tag("td", said, class_="n")) for name, said in rows))
-    return tag("section", tag("h2", "Settings"), table)
-
-
-def _all_brokers(story: Story) -> Markup:
-    plan = story.plan
-    unit = _unit_of_brokers(plan)
-    names = (
-        "broker",
-        "rack",
-        "capacity",
-        f"before, {unit.name}",
-        f"after, {unit.name}",
-        "leaders gone",
-        "leaders come",
-        "",
-    )
-    head = tag("tr", *(tag("th", name, class_=None if name in ("rack", "") else "n") for name in names))
-    rows: list[Child] = []
-    for b in plan.brokers:
-        figures = (
-            f"{b.capacity:,}",
-            unit.bare(b.before),
-            unit.bare(b.after),
-            f"{story.left.get(b.id, 0):,}",
-            f"{story.came.get(b.id, 0):,}",
-        )
-        rows.append(
-            tag(
-                "tr",
-                tag("td", b.id, class_="n"),
-                tag("td", b.rack or "–"),
-                *(tag("td", figure, class_="n") for figure in figures),
-                tag("td", "" if b.open else "closed"),
-            )
-        )
-    table = tag("div", tag("table", head, *rows), class_="scroll")
-    return tag(
-        "section",
-        tag("details", tag("summary", f"All {len(plan.brokers):,} brokers in figures"), table),
-        class_="long",
-    )
+    return section("Evidence and settings", table((("", ""), ("", "n")), rows))

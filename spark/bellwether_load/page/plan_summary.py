@@ -12,30 +12,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from bellwether.core.waves.approved_plan import RebalanceMove
-from bellwether_load.plan.problem import NO_BROKER
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 from bellwether_load.verify.bound_reasons import BoundReasons
 
 HEAVIEST = 25
 FORMER = 60
 
-NO_RACK = "no rack"
-NO_LEADER = "no leader"
-
-
-@dataclass(frozen=True)
-class Flow:
-    """Leaders that go from one place to another: how many, and their load in hundredths of a byte/s."""
-
-    leaders: int = 0
-    load: int = 0
-
 
 @dataclass(frozen=True)
 class Story:
-    """A plan, its heaviest moves, where leaders go, and the plans before it, oldest first (the plan itself among them).
+    """A plan, its heaviest moves, and the plans before it, oldest first (the plan itself among them).
 
-    ``left`` and ``came`` count leaders by broker; ``flows`` is by rack. ``problem`` and ``loads`` are the names of what
+    ``left`` and ``came`` count leaders by broker. ``problem`` and ``loads`` are the names of what
     it was made from, where that is still in the store; then the plan was verified from it: ``proof`` is what decides
     its bound, ``unmeasured`` the number of partitions without measured consumption by topic, ``faults`` what is wrong.
     """
@@ -44,7 +32,6 @@ class Story:
     heaviest: tuple[RebalanceMove, ...] = ()
     left: dict[int, int] = field(default_factory=dict)
     came: dict[int, int] = field(default_factory=dict)
-    flows: dict[tuple[str, str], Flow] = field(default_factory=dict)
     history: tuple[RebalancePlan, ...] = ()
     store: str = ""
     problem: str = ""
@@ -58,21 +45,14 @@ def tell(
     plan: RebalancePlan, moves: Iterable[RebalanceMove], history: Iterable[RebalancePlan] = (), store: str = ""
 ) -> Story:
     """The story of a plan. ``history`` may hold plans of other policies: they are left out."""
-    racks = {b.id: b.rack or NO_RACK for b in plan.brokers}
     left: Counter[int] = Counter()
     came: Counter[int] = Counter()
-    leaders: Counter[tuple[str, str]] = Counter()
-    loads: Counter[tuple[str, str]] = Counter()
     heaviest: list[tuple[int, int, RebalanceMove]] = []
     for number, move in enumerate(moves):
         if not move.moves_leader:
             continue
         left[move.from_leader] += 1
         came[move.to_leader] += 1
-        start = NO_LEADER if move.from_leader == NO_BROKER else racks.get(move.from_leader, NO_RACK)
-        flow = (start, racks.get(move.to_leader, NO_RACK))
-        leaders[flow] += 1
-        loads[flow] += move.load
         # Of equal loads the first stays; the number keeps moves from being compared.
         entry = (move.load, -number, move)
         if len(heaviest) < HEAVIEST:
@@ -88,7 +68,6 @@ def tell(
         tuple(move for _, _, move in sorted(heaviest, reverse=True)),
         dict(left),
         dict(came),
-        {flow: Flow(count, loads[flow]) for flow, count in sorted(leaders.items())},
         tuple(mine[-FORMER:]),
         store,
     )

@@ -19,6 +19,9 @@ from bellwether_load.plan.forecast import Forecast
 from bellwether_load.plan.line_digest import chunk_digests, digest_of_chunks
 from bellwether_load.plan.problem import NO_BROKER, PartitionInput
 
+BY_HAND = "offline/rebalance"
+"""Policy name in problems and plans of a rebalance without Kubernetes."""
+
 DIGEST_LETTERS = 32
 """128 bits: a second plan with the digest of an approved one cannot be found."""
 

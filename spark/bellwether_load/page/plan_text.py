@@ -1,0 +1,207 @@
+"""Sentences about a plan, for the terminal and the page: how good it is, what it rests on, what it takes and costs."""
+
+from __future__ import annotations
+
+import shlex
+from typing import NamedTuple
+
+from bellwether.core.settings.objective import WHOLE
+from bellwether.core.settings.rebalance import Rebalance, RebalanceWaves
+from bellwether_load.page.figures import Unit, change, percent
+from bellwether_load.page.plan_summary import Story
+from bellwether_load.plan.rebalance_plan import BY_HAND, RebalancePlan
+from bellwether_load.verify.bound_reasons import proving_brokers
+
+MOST_TOPICS = 5
+"""Topics without measured consumption that are named."""
+
+ANNOTATION = "bellwether.dev/approve-plan"
+
+
+def page_unit(plan: RebalancePlan) -> Unit:
+    """The unit of all loads of a plan."""
+    return Unit.of(max(plan.before.max, plan.after.max, plan.certificate.bound))
+
+
+def measure(plan: RebalancePlan, unit: Unit) -> str:
+    """What a relative load is measured in."""
+    if any(b.capacity != WHOLE for b in plan.brokers):
+        return f"load, {unit.name} per {WHOLE} units of capacity"
+    return f"load, {unit.name}"
+
+
+def no_proposal(plan: RebalancePlan) -> str | None:
+    """What is missing for a proposal by the default minimum; None where enough is measured."""
+    missing = plan.missing(Rebalance())
+    return f"Too little is measured for a proposal, unless the minimum is lowered: {missing}." if missing else None
+
+
+def verdict(plan: RebalancePlan, unit: Unit) -> str:
+    """The plan in two sentences."""
+    proof, most = plan.certificate, unit.said(plan.after.max)
+    if not plan.moved.partitions and not plan.moved.reordered:
+        did = f"Nothing moves: the busiest broker stays at {most}"
+    else:
+        less = change(plan.before.max, plan.after.max)
+        did = f"The busiest broker goes from {unit.said(plan.before.max)} to {most} ({less})"
+    if proof.gap is None:
+        return f"{did}. There is no proof of how much lower it could be."
+    few = f" that changes {plan.moved.partitions:,} leaders or fewer" if proof.move_weight else ""
+    bound = f"No plan{few} can bring it below {unit.said(proof.bound)}"
+    if proof.gap <= 0:
+        return f"{did}. {bound}, so this plan is optimal."
+    near = "less than 0.01 %" if proof.gap < 0.0001 else f"at most {percent(proof.gap, 2)}"
+    return f"{did}. {bound}, so this plan is {near} above the optimum."
+
+
+def busiest_hour(plan: RebalancePlan, unit: Unit) -> str | None:
+    """The busiest broker-hours before and after, and how far that is above the best possible; None without hours."""
+    found, proof = plan.forecast, plan.certificate.hourly
+    if found is None:
+        return None
+    before, after = found.before, found.after
+    said = (
+        f"By the hours of the week, the busiest broker carries {unit.said(before.load)} before (broker {before.broker},"
+        f" {before.moment}) and {unit.said(after.load)} after (broker {after.broker}, {after.moment})."
+    )
+    if proof is None:
+        return said
+    few = f" that changes {plan.moved.partitions:,} leaders or fewer" if proof.move_weight else ""
+    said += f" No plan{few} can bring it below {unit.said(proof.bound)}"
+    if (gap := proof.gap(after.load)) is not None:
+        said += f": this one is at most {percent(max(gap, 0.0), 2)} above the best possible"
+    if (other := proof.statistic_plan) is None:
+        return f"{said}."
+    return (
+        f"{said}. The plan for the {plan.objective.statistic} alone moves {other.partitions:,} leaders instead of"
+        f" {plan.moved.partitions:,}, and its busiest hour has {unit.said(other.load)} (claimed by the planner)."
+    )
+
+
+def unmeasured_text(story: Story) -> str | None:
+    """Which consumption is not measured, and what that means; None if all is that weighs."""
+    count, topics = story.plan.unmeasured, story.unmeasured
+    if not count:
+        return None
+    said = (
+        f"The consumption of {count:,} partitions is not measured. It counts as 0, so brokers with many consumers seem"
+        " less loaded than they are: run the sampler with --prometheus."
+    )
+    if count == story.plan.partitions - story.plan.without_load or not topics:
+        return said
+    most = sorted(topics.items(), key=lambda item: (-item[1], item[0]))
+    named = ", ".join(f"{topic} ({partitions:,})" for topic, partitions in most[:MOST_TOPICS])
+    more = f" and {len(most) - MOST_TOPICS:,} more topics" if len(most) > MOST_TOPICS else ""
+    return f"{said} Not measured: {named}{more}."
+
+
+def faults_text(story: Story) -> str | None:
+    """That the plan did not pass its verification, and why."""
+    if not story.faults:
+        return None
+    more = f" (and {len(story.faults) - 3:,} more)" if len(story.faults) > 3 else ""
+    return f"Do not approve this plan: it does not pass verification. {'; '.join(story.faults[:3])}{more}."
+
+
+def waves_text(plan: RebalancePlan, waves: RebalanceWaves) -> str:
+    """What applying the plan takes and costs."""
+    moved = plan.moved
+    count = -(-(moved.partitions + moved.reordered) // waves.partitions)
+    if not count:
+        return "There is nothing to apply."
+    pauses = (count - 1) * waves.pause_seconds
+    pause = f" and pauses of {_duration(pauses)}" if pauses else ""
+    order = " What relieves the busiest broker most comes first: a plan that is stopped has most of its gain."
+    reorders = f", and {_many(moved.reordered, 'reorder')} without one" if moved.reordered else ""
+    return (
+        f"Applying it takes {_many(count, 'wave')} of up to {waves.partitions:,} partitions{pause}, by the default"
+        f" settings. It costs {_many(moved.partitions, 'election')}, in each of which one partition has no leader for a"
+        f" moment{reorders}; no data is copied.{order * (count > 1)}"
+    )
+
+
+def approve_command(story: Story) -> str:
+    """The command that approves the plan."""
+    plan = story.plan
+    if plan.policy == BY_HAND:
+        words = ["--store", story.store or "STORE", "--approve", plan.digest, "--record"]
+        return f"bellwether rebalance --bootstrap HOST:PORT {shlex.join(words)} FILE"
+    namespace, _, name = plan.policy.rpartition("/")
+    where = ["-n", namespace] if namespace else []
+    return shlex.join(
+        ["kubectl", "annotate", "leadershippolicy", name, *where, "--overwrite", f"{ANNOTATION}={plan.digest}"]
+    )
+
+
+def pinned_text(plan: RebalancePlan) -> str:
+    """What an approval covers, and what it does not."""
+    said = "The digest covers the problem, the loads and every new order: an approval of it approves nothing else."
+    if plan.forecast is None:
+        return said
+    chose = "chose leaders" if plan.certificate.hourly is not None else "chose no leader"
+    return (
+        f"{said} It does not cover the loads by hour, which {chose}: every figure that rests on them is recomputed from"
+        " the store when the plan is verified, as it is before it is proposed and before it is applied."
+    )
+
+
+def bound_text(story: Story) -> str:
+    """What decides the bound; the brokers alone where problem and loads are not in the store any more."""
+    if story.proof is not None:
+        return story.proof.text
+    brokers, opened = story.plan.certificate.proving, sum(b.open for b in story.plan.brokers)
+    if not brokers:
+        return "The plan names no brokers that prove the bound."
+    if len(brokers) == opened:
+        return f"The proof of the bound rests on all {opened:,} open brokers."
+    return f"The proof of the bound rests on {proving_brokers(brokers, opened, start=False)}, or on a single partition."
+
+
+def cap_text(plan: RebalancePlan, unit: Unit) -> str | None:
+    """What the cap costs, in one or two sentences; None without a cap."""
+    most, free, proof = plan.objective.max_moves, plan.certificate.without_cap, plan.certificate
+    if most is None:
+        return None
+    if free is None:
+        return f"maxMoves {most:,} does not make the busiest broker busier."
+    more = percent(plan.after.max / free.load - 1) if free.load else "infinitely"
+    said = (
+        f"With maxMoves {most:,} the busiest broker is {more} busier than in a plan without it, which"
+        f" changes {free.partitions:,} leaders and brings it to {unit.said(free.load)} (claimed by the planner)."
+    )
+    capacity = sum(proof.weights.get(b.id, 0) * b.capacity for b in plan.brokers)
+    if capacity and proof.move_weight:  # the weights prove bounds for any cap
+        gain = unit.said(proof.move_weight / capacity)
+        said += f" Each further leader that may change lowers the bound by at most {gain}."
+    return said
+
+
+class LevelFigures(NamedTuple):
+    """The busiest broker when so many are left out, before and after, its bound, and how far it is above that."""
+
+    settled: int
+    before: float
+    after: float
+    bound: float
+    gap: float | None
+
+
+def levels(plan: RebalancePlan) -> list[LevelFigures]:
+    """The brokers below the busiest ones, level by level."""
+    found, settled = [], set[int]()
+    for level in plan.certificate.levels:
+        settled |= set(level.settled)
+        before = max((b.before for b in plan.brokers if b.open and b.id not in settled), default=0.0)
+        # Brokers above may be so little over their limits that a level is below its bound.
+        gap = max(0.0, level.load / level.bound - 1) if level.bound else None if level.load else 0.0
+        found.append(LevelFigures(len(settled), before, level.load, level.bound, gap))
+    return found
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
+def _duration(seconds: int) -> str:
+    minutes = seconds / 60
+    return f"{seconds} s" if minutes < 2 else f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.1f} h"
