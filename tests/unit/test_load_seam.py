@@ -34,7 +34,7 @@ def imported_with(*modules: str) -> list[str]:
         ("bellwether.controllers.reporting.status_reporter", "bellwether.telemetry.metrics.operator_metrics"),
         ("bellwether.reconcile",),
         ("bellwether.cli.policies.diff", "bellwether.simulation.forecast"),
-        ("bellwether.cli.planning.plan", "bellwether.cli.planning.preview"),
+        ("bellwether.cli.planning.plan", "bellwether.cli.planning.policy_inputs"),
     ],
     ids=["operator", "reporting", "reconcile", "diff", "plan"],
 )

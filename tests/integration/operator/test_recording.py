@@ -27,7 +27,6 @@ from testkit.processes.sites import demoted
 from waiting import limit
 
 if TYPE_CHECKING:
-    from realparts.apiserver import ApiServer
     from realparts.kafka import KafkaCluster
     from realparts.processes import ManagedProcess
     from testkit.processes.sites import Site
@@ -195,29 +194,3 @@ def test_frozen_broker_is_fenced_in_replay_as_it_was(
     assert clusters[-1].live == {1, 2, 3}
     if request.config.getoption("--update-golden"):
         shutil.copy(path, TRACES / path.name)
-
-
-def test_a_recording_survives_the_api_and_a_kill(
-    site: Site, apiserver: ApiServer, breakable_kafka: KafkaCluster, tmp_path: Path
-) -> None:
-    path = tmp_path / "killed.jsonl.gz"
-    voice = site.voice("zone-a")
-    voice.calls_well(*BROKERS)
-    recording = recorder(site, path, "--anonymize")
-    apiserver.pause_apiserver()
-    try:
-        site.until(
-            lambda: "continuing without the Kubernetes API" in recording.tail(20), 30, "that is said", recording.tail
-        )
-    finally:
-        apiserver.resume_apiserver()
-    site.until(
-        lambda: "the Kubernetes API is available again" in recording.tail(20), 30, "that is said", recording.tail
-    )
-    recording.kill()
-    reader = TraceReader(path)
-    instants = list(reader.instants())
-    assert any("the Kubernetes API" in (i.news.get("away") or {}) for i in instants)
-    assert Replay(reader.header).play(instants).rows
-    text = "".join(i.line() for i in instants)
-    assert [w for w in (site.topic, site.namespace, "zone-a", str(breakable_kafka.cluster_id)) if w in text] == []

@@ -31,8 +31,8 @@ ELSEWHERE = {
 READ_AGAIN = {"checks", "clock", "floors", "log_dirs", "known_good", "rankings", "recovered", "report", "rounds"}
 """What a new process reads, counts or computes again; good seconds are also in the verdict."""
 
-FORGOTTEN = {"refused", "overwritten"}
-"""What is learned again by asking Kafka again."""
+FORGOTTEN = {"refused", "overwritten", "unseen_elections"}
+"""What is learned again by asking Kafka again, or only counted."""
 
 
 def read_back() -> Memory:

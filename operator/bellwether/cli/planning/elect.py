@@ -25,8 +25,7 @@ from bellwether.execute import Execution, execute
 from bellwether.ports.errors import Terminal
 
 if TYPE_CHECKING:
-    from bellwether.cli.planning.policy_inputs import PolicyInputs
-    from bellwether.cli.planning.preview import Preview
+    from bellwether.cli.planning.policy_inputs import PolicyInputs, Preview
 
 HEAD = ("PARTITION", "LEADER", "PREFERRED")
 

@@ -17,7 +17,7 @@ from bellwether.core.planning.plan import Move, Plan
 from bellwether.core.reasons import DESCRIPTIONS
 
 if TYPE_CHECKING:
-    from bellwether.cli.planning.preview import Preview
+    from bellwether.cli.planning.policy_inputs import Preview
 
 SHOWN = 20
 """How many moves the text shows."""

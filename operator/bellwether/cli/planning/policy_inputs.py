@@ -1,13 +1,14 @@
 """Read a policy's objects from the Kubernetes API and connect to its Kafka cluster, with the rights of the user.
 
 In: the Kubernetes API and a policy. Out: ``PolicyInputs``: undo record, BrokerHealths, the ports to the cluster, and
-the memory of the policy's operator. Nothing is written; Secrets are those that the policy names. Previews and forecasts
-start here.
+the memory of the policy's operator; and a ``Preview``: what it would do now. Its verdicts are those that the operator
+last reported, so that both agree; a broker without one is Unknown. Nothing is written; Secrets are those that the
+policy names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -25,14 +26,42 @@ from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.kubernetes_target import Target, connect_policy
 from bellwether.cli.leadership import broker_lookup
-from bellwether.cli.planning.preview import Preview, preview
 from bellwether.controllers.restored_memory import restored_memory
+from bellwether.core.demotion.decisions import Decisions, decide
+from bellwether.core.detection.context import Context
+from bellwether.core.detection.verdicts import judge
 from bellwether.core.model.undo_record import UndoRecord
-from bellwether.core.settings.policy import Policy
-from bellwether.gather import Memory
+from bellwether.core.planning.plan import Plan, build_plan
+from bellwether.core.settings.policy import Mode, Policy
+from bellwether.core.signals import Override
+from bellwether.gather import Memory, gather
 from bellwether.ports.clock import Clock
 from bellwether.ports.kubernetes import NothingShared, SignalReader
 from bellwether.ports.world import World
+
+
+@dataclass(frozen=True)
+class Preview:
+    """Context, decisions and plan of one reconcile that moves nothing."""
+
+    policy: LeadershipPolicy
+    context: Context
+    decisions: Decisions
+    plan: Plan
+    notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Namespace and name of the policy."""
+        return f"{self.policy.metadata.namespace}/{self.policy.metadata.name}"
+
+    def with_overrides(self, changed: Mapping[int, Override | None]) -> Preview:
+        """The same, if these brokers had these overrides; None: no override."""
+        snapshot = self.context.snapshot
+        kept = [override for override in snapshot.overrides if override.broker not in changed]
+        added = [override for override in changed.values() if override is not None]
+        context = self.context.with_snapshot(overrides=tuple(sorted([*kept, *added], key=lambda o: o.broker)))
+        return _planned(self.policy, context, self.notes)
 
 
 @dataclass(frozen=True)
@@ -134,3 +163,17 @@ def _listened(
         if all(s.age_seconds is not None for s in cache.signals()) or clock.monotonic() >= deadline:
             return cache, tuple(BrokerHealth.read(body) for body in bodies)
         clock.sleep(1.0)
+
+
+def preview(world: World, policy: LeadershipPolicy, memory: Memory, notes: tuple[str, ...] = ()) -> Preview:
+    """Read the cluster and plan. Raises what reading raises, and WrongCluster."""
+    settings = policy.policy()
+    snapshot, _, _ = gather(world, replace(settings, mode=Mode.OBSERVE), memory)
+    judged = judge(snapshot, settings, memory.verdicts)
+    verdicts = {broker: memory.verdicts.get(broker, verdict) for broker, verdict in judged.items()}
+    return _planned(policy, Context(snapshot, verdicts, settings), notes)
+
+
+def _planned(policy: LeadershipPolicy, context: Context, notes: tuple[str, ...]) -> Preview:
+    decisions = decide(context)
+    return Preview(policy, context, decisions, build_plan(context, decisions), notes)

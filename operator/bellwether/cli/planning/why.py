@@ -21,7 +21,7 @@ from bellwether.core.reasons import Reason
 from bellwether.ports.errors import Terminal
 
 if TYPE_CHECKING:
-    from bellwether.cli.planning.preview import Preview
+    from bellwether.cli.planning.policy_inputs import Preview
 
 _OUT_OF_SCOPE = "spec.scope leaves this topic alone, so demotion, racks, elections and load plans do not move it"
 
