@@ -88,48 +88,6 @@ def test_who_only_watches_touches_nothing_and_says_what_it_would_do(policy: Poli
     assert (condition.status, str(condition.reason)) == ready
 
 
-def test_a_suspension_keeps_a_demotion_unchanged():
-    made = well()
-    operator = Operator(made)
-    operator.reconcile()
-    made.signals.say(1, Reading.FAILING)
-    operator.reconcile()
-    made.signals.say(1, Reading.PASSING)
-    operator.policy = FROZEN
-    before = made.cluster.mutations
-    operator.reconciles(30)
-    assert made.cluster.mutations == before
-    assert {b.broker for b in operator.reports[-1].brokers if b.demoted is not None} == {1}
-    operator.policy = POLICY
-    operator.settle()
-    assert made.cluster.snapshot().leaders()[1] == 2
-
-
-def test_a_recovered_broker_gets_exactly_its_leaders_back():
-    made = well()
-    before = {p.name: p.replicas for p in made.cluster.partitions()}
-    operator = Operator(made)
-    operator.reconcile()
-    made.signals.say(1, Reading.FAILING)
-    operator.reconciles(2)
-    made.signals.say(1, Reading.PASSING)
-    operator.reconciles(5)
-    assert operator.reports[-1].brokers[0].verdict.state is HealthState.RECOVERING
-    operator.settle()
-    assert {p.name: p.replicas for p in made.cluster.partitions()} == before
-    assert all(p.leader == p.replicas[0] for p in made.cluster.partitions())
-
-
-def test_an_override_to_lead_undoes_a_demotion_and_stays():
-    made = well()
-    operator = Operator(made)
-    made.signals.say(1, Reading.FAILING)
-    operator.reconciles(2)
-    made.signals.override(1, OverrideState.PROMOTED)
-    operator.settle()
-    assert made.cluster.snapshot().leaders()[1] == 2
-
-
 def test_persons_way_to_decide_takes_place_of_policys():
     made = well()
     report = Operator(made).reconcile(manual_decision(demote=[2], message="disk swap"))
@@ -242,18 +200,6 @@ def test_an_empty_cluster_is_no_error():
     made = well(site(topics={}))
     report = said(Operator(made))
     assert report.condition("Ready").reason is Reason.UP_TO_DATE
-
-
-def test_a_topic_that_is_deleted_in_mid_demotion_is_named_and_forgotten():
-    made = well(site(topics={"orders": 6, "others": 3}))
-    operator = Operator(made)
-    made.signals.say(1, Reading.FAILING)
-    operator.reconciles(2)
-    made.cluster.delete_topic("orders")
-    operator.reconciles(30)
-    assert {n.reason for r in operator.reports for n in r.notes} == {Reason.CHANGED_SINCE_PLAN}
-    assert made.store.record is not None
-    assert {e.topic for e in made.store.record.entries.values()} == {"others"}
 
 
 class Hiding:

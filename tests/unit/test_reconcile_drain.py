@@ -50,23 +50,6 @@ def test_it_is_drained_once_it_leads_nothing_and_is_first_nowhere(made: MemorySi
     assert (drained.status, drained.reason) == (True, Reason.LEADS_NOTHING)
 
 
-def test_it_is_not_while_a_reassignment_keeps_it_first_somewhere():
-    made = site(4, {"orders": 6})
-    operator = Operator(made)
-    operator.reconciles(1)
-    led = next(p for p in made.cluster.partitions() if p.leader == 2)
-    (other,) = made.cluster.brokers.keys() - set(led.replicas)
-    made.cluster.foreign_reassign(led.name, (*led.replicas, other))
-    made.signals.drain(2)
-    operator.reconciles(3)
-    drained = said(operator, "Drained")
-    assert (drained.status, drained.reason) == (False, Reason.MOVES_BLOCKED)
-    made.cluster.finish_reassignments()
-    operator.reconciles(3)
-    drained = said(operator, "Drained")
-    assert drained.status is True
-
-
 def test_it_is_not_while_first_where_another_broker_leads():
     made = site(4, {"orders": 6})
     operator = Operator(made)
@@ -144,44 +127,6 @@ def test_hold_is_said_by_broker_and_by_policy(made: MemorySite):
     assert_wording(ready.message)
 
 
-def test_one_partition_without_another_leader_stays_and_is_named_and_all_others_move(made: MemorySite):
-    made.cluster.create_topic("alone", assignment=[(2,)])
-    operator = Operator(made)
-    made.signals.drain(2)
-    operator.reconciles(3)
-    assert [p.topic for p in made.cluster.partitions() if p.leader == 2] == ["alone"]
-    text = (
-        "1 partitions would have no leader without broker 2 (alone-0): raise the replication factor, or stop it and"
-        " accept that they are offline until it is back"
-    )
-    assert said(operator, "Drained") == Condition("Drained", False, Reason.NO_FAULT_TOLERANCE, text)
-    ready = operator.reports[-1].condition("Ready")
-    assert ready.reason is Reason.NO_FAULT_TOLERANCE
-    assert text in ready.message
-
-
-@pytest.mark.parametrize("how", ["its pod", "a person"])
-def test_a_broker_cut_off_from_all_clients_is_demoted_whatever_holds_its_drain(made: MemorySite, how: str):
-    made.pods = {b: Pod(f"kafka-{b}") for b in (1, 2, 3)}
-    operator = Operator(made, POLICY)
-    operator.reconciles(2)
-    if how == "its pod":
-        made.pods |= {b: Pod(f"kafka-{b}", ready=False) for b in (1, 2)}  # half of the pods: no drain
-    else:
-        for other in (1, 3):
-            made.signals.say(other, Reading.FAILING)
-        made.signals.drain(2)
-    operator.reconciles(2)
-    assert operator.memory is not None
-    assert 2 not in operator.memory.record.demoted
-    for other in (1, 3):
-        made.signals.say(other, Reading.PASSING)
-    made.signals.say(2, Reading.FAILING)
-    operator.reconciles(5)
-    assert 2 in operator.memory.record.demoted
-    assert made.cluster.snapshot().leaders()[2] == 0
-
-
 def test_a_drain_asks_the_controller_quorum(made: MemorySite):
     made.margins.voters = frozenset({1, 2, 3})
     operator = Operator(made)
@@ -208,27 +153,6 @@ def test_min_insync_replicas_is_read_when_a_broker_is_called_safe_to_stop(made: 
     made.cluster.configure_topic("orders", "min.insync.replicas", "3")
     operator.reconciles(1)
     assert said(operator, "Drained").reason is Reason.NO_FAULT_TOLERANCE
-
-
-def test_the_first_of_two_drains_stays_safe_to_stop_whatever_was_demoted_before():
-    made = site(5, {})
-    made.cluster.create_topic("t", assignment=[(1, 2, 3), (2, 3, 1), (3, 1, 2), (1, 3, 2)], min_isr=2)
-    for broker in made.cluster.brokers:
-        made.signals.say(broker, Reading.PASSING)
-    operator = Operator(made)
-    operator.reconciles(2)
-    made.signals.say(2, Reading.FAILING)
-    operator.reconciles(5)
-    made.signals.drain(1)
-    operator.reconciles(3)
-    assert said(operator, "Drained", 1).status is True
-    made.signals.drain(2)
-    operator.reconciles(3)
-    assert (said(operator, "Drained", 1).status, said(operator, "Drained", 2).status) == (True, False)
-    made.signals.lift(2)
-    operator.reconciles(1)
-    assert operator.memory is not None
-    assert operator.memory.record.demoted[2].drained_since is None
 
 
 def test_it_is_not_safe_to_stop_in_the_turn_that_gives_it_what_only_a_sicker_broker_could_lead(made: MemorySite):
@@ -308,15 +232,3 @@ def test_an_override_that_has_ended_is_named_until_it_is_taken_away(made: Memory
     made.signals.lift(2)
     operator.reconciles(1)
     assert said(operator, "Overridden") is None
-
-
-def test_a_drain_that_ended_before_it_began_moves_nothing(made: MemorySite):
-    operator = Operator(made)
-    before = made.cluster.mutations
-    made.signals.drain(2, until=made.clock.now() - timedelta(hours=1))
-    operator.reconciles(3)
-    assert made.cluster.mutations == before
-    assert said(operator, "Drained") is None
-    ended = said(operator, "Overridden")
-    assert ended is not None
-    assert ended.reason is Reason.OVERRIDE_EXPIRED

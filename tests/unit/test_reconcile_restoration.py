@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.policy import Mode, Policy, PromotionWaves
-from bellwether.core.signals import OverrideState, Reading
+from bellwether.core.settings.policy import Policy, PromotionWaves
+from bellwether.core.signals import Reading
 from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import site
@@ -68,23 +68,6 @@ def test_while_it_waits_nothing_moves_and_kafka_finds_nothing_to_balance(made: M
     assert made.cluster.auto_balance() == 0
 
 
-def test_a_persons_word_ends_the_waiting(made: MemorySite):
-    operator = well_after_sickness(made)
-    made.signals.override(1, OverrideState.PROMOTED)
-    operator.reconciles(2)
-    assert leads(made) == 50
-
-
-def test_end_of_persons_demotion_is_way_back_too(made: MemorySite):
-    operator = Operator(made, WAVED)
-    operator.reconciles(2)
-    made.signals.override(1, OverrideState.DEMOTED)
-    operator.reconciles(3)
-    made.signals.lift(1)
-    operator.reconciles(2)
-    assert 0 < leads(made) <= 12
-
-
 def test_another_operator_goes_on_with_the_wave_that_it_finds(made: MemorySite):
     well_after_sickness(made)
     first = leads(made)
@@ -94,18 +77,6 @@ def test_another_operator_goes_on_with_the_wave_that_it_finds(made: MemorySite):
     assert leads(made) == first
     successor.reconciles(15)
     assert first < leads(made) <= 36
-
-
-def test_relapse_takes_back_what_was_given_and_counts_as_flapping(made: MemorySite):
-    operator = well_after_sickness(made)
-    made.signals.say(1, Reading.FAILING)
-    operator.reconciles(2)
-    assert leads(made) == 0
-    assert made.store.record is not None
-    assert (set(made.store.record.demoted), made.store.record.returning) == ({1}, {})
-    flaps = operator.reports[-1].brokers[0].flaps
-    assert flaps is not None
-    assert flaps.demotions == 2
 
 
 def test_another_broker_that_becomes_sick_meanwhile_is_demoted(made: MemorySite):
@@ -159,20 +130,6 @@ class TestDown:
         assert made.store.record is not None
         assert made.store.record.empty
 
-    def test_a_short_restart_is_kafkas_own_affair(self, made: MemorySite):
-        operator = Operator(made, COLD)
-        operator.reconciles(2)
-        before = {p.name: p.replicas for p in made.cluster.partitions()}
-        made.cluster.kill(1)
-        operator.reconciles(20)
-        self.back(made)
-        operator.reconciles(5)
-        assert {p.name: p.replicas for p in made.cluster.partitions()} == before
-
-    def test_it_is_off_by_default(self, made: MemorySite):
-        self.down(made, WAVED)
-        assert any(p.replicas[0] == 1 for p in made.cluster.partitions())
-
     def test_one_that_stays_down_causes_no_further_request(self, made: MemorySite):
         operator = self.down(made)
         mutations, writes = made.cluster.mutations, made.store.writes
@@ -191,18 +148,3 @@ class TestDown:
         assert made.store.record is not None
         assert made.store.record.empty
         assert {b for p in made.cluster.partitions() for b in p.replicas} == {2, 3, 4}
-
-    def test_half_of_the_brokers_down_are_left_alone(self, made: MemorySite):
-        operator = Operator(made, COLD)
-        operator.reconciles(2)
-        before = {p.name: p.replicas for p in made.cluster.partitions()}
-        for broker in (1, 2):
-            made.cluster.kill(broker)
-        operator.reconciles(60)
-        assert {p.name: p.replicas for p in made.cluster.partitions()} == before
-
-    def test_a_policy_that_observes_touches_nothing(self, made: MemorySite):
-        before = {p.name: p.replicas for p in made.cluster.partitions()}
-        operator = self.down(made, replace(COLD, mode=Mode.OBSERVE))
-        assert {p.name: p.replicas for p in made.cluster.partitions()} == before
-        assert len(operator.reports[-1].plan.moves) > 0

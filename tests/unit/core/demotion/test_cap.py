@@ -152,20 +152,6 @@ def test_with_the_defaults_of(
 
 class TestTheCap:
     @pytest.mark.parametrize(
-        ("sick", "cap", "chosen", "blocked"),
-        [
-            pytest.param([1], 1, [1], [], id="one sick, room for one"),
-            pytest.param([1, 2], 2, [1, 2], [], id="as many as the cap"),
-            pytest.param([1, 2, 3], 2, [1, 2], [3], id="one more than the cap"),
-            pytest.param([1, 2, 3, 4], 9, [1, 2, 3, 4], [], id="just under half"),
-        ],
-    )
-    def test_is_filled_by_the_sick(self, sick: list[int], cap: int, chosen: list[int], blocked: list[int]):
-        seen = ring(10)
-        made = decided(seen, verdicts(seen, sick=sick), policy(cap))
-        assert (list(made.demoted), held(made)) == (chosen, dict.fromkeys(blocked, CAP))
-
-    @pytest.mark.parametrize(
         ("seen", "down"),
         [
             pytest.param(cluster(*ring(10).partitions, brokers=10, fenced=[9]), [9], id="fenced"),
@@ -378,9 +364,6 @@ class TestFailureDomains:
         seen = ring(9, racks=three_racks(9))
         found = verdicts(seen, sick=[1, 4, 7], recovering=[3])
         assert list(decided(seen, found, policy(2), undo=[demoted(3)]).demoted) == [1, 3]
-
-    def test_two_racks_are_two(self):
-        assert self.demoted(ring(6, racks=three_racks(6)), [1, 2]) == [1]
 
     def test_rack_of_half_of_brokers_has_shared_cause(self):
         assert self.demoted(ring(6, racks={1: "a", 2: "a", 3: "a", 4: "b", 5: "b", 6: "b"}), [1, 2, 3]) == []
