@@ -43,7 +43,7 @@ def test_a_certificate_tells_from_when_until_when_it_is_valid(starts: datetime, 
     assert pem.validities(certificate(starts, ends)) == (pem.Validity(starts, ends),)
 
 
-def test_every_certificate_of_a_bundle_counts_and_text_between_them_does_not(tmp_path: Path):
+def test_every_certificate_of_bundle_counts_without_text_between(tmp_path: Path):
     one, other = Authority(tmp_path / "a").path.read_bytes(), Authority(tmp_path / "b").path.read_bytes()
     assert len(pem.validities(b"# ours\r\n" + one + b"\n\n# theirs\n" + other)) == 2
 
@@ -84,14 +84,14 @@ KEY_STORE = pkcs12.serialize_key_and_certificates(
         ),
     ],
 )
-def test_what_is_no_certificate_is_called_what_it_is_and_not_shown(data: bytes, said: str):
+def test_non_certificate_is_described_and_not_shown(data: bytes, said: str):
     with pytest.raises(ValueError, match=said) as caught:
         pem.validities(data)
     assert "hunter2" not in str(caught.value)
     assert caught.value.__cause__ is None
 
 
-def test_every_line_is_read_once_however_many_blocks_begin_and_never_end():
+def test_every_line_is_read_once_despite_unfinished_blocks():
     visited = 0
 
     def lines() -> Iterator[bytes]:
@@ -104,13 +104,13 @@ def test_every_line_is_read_once_however_many_blocks_begin_and_never_end():
     assert visited == 2000
 
 
-def test_a_block_that_another_begins_in_is_cut_off_and_the_other_counts():
+def test_block_interrupted_by_another_is_cut_off():
     whole = certificate(datetime(2020, 1, 1, tzinfo=UTC), datetime(2030, 1, 1, tzinfo=UTC))
     assert len(pem.validities(b"-----BEGIN CERTIFICATE-----\nMIIB\n" + whole)) == 1
 
 
 @pytest.mark.parametrize("read", [pem.validities, pem.check_key])
-def test_more_than_any_bundle_holds_is_refused_before_it_is_read(read: Callable[[bytes], object]):
+def test_more_than_any_bundle_is_refused_before_reading(read: Callable[[bytes], object]):
     hostile = b"-----BEGIN A-----\n" * (pem.SIZE_LIMIT // 18 + 1)
     with pytest.raises(ValueError, match=f"has {len(hostile)} bytes.* at most {pem.SIZE_LIMIT}"):
         read(hostile)

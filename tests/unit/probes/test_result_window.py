@@ -77,7 +77,7 @@ def test_harm_is_said_with_time_in_which_it_was_lost() -> None:
     assert_wording(lost_text(lost))
 
 
-def test_a_counter_at_its_limit_says_that_clients_may_have_lost_more() -> None:
+def test_counter_at_limit_says_clients_may_have_lost_more() -> None:
     lost = HarmCounter(lost_seconds=LARGEST_LOST_SECONDS, since=at(0), counted_until=at(900))
     assert_wording(lost_text(lost))
 

@@ -193,7 +193,7 @@ def test_its_signal_is_exported_as_a_metric_on_each_change():
     assert signal() == 1
 
 
-def test_a_release_that_fails_in_a_way_that_it_should_not_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unexpectedly_failing_release_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     post, tried = Post().held(), []
     release, state = post.process.release, post.process.state
 
@@ -252,7 +252,7 @@ def test_no_order_holds_for_longer_than_the_ceiling() -> None:
     assert_wording(post.said[-1].message)
 
 
-def test_an_agent_that_may_not_read_its_order_reports_that_it_cannot_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_agent_that_may_not_read_its_order_reports_it(monkeypatch: pytest.MonkeyPatch) -> None:
     post = Post()
     post.run(2)
 
@@ -281,7 +281,7 @@ def test_an_agent_that_may_not_signal_reports_what_to_set(monkeypatch: pytest.Mo
     assert (post.said[-1].reading, post.said[-1].message) == (Reading.UNKNOWN, wanted)
 
 
-def test_once_asked_to_end_it_releases_before_anything_else_and_begins_no_hold() -> None:
+def test_ending_agent_releases_first_and_begins_no_hold() -> None:
     post = Post().held()
     post.ending.set()
     post.orders.away = True

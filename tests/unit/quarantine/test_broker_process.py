@@ -80,7 +80,7 @@ def test_it_is_held_and_released(broker: subprocess.Popen[bytes], process: Broke
     assert process.state() is ProcessState.RUNNING, "once more does no harm"
 
 
-def test_it_is_found_by_its_arguments_and_not_taken_for_what_started_it() -> None:
+def test_broker_is_found_by_arguments_and_not_taken_for_starter() -> None:
     starter = subprocess.Popen(["tini", *SLEEPS, "java", f"test.Kafka{os.getpid()}"], executable=sys.executable)
     try:
         found = BrokerProcess(pattern=MINE)
@@ -215,7 +215,7 @@ def test_a_given_pid_means_its_present_process_and_no_later(
 
 
 @pytest.mark.parametrize("handles", [True, False], ids=["by a handle", "where there are no handles"])
-def test_who_has_taken_the_brokers_number_while_the_keeper_started_is_not_stopped(
+def test_new_owner_of_brokers_number_is_not_stopped(
     broker: subprocess.Popen[bytes], process: BrokerProcess, monkeypatch: pytest.MonkeyPatch, *, handles: bool
 ) -> None:
     start = hold_watchdog.start_of(PROC, broker.pid)
@@ -238,7 +238,7 @@ def test_who_has_taken_the_brokers_number_while_the_keeper_started_is_not_stoppe
     assert not process.guarded(), "and the keeper has gone home"
 
 
-def test_where_there_are_no_handles_it_is_held_by_its_number(
+def test_without_handles_it_is_held_by_number(
     broker: subprocess.Popen[bytes], process: BrokerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def forbidden(_pid: int) -> int:
@@ -250,7 +250,7 @@ def test_where_there_are_no_handles_it_is_held_by_its_number(
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_agent_that_is_killed_while_its_broker_is_held_leaves_it_running(
+def test_agent_killed_while_holding_leaves_broker_running(
     broker: subprocess.Popen[bytes], number: signal.Signals
 ) -> None:
     agent = subprocess.Popen([sys.executable, "-c", AGENT, str(broker.pid)], stdout=subprocess.PIPE)
@@ -348,9 +348,7 @@ def server() -> Iterator[Callable[[str], Server]]:
 
 
 @pytest.mark.parametrize("manner", ["orderly", "exporter first", "combined"])
-def test_it_is_shut_down_first_and_stopped_when_its_clients_have_their_answers(
-    server: Callable[[str], Server], manner: str
-) -> None:
+def test_it_shuts_down_first_and_stops_after_answers(server: Callable[[str], Server], manner: str) -> None:
     broker = server(manner)
     process = BrokerProcess(broker.process.pid)
     process.hold()
@@ -427,7 +425,7 @@ agent.release()
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become two others")
 @pytest.mark.parametrize("group", [65534, 65533])
-def test_an_agent_that_could_only_pause_the_broker_holds_nothing_and_names_the_field(group: int) -> None:
+def test_agent_that_can_only_pause_holds_nothing_and_names_field(group: int) -> None:
     arguments = ["java", "-c", "sleep 60; :", f"test.Kafka{os.getpid()}"]
     broker = subprocess.Popen(
         arguments, executable="/bin/sh", user=65534, group=65534, extra_groups=[], start_new_session=True

@@ -26,7 +26,7 @@ def lines(stream: io.StringIO) -> list[dict[str, object]]:
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
-def test_secrets_are_hidden_by_the_name_of_their_key_at_any_depth() -> None:
+def test_secrets_are_hidden_by_key_name_at_any_depth() -> None:
     stream = io.StringIO()
     configure("json", stream=stream)
     structlog.get_logger("x").warning(

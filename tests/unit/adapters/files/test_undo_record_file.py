@@ -84,7 +84,7 @@ def test_an_unchanged_record_is_not_written_again(path: Path) -> None:
     assert path.stat() == before
 
 
-def test_a_record_that_was_taken_over_is_written_with_its_first_change(path: Path) -> None:
+def test_record_taken_over_is_written_with_its_first_change(path: Path) -> None:
     records = FileRecords(path, held(path))
     record = records.take_over("c")
     records.save(record)
@@ -93,7 +93,7 @@ def test_a_record_that_was_taken_over_is_written_with_its_first_change(path: Pat
     assert records.read() == record.with_entries(ENTRY)
 
 
-def test_a_file_that_came_into_being_after_the_take_over_is_not_written_over(path: Path) -> None:
+def test_file_created_after_take_over_is_not_overwritten(path: Path) -> None:
     records = FileRecords(path, held(path))
     record = records.take_over("c")
     foreign = undo_record_codec.export_record(UndoRecord("c", 7, entries=ENTRY))

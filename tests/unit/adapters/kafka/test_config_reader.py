@@ -135,7 +135,7 @@ def test_a_broker_is_asked_at_its_own_address_for_itself():
     assert [(r.resource_type, r.resource_name) for r in request.resources] == [(4, "7")]
 
 
-def test_brokers_that_are_not_known_or_do_not_answer_are_absent_and_hide_no_other():
+def test_unknown_and_silent_brokers_are_absent_and_hide_no_other():
     with asking(told({"7": {MIN_ISR: "2"}})) as (broker, configs, nodes):
         nodes.learn([Broker(3, host="127.0.0.1", port=1), Broker(7, host="127.0.0.1", port=broker.port)])
         assert configs.broker_configs([3, 5, 7], [MIN_ISR]) == {7: {MIN_ISR: "2"}}

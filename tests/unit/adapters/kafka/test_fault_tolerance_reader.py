@@ -131,14 +131,14 @@ def test_peers_without_answer_or_address_are_silent():
         pytest.param(DescribeQuorumResponse(error_code=0, topics=[]), "without a quorum", False, id="no topics"),
     ],
 )
-def test_what_cannot_be_read_is_said_and_nothing_is_taken_for_known(answer: Any, problem: str, lasting: bool):
+def test_what_cannot_be_read_is_said_and_not_assumed_known(answer: Any, problem: str, lasting: bool):
     with asking(answer) as (_, margins):
         found = margins.margins(["orders"], [2], {})
     assert problem in found.problem
     assert (found.quorum, found.lasting) == (None, lasting)
 
 
-def test_a_cluster_that_cannot_tell_of_its_quorum_is_said_to_be_too_old():
+def test_cluster_that_cannot_describe_its_quorum_is_called_too_old():
     old = versions({DescribeQuorumRequest: (0, 0)})
     with asking(voters((1, 0)), versions=old) as (_, margins):
         found = margins.margins([], [], {})
@@ -180,7 +180,7 @@ def ends(*offsets: int) -> Any:
         pytest.param((8, 9, 10, 9, 10), False, id="it comes in time"),
     ],
 )
-def test_a_follower_trails_that_does_not_come_in_time_to_where_its_leader_was(
+def test_follower_late_to_former_position_of_leader_trails(
     follower: tuple[int, ...], trails: bool, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(reading, "LOOK_SECONDS", 0.0)
@@ -216,7 +216,7 @@ def test_follower_that_trailed_lately_is_not_said_to_keep_up(monkeypatch: pytest
         assert margins.margins([], [], followed).keeping_up == {1}
 
 
-def test_a_follower_is_not_said_to_keep_up_while_one_of_its_leaders_gives_no_answer(monkeypatch: pytest.MonkeyPatch):
+def test_follower_is_not_said_to_keep_up_behind_silent_leader(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(reading, "LOOK_SECONDS", 0.0)
     with (
         asking(voters((1, 0))) as (broker, margins),

@@ -137,14 +137,14 @@ def test_a_broker_that_knows_only_preferred_elections_is_too_old() -> None:
         mover(broker.address).elect([A0])
 
 
-def test_nothing_to_do_sends_nothing_as_an_empty_election_would_mean_all_partitions() -> None:
+def test_empty_plan_sends_nothing_as_empty_election_means_all() -> None:
     with ScriptedBroker() as broker:
         nothing = mover(broker.address)
         assert nothing.elect([]) == nothing.reorder([]) == nothing.cancel([]) == {}
         assert broker.seen == []
 
 
-def test_more_than_the_controller_takes_at_once_is_refused_before_it_is_sent() -> None:
+def test_more_than_controller_takes_is_refused_before_sending() -> None:
     many = [TopicPartition("a", index) for index in range(MOST_PARTITIONS + 1)]
     with pytest.raises(ValueError, match="at most 9000"):
         mover("127.0.0.1:1").elect(many)
@@ -163,7 +163,7 @@ def test_silence_about_one_partition_is_an_error_of_that_partition() -> None:
     assert "does not mention" in outcomes[B0].message
 
 
-def test_a_late_answer_is_not_taken_for_success_and_not_sent_again(leap: Callable[[float], None]) -> None:
+def test_late_answer_is_neither_success_nor_sent_again(leap: Callable[[float], None]) -> None:
     def late(request: Any) -> Any:
         leap(1000)
         return altered({A0: (0, None)})(request)
@@ -190,7 +190,7 @@ class TestTheAskedBroker:
             assert self.knowing(one, other).reorder([Reorder(A0, (2, 1))], 2)[A0].ok
             assert one.seen == []
 
-    def test_what_cannot_reach_it_was_surely_not_sent_and_is_not_sent_elsewhere(self) -> None:
+    def test_undeliverable_request_counts_as_unsent_and_is_not_rerouted(self) -> None:
         with ScriptedBroker(raw=silent) as one, ScriptedBroker() as other:
             with pytest.raises(NotSent):
                 self.knowing(one, other).reorder([Reorder(A0, (2, 1))], 1)
@@ -201,7 +201,7 @@ class TestTheAskedBroker:
             self.knowing(one).reorder([Reorder(A0, (2, 1))], 1)
         assert not isinstance(caught.value, NotSent)
 
-    def test_the_first_choice_is_chosen_and_none_while_no_address_is_known(self) -> None:
+    def test_first_choice_exists_only_with_known_address(self) -> None:
         with ScriptedBroker() as one, ScriptedBroker() as other:
             assert self.knowing(one, other).choose() == 1
         with pytest.raises(NotSent, match="no broker's address is known"):
@@ -254,9 +254,7 @@ def test_a_missing_permission_is_terminal_and_names_the_acl() -> None:
         (42, Terminal, "INVALID_REQUEST"),
     ],
 )
-def test_an_error_of_the_whole_request_is_raised_by_what_to_do_next(
-    code: int, kind: type[Exception], message: str
-) -> None:
+def test_error_of_whole_request_is_raised_by_next_action(code: int, kind: type[Exception], message: str) -> None:
     with (
         ScriptedBroker({AlterPartitionReassignmentsRequest: altered({}, error=code)}) as broker,
         pytest.raises(kind, match=message),

@@ -46,7 +46,7 @@ def reader(broker: ScriptedBroker) -> KafkaReader:
     return KafkaReader(BrokerPool(Connection((broker.address,)), patient))
 
 
-def test_a_partition_is_named_by_kafka_s_own_form_of_the_topic_id() -> None:
+def test_partition_is_named_by_kafkas_form_of_topic_id() -> None:
     with ScriptedBroker(answers(topic("a", partition(1), partition(0, leader=-1)))) as broker:
         cluster = reader(broker).read()
     assert cluster.cluster_id == "the-cluster"
@@ -57,7 +57,7 @@ def test_a_partition_is_named_by_kafka_s_own_form_of_the_topic_id() -> None:
     assert second == dataclasses.replace(first, index=1, leader=1)
 
 
-def test_the_time_that_a_large_answer_takes_to_decode_is_not_the_broker_s(
+def test_time_to_decode_large_answer_is_not_brokers(
     monkeypatch: pytest.MonkeyPatch, leap: Callable[[float], None]
 ) -> None:
     def slowly(frame: bytes, version: int, last: Any = None) -> Any:
@@ -73,7 +73,7 @@ def test_the_time_that_a_large_answer_takes_to_decode_is_not_the_broker_s(
         assert len(broker.asked(ListPartitionReassignmentsRequest)) == 2, "asked once more after the decoding"
 
 
-def test_a_cluster_that_names_more_brokers_than_there_can_be_is_refused() -> None:
+def test_cluster_with_impossibly_many_brokers_is_refused() -> None:
     with (
         ScriptedBroker(answers(metadata=metadata(brokers=range(1, MOST_BROKERS + 2)))) as broker,
         pytest.raises(Terminal, match="names 2001 brokers; at most 2000 are supported: check that bootstrapServers"),
@@ -89,7 +89,7 @@ def test_fenced_brokers_count_as_well() -> None:
         reader(broker).read()
 
 
-def test_a_broker_that_is_slow_to_answer_is_still_held_to_its_time(leap: Callable[[float], None]) -> None:
+def test_slowly_answering_broker_is_still_held_to_its_time(leap: Callable[[float], None]) -> None:
     def late(request: Any) -> Any:
         leap(1000)
         return metadata(topic("a", partition(0)))(request)
@@ -163,7 +163,7 @@ def test_user_without_alter_moves_nothing_and_acl_is_named(allowed: set[int], de
     ],
     ids=["older", "not authorised"],
 )
-def test_a_cluster_that_cannot_say_who_is_fenced_is_read_all_the_same(without: dict[str, Any]) -> None:
+def test_cluster_that_cannot_list_fenced_brokers_is_still_read(without: dict[str, Any]) -> None:
     with ScriptedBroker(answers(topic("a", partition(0)), **without)) as broker:
         cluster = reader(broker).read()
     assert set(cluster.brokers) == {1, 2}
@@ -171,7 +171,7 @@ def test_a_cluster_that_cannot_say_who_is_fenced_is_read_all_the_same(without: d
 
 
 @pytest.mark.parametrize("turns", [[{("a", 0): ([4], [2])}, {}], [{}, {("a", 0): ([4], [2])}]], ids=["ends", "begins"])
-def test_a_reassignment_that_ends_or_begins_while_metadata_is_read_is_seen(turns: list[Any]) -> None:
+def test_reassignment_that_changes_during_metadata_read_is_seen(turns: list[Any]) -> None:
     with ScriptedBroker(answers(topic("a", partition(0), partition(1)), moves=moves(*turns))) as broker:
         moving, still = reader(broker).partitions(["a"])
     assert (moving.adding, moving.removing, moving.reassigning) == ((4,), (2,), True)
@@ -184,7 +184,7 @@ def test_a_topic_that_is_gone_is_absent(code: int) -> None:
         assert [p.topic for p in reader(broker).partitions(["a", "b"])] == ["a"]
 
 
-def test_a_topic_that_this_user_may_not_see_is_terminal_and_names_the_acl() -> None:
+def test_hidden_topic_is_terminal_and_names_acl() -> None:
     with ScriptedBroker(answers(topic("b", error=29))) as broker, pytest.raises(Terminal, match="Describe on Topic"):
         reader(broker).read()
 
@@ -194,7 +194,7 @@ def test_a_topic_that_cannot_be_described_now_is_transient() -> None:
         reader(broker).read()
 
 
-def test_reassignments_that_this_user_may_not_see_are_terminal_and_name_the_acl() -> None:
+def test_hidden_reassignments_are_terminal_and_name_acl() -> None:
     denied = answers(topic("a", partition(0)), moves=moves(error=31))
     with ScriptedBroker(denied) as broker, pytest.raises(Terminal, match="ACL Describe on Cluster"):
         reader(broker).read()
@@ -215,7 +215,7 @@ def test_a_controllers_address_is_refused_unless_a_broker_is_given() -> None:
             assert len(both.read().partitions) == 1
 
 
-def test_a_broker_that_follows_the_metadata_log_serves_though_it_is_in_no_isr() -> None:
+def test_broker_following_metadata_log_serves_though_in_no_isr() -> None:
     alone, seen = partition(0, isr=(1,)), {1: 100_000, 3: 99_000}
     made = answers(topic("a", alone), quorum=quorum(seen))
     with ScriptedBroker(made) as broker:
@@ -243,7 +243,7 @@ def test_broker_of_which_quorum_says_nothing_is_not_called_removed(without: dict
     assert (cluster.unlisted, cluster.removed) == (set(), set())
 
 
-def test_a_broker_that_is_removed_is_called_so_as_soon_as_the_quorum_says_it() -> None:
+def test_removed_broker_is_called_so_once_quorum_says_it() -> None:
     codes = [6, 0]
 
     def told(request: Any) -> Any:
@@ -256,7 +256,7 @@ def test_a_broker_that_is_removed_is_called_so_as_soon_as_the_quorum_says_it() -
         assert reads.read().removed == {3}
 
 
-def test_a_broker_that_starts_is_not_called_serving_where_fenced_brokers_are_not_listed() -> None:
+def test_starting_broker_is_not_serving_where_fenced_are_unlisted() -> None:
     old = versions({DescribeClusterRequest: (0, 1)})
     made = answers(topic("a", partition(0, isr=(1,))), quorum=quorum({1: 100_000, 3: 100_000}), versions=old)
     with ScriptedBroker(made) as broker:
@@ -310,7 +310,7 @@ class TestEligibleLeaders:
             else None,
         )
 
-    def test_they_are_read_page_by_page_for_topics_with_replicas_out_of_the_isr(self) -> None:
+    def test_pages_are_read_for_topics_with_replicas_out_of_isr(self) -> None:
         topics = [topic("a", partition(0, isr=()), partition(1, isr=(1,))), topic("b", partition(0))]
         with ScriptedBroker(answers(*topics, features=ELR) | {DescribeTopicPartitionsRequest: self.paged}) as broker:
             cluster = reader(broker).read()

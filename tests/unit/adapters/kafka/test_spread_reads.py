@@ -84,7 +84,7 @@ def test_change_is_believed_from_broker_that_is_not_behind(peers: Peers) -> None
 
 
 @pytest.mark.parametrize("offset", [-1, 9, 10], ids=["unknown", "behind", "level"])
-def test_a_broker_that_may_be_behind_does_not_bring_back_what_was(peers: Peers, offset: int) -> None:
+def test_stale_broker_does_not_bring_back_what_was(peers: Peers, offset: int) -> None:
     before = peers.settle()
     peers.offsets[1], peers.topics[1] = offset, topic("a", partition(0, leader=2))
     found, asked = peers.read()
@@ -109,7 +109,7 @@ def test_after_change_same_broker_is_asked_until_nothing_changes(peers: Peers) -
     assert [peers.read()[1] for _ in range(3)] == [[1], [1], [1, 2]]
 
 
-def test_after_some_partitions_were_read_back_no_broker_behind_them_is_believed(peers: Peers) -> None:
+def test_no_broker_behind_read_back_partitions_is_believed(peers: Peers) -> None:
     peers.settle()
     peers.offsets[0], peers.topics[0] = 30, topic("a", partition(0, leader=2))
     assert [p.leader for p in peers.reader.partitions(["a"])] == [2]
@@ -131,7 +131,7 @@ def test_a_larger_answer_than_allowed_is_refused_with_the_remedy() -> None:
                 assert len(found.read().partitions) == 200
 
 
-def test_the_first_answer_may_be_as_long_in_coming_as_the_largest_one_takes(leap: Callable[[float], None]) -> None:
+def test_first_answer_may_take_as_long_as_largest(leap: Callable[[float], None]) -> None:
     def late(seconds: float) -> Callable[[Any], Any]:
         def answer(request: Any) -> Any:
             if request.topics is None:

@@ -57,7 +57,7 @@ def shown() -> Iterator[Shown]:
         yield made
 
 
-def test_topics_that_are_hidden_from_this_user_are_named_and_nothing_is_read(shown: Shown) -> None:
+def test_topics_hidden_from_user_are_named_and_nothing_is_read(shown: Shown) -> None:
     shown.topics, shown.codes = ["orders"], {"payments": 29}
     for _ in range(3):
         with pytest.raises(Unauthorized, match=r"1 topics \(payments\), .* grant the ACL Describe on Topic \*"):
@@ -78,7 +78,7 @@ def test_hidden_topic_is_found_behind_thousand_that_were_deleted(shown: Shown) -
             shown.reader.read()
 
 
-def test_what_a_broker_holds_is_asked_for_until_kafka_tells_of_it(shown: Shown) -> None:
+def test_holdings_of_broker_are_asked_for_until_kafka_tells(shown: Shown) -> None:
     shown.holds, shown.codes = ["payments", "secret"], {"secret": 29}
     shown.fails = True
     with pytest.raises(Transient):

@@ -167,7 +167,7 @@ def test_there_is_nothing_else(hook: Hook, method: str, path: str, status: int) 
     assert hook.ask(method, path) == (status, b"")
 
 
-def test_a_body_up_to_the_limit_is_taken_and_one_above_is_not(hook: Hook) -> None:
+def test_body_at_limit_is_taken_and_larger_is_not(hook: Hook) -> None:
     assert hook.ask(body=b"x" * BODY_LIMIT)[0] == 200
     try:
         status = hook.ask(body=b"x" * (8 * BODY_LIMIT))[0]
@@ -295,9 +295,7 @@ def test_a_sender_is_not_sent_away_while_strangers_come(tmp_path: Path, monkeypa
     hook.server.stop()
 
 
-def test_more_senders_than_there_are_places_for_are_to_come_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_senders_without_place_are_to_come_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admission_server, "MOST_SENDERS", 0)
     hook = Hook()
     assert hook.ask()[0] == 503

@@ -215,9 +215,7 @@ def test_a_list_is_read_page_by_page(paged: Paged, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("page", [1, 1000])
-def test_a_list_that_others_have_made_endless_is_not_read_to_its_end(
-    paged: Paged, monkeypatch: pytest.MonkeyPatch, page: int
-) -> None:
+def test_endless_list_is_not_read_to_its_end(paged: Paged, monkeypatch: pytest.MonkeyPatch, page: int) -> None:
     monkeypatch.setattr(api_client, "PAGE_SIZE", page)
     monkeypatch.setattr(api_client, "LIST_LIMIT", 30_000)
     paged.objects = [{"metadata": {"name": "x" * 1000}}] * 1000
@@ -255,7 +253,7 @@ def test_how_long_it_wants_to_be_left_alone_is_bounded(header: str | None, secon
     assert api_client._retry_after(header) == seconds
 
 
-def test_a_list_whose_next_page_is_gone_is_to_be_read_again(paged: Paged) -> None:
+def test_list_whose_next_page_expired_is_to_be_read_again(paged: Paged) -> None:
     paged.refusal = (410, "")
     with pytest.raises(Transient, match="HTTP 410"):
         client_of(paged.server.server_port).list(CONFIG_MAPS, "ns")

@@ -15,7 +15,7 @@ RBAC = (
 )
 
 
-def test_a_missing_verb_is_named_with_the_account_that_lacks_it_and_the_role_that_would_grant_it() -> None:
+def test_missing_verb_is_named_with_account_and_granting_role() -> None:
     assert_wording(denied("PATCH brokerhealths kafka/main-1", RBAC))
 
 
@@ -59,9 +59,7 @@ def refusal(status: int, message: str, what: str = "leadershippolicies kafka/mai
         ("errors:\\n  .status.plan.blocked: field not declared in schema\\n  .x: y", ".status.plan.blocked"),
     ],
 )
-def test_a_field_that_the_served_definition_does_not_know_is_named_with_the_remedy(
-    status: int, detail: str, field: str
-) -> None:
+def test_field_unknown_to_served_definition_is_named_with_remedy(status: int, detail: str, field: str) -> None:
     error = refusal(status, TYPED + detail)
     assert isinstance(error, OutdatedDefinition)
     assert_wording(str(error))

@@ -61,7 +61,7 @@ def test_a_context_without_a_namespace_means_default(tmp_path: Path) -> None:
     assert (found.configuration.host, found.namespace) == ("https://west.example.com:6443", "default")
 
 
-def test_of_several_files_the_first_that_sets_a_value_wins_and_missing_ones_are_skipped(
+def test_first_of_several_files_wins_and_missing_ones_are_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = written(tmp_path / "first", {"east": "kafka"}, "east")
@@ -84,7 +84,7 @@ def test_the_file_of_the_home_directory_is_used_last(tmp_path: Path) -> None:
         ("gone", None, "has no context 'gone': set --context; there are: east, west"),
     ],
 )
-def test_an_unknown_or_missing_context_is_one_sentence_with_those_that_exist(
+def test_unknown_or_missing_context_is_named_with_existing_ones(
     tmp_path: Path, current: str | None, context: str | None, said: str
 ) -> None:
     path = written(tmp_path / "config", {"west": None, "east": None}, current)

@@ -25,7 +25,7 @@ class Counting(threading.Event):
         return self.is_set()
 
 
-def test_those_who_wait_for_the_same_api_do_not_ask_it_all_at_once() -> None:
+def test_waiters_for_same_api_do_not_ask_all_at_once() -> None:
     api, stop = MemoryApi(), Counting()
     api.away = True
     lease = ClusterLease(api, "bellwether", "the-cluster", "kafka/main", ManualClock(), renew_seconds=2.0)

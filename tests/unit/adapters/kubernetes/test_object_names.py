@@ -39,6 +39,6 @@ def test_a_legal_name_stays_as_it_is() -> None:
     )
 
 
-def test_cluster_ids_that_differ_by_case_have_leases_of_their_own() -> None:
+def test_cluster_ids_that_differ_by_case_have_separate_leases() -> None:
     assert object_names.cluster_lease("5L6g3nShT-eMCtK--X86sw") != object_names.cluster_lease("5l6g3nShT-eMCtK--X86sw")
     assert len(object_names.cluster_lease("x" * 300)) <= 63

@@ -98,7 +98,7 @@ def test_the_agent_is_of_the_brokers_user(container: dict[str, Any], pod: dict[s
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_the_agent_is_of_the_brokers_group_or_it_would_see_no_listener(known: bool):
+def test_agent_is_of_brokers_group_to_see_its_listener(known: bool):
     stated = {"securityContext": {"runAsUser": 1000, "runAsGroup": 1000}}
     agent = for_agent(stated, {"securityContext": {"runAsGroup": 7}}, userOfPod=not known)["/spec/containers/-"]
     assert agent["securityContext"] == {"runAsUser": 1001 if known else 1000, "runAsGroup": 1000}

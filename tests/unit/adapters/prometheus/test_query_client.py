@@ -209,7 +209,7 @@ def secured(tmp_path: Path) -> Iterator[tuple[str, Path]]:
         running.shutdown()
 
 
-def test_a_certificate_is_trusted_by_the_authority_that_is_given_and_by_no_other(secured: tuple[str, Path]) -> None:
+def test_certificate_is_trusted_only_by_given_authority(secured: tuple[str, Path]) -> None:
     url, authority = secured
     assert PrometheusClient(url, Access(token=TOKEN, ca=authority)).ask("up", "broker", 30).samples == (
         ({"broker": "1"}, 7.0),

@@ -24,7 +24,7 @@ def series(broker: Any, value: Any) -> dict[str, Any]:
     return {"metric": {"broker": broker, "job": "x"}, "value": [1767225600.123, value]}
 
 
-def test_each_series_gives_the_labels_that_may_name_its_broker_and_its_value() -> None:
+def test_each_series_gives_labels_that_may_name_its_broker() -> None:
     found = read_answer(body([series("1", "0.25"), series("main-kafka-2", "1e3")]), "broker")
     assert found.samples == (({"broker": "1"}, 0.25), ({"broker": "main-kafka-2"}, 1000.0))
     named = {"node": "7", "pod": "kafka-1", "namespace": "kafka", "instance": "10.0.0.1:9404"}

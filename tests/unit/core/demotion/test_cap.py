@@ -173,17 +173,17 @@ class TestTheCap:
         )
         assert list(decide(context).demoted) == [1, 9]
 
-    def test_is_used_up_by_what_signals_demoted_until_it_is_promoted(self):
+    def test_is_used_by_brokers_that_signals_demoted_until_promoted(self):
         seen = ring(10)
         made = decided(seen, verdicts(seen, sick=[1], recovering=[9]), policy(1), undo=[demoted(9)])
         assert (list(made.demoted), held(made)) == ([9], {1: CAP})
 
-    def test_is_not_used_up_by_what_signals_demoted_once_it_is_dead(self):
+    def test_is_not_used_by_dead_brokers_that_signals_demoted(self):
         seen = ring(10, dead=[9])
         made = decided(seen, verdicts(seen, sick=[1], down=[9]), policy(1), undo=[demoted(9)])
         assert list(made.demoted) == [1, 9]
 
-    def test_takes_the_worst_first_then_who_is_sick_longest_then_the_lowest_id(self):
+    def test_takes_worst_first_then_longest_sick_then_lowest_id(self):
         seen = ring(10)
         sick = {
             1: verdict(1, severity=2, since=after(-50)),
@@ -233,7 +233,7 @@ class TestASharedCause:
         assert held(made) == dict.fromkeys([4, 5, 6], SHARED)
 
     @pytest.mark.parametrize("state", [HealthState.SUSPECT, HealthState.UNKNOWN])
-    def test_a_demoted_broker_keeps_its_symptom_while_its_signals_do_not_pass(self, state: HealthState):
+    def test_demoted_broker_keeps_symptom_while_its_signals_do_not_pass(self, state: HealthState):
         seen = ring(4)
         found = {**judged(seen, cut=[1]), 2: verdict(2, state)}
         assert held(decided(seen, found, policy(2), undo=[demoted(2)])) == {1: SHARED}
@@ -243,7 +243,7 @@ class TestASharedCause:
         found = {**judged(seen, cut=[1]), 2: verdict(2, HealthState.RECOVERING)}
         assert list(decided(seen, found, policy(2), undo=[demoted(2)]).demoted) == [1, 2]
 
-    def test_a_broker_that_does_not_answer_is_unreachable_as_well_until_kafka_fences_it(self):
+    def test_silent_broker_counts_as_unreachable_until_kafka_fences_it(self):
         seen = ring(4)
         found = {**judged(seen, cut=[1]), 2: verdict(2, HealthState.DOWN, Reason.UNREACHABLE)}
         assert held(decided(seen, found)) == {1: SHARED}
@@ -324,7 +324,7 @@ class TestTheLastOneThatMayLead:
         assert (list(made.demoted), held(made)) == ([2, 3], {1: CAP})
         assert_wording(made.held[0].message)
 
-    def test_is_not_advised_to_raise_a_cap_that_is_full_as_well(self):
+    def test_full_secondary_cap_is_not_advised_to_be_raised(self):
         seen = ring(3)
         wanted = [override(3, reason="kernel update, OPS-412")]
         seen_now = snapshot(seen, now=after(100), undo=record(None, demoted(1)), overrides=wanted)
@@ -399,7 +399,7 @@ class TestWhatTheOthersCanCarry:
     def test_rack_whose_leaders_do_not_fit_stays_under_cap(self):
         assert self.decided(Capacity(max_leaders=2)) == [1]
 
-    def test_nor_is_it_one_cause_where_their_load_does_not_fit(self):
+    def test_is_not_one_cause_where_load_does_not_fit(self):
         """Each of the other four leads two, and would lead one more."""
         assert self.decided(Capacity(max_load=10 + 3 * 7), load=7) == [1, 2]
         assert self.decided(Capacity(max_load=10 + 3 * 7 - 1), load=7) == [1]

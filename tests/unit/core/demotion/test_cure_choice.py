@@ -76,7 +76,7 @@ def test_slow_writes_get_the_cure_that_ends_the_loss(
     assert cure(margins, *words, agent(), policy=GUARDED) == with_agent
 
 
-def test_a_broker_that_freezes_is_held_as_acks_all_waits_for_it_and_demoted_where_it_cannot_be():
+def test_freezing_broker_is_held_for_acks_all_or_else_demoted():
     judged = held_in(LEADING)
     judged[1] = replace(judged[1], reason=Reason.FREEZING, slow=None)
     well = disk(1, Reading.PASSING)
@@ -89,14 +89,14 @@ def test_a_broker_that_freezes_is_held_as_acks_all_waits_for_it_and_demoted_wher
         assert (list(found.demoted), found.to_hold) == ([1], ())
 
 
-def test_a_stalled_disk_that_kafka_has_not_fenced_in_time_is_demoted_without_an_agent():
+def test_stalled_disk_not_fenced_in_time_is_demoted_without_agent():
     waited = replace(disk(), latency_seconds=FENCED_WITHIN_SECONDS)
     assert cure(TRAILS, waited) == "demotion"
     assert cure(TRAILS, waited, agent(), policy=GUARDED) == "hold"
     assert_wording(decided(TRAILS, STALLED).held[0].message)
 
 
-def test_a_stalled_disk_that_kafka_will_not_fence_is_demoted_without_an_agent_at_once():
+def test_stalled_disk_kafka_will_not_fence_is_demoted_at_once():
     beside = replace(STALLED, directory="/data-1", metadata_log=False)
     for reason in (Reason.STORAGE_SLOW, Reason.NOT_FENCED_IN_TIME):
         assert cure(TRAILS, beside, reason=reason) == "demotion"
@@ -127,7 +127,7 @@ def test_broker_that_leads_nothing_is_demoted_as_nothing_is_elected():
     assert cure(TRAILS, STALLED, seen=led) == "demotion"
 
 
-def test_a_stalled_broker_that_kafka_has_just_fenced_is_held_before_it_comes_back():
+def test_stalled_broker_just_fenced_is_held_before_it_returns():
     fenced = cluster(
         partition(replicas=(1, 2, 3), leader=2, isr=(2, 3)), partition(index=1, replicas=(2, 3, 1), isr=(2, 3))
     )
@@ -141,7 +141,7 @@ def test_a_broker_that_kafka_lets_go_is_demoted():
     assert cure(TRAILS, seen=cluster(LEADING.partitions[0], gone, *still)) == "NoRelief"
 
 
-def test_a_broker_that_clients_do_not_reach_is_demoted_whatever_its_disk_does():
+def test_unreachable_broker_is_demoted_whatever_its_disk_does():
     cut = Reason.EXTERNALLY_UNREACHABLE
     assert cure(TRAILS, reason=cut) == "demotion"
     assert cure(TRAILS, disk(), agent(), policy=GUARDED, reason=cut) == "hold"

@@ -97,11 +97,11 @@ class TestOverrides:
         made = self.decide(sick=[1], undo=[demoted(1, Cause.OVERRIDE, since=after(3))])
         assert (made.demoted[1].cause, made.demoted[1].since) == (Cause.SIGNALS, after(3))
 
-    def test_a_demotion_by_signals_stays_theirs_so_that_the_end_of_the_word_does_not_promote(self):
+    def test_end_of_override_does_not_promote_what_signals_demoted(self):
         made = self.decide(override(1), sick=[1], undo=[demoted(1, since=after(3))])
         assert (made.demoted[1].cause, made.demoted[1].since) == (Cause.SIGNALS, after(3))
 
-    def test_it_takes_over_a_demotion_by_signals_once_the_broker_is_well_without_moving_its_time(self):
+    def test_override_takes_over_demotion_of_recovered_broker_keeping_its_time(self):
         made = self.decide(override(1), undo=[demoted(1, since=after(3))])
         assert (made.demoted[1].cause, made.demoted[1].since) == (Cause.OVERRIDE, after(3))
 
@@ -146,7 +146,7 @@ class TestARelease:
         assert self.left(cause, sick) == DemotedBroker(1, Cause.SIGNALS, sick.reason, sick.message, START)
 
     @pytest.mark.parametrize("state", [HealthState.RECOVERING, HealthState.DOWN])
-    def test_one_that_is_not_well_yet_waits_without_using_up_the_cap(self, cause: Cause, state: HealthState):
+    def test_release_of_sick_broker_waits_without_using_cap(self, cause: Cause, state: HealthState):
         left = self.left(cause, verdict(1, state))
         assert left is not None
         assert (left.cause, left.reason) == (cause, Reason.STABILIZING)
@@ -159,15 +159,13 @@ class TestARelease:
         assert left.cause is cause
 
     @pytest.mark.parametrize("last", [HealthState.SICK, HealthState.DOWN, HealthState.RECOVERING])
-    def test_what_is_not_seen_now_does_not_return_a_broker_last_seen_failing(self, cause: Cause, last: HealthState):
+    def test_missing_evidence_does_not_return_broker_last_seen_failing(self, cause: Cause, last: HealthState):
         left = self.left(cause, replace(verdict(1, HealthState.UNKNOWN), last_known=last))
         assert left is not None
         assert left.cause is cause
 
     @pytest.mark.parametrize("last", [None, HealthState.HEALTHY, HealthState.DOWN, HealthState.RECOVERING])
-    def test_silence_keeps_a_broker_that_was_not_sick_from_leading_for_a_while_only(
-        self, cause: Cause, last: HealthState | None
-    ):
+    def test_silence_keeps_healthy_broker_from_leading_only_for_a_while(self, cause: Cause, last: HealthState | None):
         unseen = replace(verdict(1, HealthState.UNKNOWN), last_known=last)
         assert self.left(cause, unseen, RESTORE_TIMEOUT.total_seconds() + 1) is None
         fails = (EvidenceItem("Canary", "canary", Reading.FAILING, START),)

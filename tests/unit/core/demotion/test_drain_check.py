@@ -82,7 +82,7 @@ class TestBeginning:
         )
         assert made.held == ()
 
-    def test_a_persons_drain_is_not_bound_by_the_cap_and_does_not_use_it_up(self):
+    def test_persons_drain_neither_obeys_nor_uses_cap(self):
         seen = ring(10)
         made = decided(seen, drain(1), drain(5), cap=1, judged=verdicts(seen, sick=[8]))
         assert (list(made.demoted), held(made)) == ([1, 5, 8], {})
@@ -222,7 +222,7 @@ class TestStopping:
         assert found.reason == Reason.LEADS_NOTHING
         assert_wording(found.message)
 
-    def test_a_restarting_pod_is_not_offered_a_field_that_it_does_not_have(self):
+    def test_restarting_pod_is_not_offered_fields_it_lacks(self):
         assert "override" not in self.check(partition(replicas=(2, 3, 1), isr=(1, 2)), asked=False).message
 
     def test_a_broker_that_has_stopped_is_not_asked_about(self):
@@ -409,14 +409,14 @@ class TestPods:
         made = decided(ring(10), drain(1), pods={4: Pod("kafka-4", ready=False)}, undo=[DRAINED], cap=1)
         assert (list(made.demoted), held(made)) == ([1, 4], {})
 
-    def test_signals_of_a_broker_whose_drain_is_held_are_bound_by_the_cap(self):
+    def test_signals_of_broker_with_held_drain_obey_cap(self):
         seen = ring(10)
         judged = {**verdicts(seen, sick=[8]), 4: verdict(4, severity=9)}
         made = decided(seen, pods={4: Pod("kafka-4", ready=False)}, undo=[demoted(8)], cap=1, judged=judged)
         assert (list(made.demoted), held(made)) == ([8], {4: "CapReached"})
         assert "demoted by signals)" in made.held[0].message, "the refusal that counts is that of its fault"
 
-    def test_brokers_whose_drain_is_held_take_over_from_a_rack_that_is_sick(self):
+    def test_brokers_with_held_drain_take_over_from_sick_rack(self):
         racks = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
         seen = cluster(
             *(partition(index=i, replicas=[1 + 3 * (i % 2), 2, 3]) for i in range(4)), brokers=6, racks=racks
@@ -425,12 +425,12 @@ class TestPods:
         made = decided(seen, pods=pods, judged=verdicts(seen, sick=[1, 4]))
         assert (list(made.demoted), held(made)) == ([1, 4], dict.fromkeys((2, 3, 5), "SystemicCause"))
 
-    def test_a_demotion_by_hand_whose_pod_restarts_keeps_its_cause_and_the_start_of_maintenance(self):
+    def test_manual_demotion_keeps_cause_and_maintenance_start_when_pod_restarts(self):
         by_hand = replace(demoted(1, Cause.OVERRIDE), drained_since=after(7))
         made = decided(ring(), override(1), undo=[by_hand], pods={1: self.LEAVING})
         assert (made.demoted[1].cause, made.demoted[1].drained_since) == (Cause.OVERRIDE, after(7))
 
-    def test_a_broker_whose_drain_is_held_may_lead_what_a_sick_one_leads(self):
+    def test_broker_with_held_drain_may_lead_for_sick_one(self):
         seen = ring(3)
         pods = {b: Pod(f"kafka-{b}", ready=False) for b in (2, 3)}
         made = decided(seen, pods=pods, judged=verdicts(seen, sick=[1]))

@@ -27,7 +27,7 @@ def left(other: HealthState, seconds: float, lost: float | None = 3.0) -> float:
     return dwell_left(sick, Context(snapshot(seen, now=after(seconds)), judged, POLICY))
 
 
-def test_half_of_the_time_is_enough_for_counted_harm_while_every_other_broker_is_healthy() -> None:
+def test_half_dwell_suffices_for_counted_harm_while_others_are_healthy() -> None:
     assert (left(HealthState.HEALTHY, 0.5), left(HealthState.HEALTHY, 2)) == (1.5, 0.0)
 
 

@@ -113,7 +113,7 @@ def test_a_quorum_of_vantages_agrees_on_what_a_broker_loses():
     assert held(made) == {1: CAP}
 
 
-def test_what_a_broker_loses_is_found_twice_at_most_however_many_are_sick(monkeypatch: pytest.MonkeyPatch):
+def test_loss_of_broker_is_computed_at_most_twice(monkeypatch: pytest.MonkeyPatch):
     found, ask = Counter[int](), cap.lost_share
     monkeypatch.setattr(cap, "lost_share", lambda broker, *more: found.update([broker]) or ask(broker, *more))
     made = decided(dict.fromkeys(range(1, 101), 1.0), {}, brokers=200)

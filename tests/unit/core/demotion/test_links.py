@@ -31,7 +31,7 @@ STABLE = 12
 WAVES = replace(POLICY, promotion=Promotion(stabilization_seconds=10, waves=PromotionWaves(pause_seconds=5)))
 
 
-def test_a_third_broker_leads_what_a_pair_of_three_shares_and_no_replica_set_changes():
+def test_third_broker_leads_what_broken_pair_shares_without_new_replicas():
     stage = Stage()
     stage.cut()
     assert (stage.led(1), stage.led(2), stage.led(3)) == (0, 0, 12)
@@ -92,7 +92,7 @@ class TestReturn:
         stage.turn(WATCHED_SECONDS + 2)
         assert not stage.record.links
 
-    def test_they_return_in_waves_and_a_wave_that_shows_lag_is_undone(self):
+    def test_leaders_return_in_waves_and_lagging_wave_is_undone(self):
         stage = Stage(policy=WAVES, partitions=60)
         stage.cut()
         stage.mend(turns=STABLE)
@@ -105,7 +105,7 @@ class TestReturn:
         stage.turn(30)
         assert stage.orders() == stage.home
 
-    def test_a_link_that_breaks_again_soon_after_all_leaders_are_back_is_remembered(self):
+    def test_link_that_breaks_again_after_full_return_is_remembered(self):
         stage = Stage()
         stage.cut()
         stage.mend(turns=STABLE + WATCHED_SECONDS // 2)
@@ -114,7 +114,7 @@ class TestReturn:
         assert stage.led(3) == 12
         assert stage.record.links[PAIR].times == 2
 
-    def test_only_time_counts_in_which_both_ends_report_that_it_is_well(self):
+    def test_only_time_with_both_ends_reporting_well_counts(self):
         stage = Stage(policy=replace(POLICY, promotion=replace(POLICY.promotion, stabilization_seconds=45)))
         stage.cut(turns=20)
         stage.mend(turns=10)
@@ -153,14 +153,14 @@ class TestEnd:
         stage.turn(2)
         assert stage.orders() == stage.home
 
-    def test_it_ends_when_an_end_dies_and_is_not_registered_any_more(self):
+    def test_it_ends_when_dead_end_is_no_longer_registered(self):
         stage = Stage(6, partitions=24)
         stage.cut()
         stage.site.cluster.kill(2)
         stage.turn(2)
         assert not stage.record.links
 
-    def test_it_stays_while_metadata_does_not_list_an_end_that_is_alive(self):
+    def test_it_stays_while_metadata_omits_living_end(self):
         stage = Stage(6, partitions=24)
         stage.cut()
         led = stage.leaders()
@@ -169,7 +169,7 @@ class TestEnd:
         assert PAIR in stage.record.links
         assert stage.leaders() == led
 
-    def test_it_ends_when_replication_lag_is_measured_no_more_by_the_policy(self):
+    def test_it_ends_when_policy_stops_measuring_replication_lag(self):
         stage = Stage()
         stage.cut()
         off = replace(POLICY, detection=Detection(replication_lag=ReplicationLag(enabled=False)))
@@ -206,7 +206,7 @@ class TestTheThird:
             stage.turn(2)
         assert (stage.leaders(), stage.orders()) == (led, orders)
 
-    def test_one_that_is_demoted_gives_them_to_the_pair_and_takes_them_back_only_once_it_was_well_for_long(self):
+    def test_demoted_third_gives_leaders_to_pair_until_well_for_long(self):
         stage = Stage()
         stage.cut()
         stage.site.signals.say(3, BAD)
@@ -222,7 +222,7 @@ class TestTheThird:
         stage.turn(STABLE)
         assert stage.led(3) == 12
 
-    def test_one_that_dies_gets_them_back_from_kafka_without_a_change_of_orders(self):
+    def test_dead_third_gets_leaders_back_from_kafka_without_new_orders(self):
         stage = Stage()
         stage.cut()
         orders = stage.orders()
@@ -306,7 +306,7 @@ class TestPeople:
             assert not stage.record.links
             assert stage.orders() == before
 
-    def test_an_end_in_maintenance_takes_part_in_nothing_new_and_ends_nothing(self):
+    def test_end_in_maintenance_starts_and_ends_nothing(self):
         stage = Stage()
         stage.site.signals.override(2, OverrideState.DEMOTED, purpose=Purpose.MAINTENANCE)
         stage.turn()
@@ -379,7 +379,7 @@ class TestDeferral:
         assert stage.record.links[PAIR].wave == wave
 
     @pytest.mark.parametrize("off", [{"mode": Mode.OBSERVE}, {"suspend": True}])
-    def test_a_policy_that_does_not_act_moves_nothing_and_says_what_it_would(self, off: dict[str, object]):
+    def test_inactive_policy_moves_nothing_and_says_what_it_would(self, off: dict[str, object]):
         stage = Stage(policy=replace(POLICY, **off))  # type: ignore[arg-type]
         stage.cut()
         assert stage.orders() == stage.home

@@ -76,7 +76,7 @@ class Stage:
         return set(self.operator.memory.record.log_dirs)
 
 
-def test_only_what_lies_in_the_slow_directory_is_led_by_others_and_the_rest_stays():
+def test_only_partitions_in_slow_directory_are_led_by_others():
     stage = Stage()
     led = stage.led()
     stage.disk(SECOND, BAD)
@@ -114,7 +114,7 @@ def test_everything_returns_once_the_directory_was_fast_for_long_enough():
     assert stage.operator.memory.record.empty
 
 
-def test_what_people_see_of_it_are_events_an_audit_entry_and_a_status():
+def test_people_see_it_as_events_audit_entry_and_status():
     stage = Stage()
     stage.disk(SECOND, BAD)
     stage.turn()
@@ -186,7 +186,7 @@ def test_a_path_that_the_broker_does_not_have_moves_nothing():
     assert_wording(hold.message)
 
 
-def test_the_next_process_keeps_what_was_moved_though_the_broker_answers_no_more():
+def test_next_process_keeps_what_was_moved_from_silent_broker():
     stage = Stage()
     stage.disk(SECOND, BAD)
     stage.turn()
@@ -326,7 +326,7 @@ def test_a_directory_is_demoted_after_the_dwell_time():
     assert stage.demoted() == {SLOW}
 
 
-def test_an_override_to_promote_ends_it_and_one_to_demote_takes_the_whole_broker():
+def test_promote_override_ends_it_and_demote_takes_whole_broker():
     stage = Stage()
     stage.disk(SECOND, BAD)
     stage.turn()
@@ -363,7 +363,7 @@ def test_observing_policy_says_what_it_would_do_and_moves_nothing():
     assert_wording(stage.report().condition("Demoted").message)
 
 
-def test_the_deletion_of_the_policy_restores_what_is_not_known_to_be_slow():
+def test_deletion_of_policy_restores_what_is_not_known_slow():
     stage = Stage()
     stage.disk(SECOND, BAD)
     stage.turn()
@@ -395,7 +395,7 @@ class TestPartitionsIn:
 
 
 class TestCache:
-    def test_only_brokers_with_several_directories_are_asked_and_the_failing_ones_first(self):
+    def test_only_brokers_with_several_directories_are_asked_failing_first(self):
         disks = [
             replace(signal(b, reading, kind=SignalType.STORAGE_LATENCY, source=f"{b}{path}"), directory=path)
             for b, paths in {1: (FIRST,), 2: (FIRST, SECOND), 3: (FIRST, SECOND)}.items()

@@ -127,7 +127,7 @@ class TestBeginning:
         assert made == Restorations()
         assert decide(seen, returning(1, 10), said=OverrideState.PROMOTED) == Restorations()
 
-    def test_a_promoted_broker_that_lags_gets_nothing_until_it_is_in_sync(self):
+    def test_promoted_lagging_broker_gets_nothing_until_in_sync(self):
         seen = away(isr=[2, 3])
         made = decide(seen, undo=displaced(seen, demoted()), promoted=[1])
         assert made.returning[1].share == 0
@@ -168,7 +168,7 @@ class TestGoingOn:
         assert made.waits[1].reason is verdict(1, verdicts(seen, **{state: [1]})[1].state).reason
 
     @pytest.mark.parametrize(("state", "then"), [("suspect", 50), ("sick", 10), ("unknown", 10)])
-    def test_what_would_not_demote_a_broker_does_not_hold_it_for_ever(self, state: str, then: int):
+    def test_evidence_too_weak_to_demote_does_not_hold_forever(self, state: str, then: int):
         seen, long_ago = away(), after(NOW - RESTORE_TIMEOUT.total_seconds() - 1)
         judged = verdicts(seen, **{state: [1]})
         judged[1] = replace(judged[1], since=long_ago)
@@ -181,7 +181,7 @@ class TestGoingOn:
         made = decide(seen, returning(1, 10), judged=judged)
         assert (share(made), made.waits[1].reason) == (10, Reason.REPLICATION_LAGGING)
 
-    def test_one_that_is_demoted_again_has_no_way_back_any_more(self):
+    def test_broker_demoted_again_has_no_way_back(self):
         assert decide(None, returning(1, 10), kept=[1]) == Restorations()
 
     def test_others_at_work_hold_the_next_step(self):
@@ -235,7 +235,7 @@ class TestInSync:
         moving = tuple(replace(p, adding=(1,)) if p.index == behind else p for p in seen.partitions)
         assert share(decide(replace(seen, partitions=moving), returning(1, 10), undo=displaced(seen))) == 50
 
-    def test_one_that_never_catches_up_does_not_hold_the_others_for_ever(self):
+    def test_partition_that_never_catches_up_does_not_hold_others_forever(self):
         seen = self.seen(self.of_the_second_step())
         for waited, then in ((RESTORE_TIMEOUT, 10), (RESTORE_TIMEOUT + timedelta(seconds=1), 50)):
             judged = {b: replace(v, since=after(NOW) - waited) for b, v in verdicts(seen).items()}
@@ -257,7 +257,7 @@ class TestUnjudged:
         wave = replace(returning(1, 10), trigger=coming)
         assert share(decide(seen, wave, judged=verdicts(seen, unknown=[1, 2, 3, 4]))) == 50
 
-    def test_where_others_are_judged_it_is_waited_for_and_not_for_ever(self):
+    def test_missing_verdict_is_waited_for_only_for_a_time(self):
         seen, wave = away(), replace(returning(1, 10, after(NOW - 100)), trigger=RestorationTrigger.RESTARTED)
         judged = verdicts(seen, unknown=[1])
         judged[1] = replace(judged[1], since=after(NOW - 100))
@@ -283,7 +283,7 @@ class TestCold:
         judged = {b: replace(v, since=after(NOW - down_for)) for b, v in verdicts(seen, down=[1]).items()}
         return decide(seen, *waves, undo=record(), judged=judged, settings=settings)
 
-    def test_a_broker_that_was_down_for_long_gets_nothing_until_it_is_back(self):
+    def test_broker_down_for_long_gets_nothing_until_back(self):
         made = self.decide(self.seen())
         assert made.returning == {1: ReturningBroker(1, 0, after(NOW), after(NOW), RestorationTrigger.RESTARTED)}
         assert made.waits[1].reason is Reason.BROKER_DOWN

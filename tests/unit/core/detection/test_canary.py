@@ -143,7 +143,7 @@ def test_broker_that_canary_demoted_needs_quorum_that_passes(readings: tuple[Rea
     assert (found.evidence is Evidence.MISSING) is missing
 
 
-def test_a_failing_canary_makes_a_broker_sick_and_a_policy_without_it_ignores_it() -> None:
+def test_failing_canary_makes_broker_sick_only_if_policy_uses_it() -> None:
     reach = [signal(b, GOOD, source=s) for b in (1, 2, 3) for s in "abc"]
     scene = snapshot(None, *said(BAD, BAD, BAD), *reach)
     verdict = judge(scene, Policy(name="main", detection=DETECTION), {})[1]
@@ -161,7 +161,7 @@ def test_blind_vantage_that_sees_again_is_counted_for_every_broker() -> None:
     assert after[1].state is HealthState.SICK
 
 
-def test_missing_canary_signals_do_not_keep_a_broker_demoted_for_something_else() -> None:
+def test_missing_canary_does_not_keep_other_demotions() -> None:
     undo = record(None, replace(demoted(1), reason=Reason.STORAGE_SLOW))
     reach = [signal(b, GOOD, source=s) for b in (1, 2, 3) for s in "abc"]
     scene = snapshot(None, *said(DUNNO, DUNNO, DUNNO), *reach, undo=undo)

@@ -21,7 +21,7 @@ def disk(age: float | None = 1.0) -> Signal:
     return signal(1, GOOD, kind=SignalType.STORAGE_LATENCY, source="broker-1", latency_seconds=0.001, age_seconds=age)
 
 
-def test_a_fenced_broker_whose_disk_is_still_measured_has_a_host_that_is_up():
+def test_fenced_broker_with_measured_disk_has_live_host():
     found = of_one(snapshot(cluster(partition(), fenced=[1]), disk(), now=after(5)), before=WAS_DOWN)
     assert (found.state, found.reason) == (HealthState.DOWN, Reason.BROKER_DOWN)
     assert UP in found.message
@@ -38,7 +38,7 @@ def test_so_has_one_that_is_not_fenced_yet(reason: Reason):
 @pytest.mark.parametrize(
     "age", [pytest.param(6.0, id="from before"), pytest.param(None, id="never"), pytest.param(600.0, id="stale")]
 )
-def test_a_report_from_before_it_fell_silent_says_nothing_of_its_host(age: float | None):
+def test_report_from_before_silence_says_nothing_of_host(age: float | None):
     found = of_one(snapshot(cluster(partition(), fenced=[1]), disk(age), now=after(5)), before=WAS_DOWN)
     assert "host" not in found.message
 

@@ -31,7 +31,7 @@ def test_a_source_at_rest_passes_and_has_no_harm() -> None:
     assert counter.harm is None
 
 
-def test_nothing_is_judged_before_it_has_been_measured_for_some_seconds() -> None:
+def test_nothing_is_judged_before_some_seconds_of_measurements() -> None:
     assert counted((0, 4)).reading is Reading.UNKNOWN
 
 
@@ -40,7 +40,7 @@ def test_harm_is_the_bad_share_less_the_allowance_times_seconds() -> None:
     assert counted((0.7, 10)).lost_seconds == pytest.approx(6.0)
 
 
-def test_of_a_slice_in_which_requests_turned_bad_or_good_half_counts() -> None:
+def test_half_of_slice_counts_where_requests_turn() -> None:
     assert counted((0, 10), (1, 4)).lost_seconds == pytest.approx(3.1)
     assert counted((0, 10), (1, 4), (0, 1)).lost_seconds == pytest.approx(3.5)
 
@@ -185,7 +185,7 @@ def test_turns_of_source_that_flaps_for_long_are_not_reported() -> None:
     assert not counted((1, 1), start=flapping).differs(flapping, 60)
 
 
-def test_what_is_left_of_earlier_failures_is_known_apart_and_said() -> None:
+def test_remainder_of_earlier_failures_is_reported_apart() -> None:
     first = counted((0, 10), (1, 20))
     second = counted((0, 10), (1, 4), start=first, at=30)
 

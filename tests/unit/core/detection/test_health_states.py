@@ -48,7 +48,7 @@ def test_what_is_not_good_counts_whatever_was_before(
 
 
 @pytest.mark.parametrize("before", BEFORE)
-def test_a_broker_that_is_not_demoted_is_healthy_as_soon_as_it_is_well(before: HealthState | None):
+def test_undemoted_broker_is_healthy_as_soon_as_well(before: HealthState | None):
     assert next_state(before, Evidence.GOOD, demoted=False, stayed_well=False) is HealthState.HEALTHY
 
 
@@ -57,7 +57,7 @@ def test_a_demoted_broker_must_stay_well_first(before: HealthState | None):
     assert next_state(before, Evidence.GOOD, demoted=True, stayed_well=False) is HealthState.RECOVERING
 
 
-def test_only_what_has_been_recovering_for_long_enough_is_healthy_again():
+def test_only_long_enough_recovery_is_healthy_again():
     well_before = {
         b for b in BEFORE if next_state(b, Evidence.GOOD, demoted=True, stayed_well=True) is HealthState.HEALTHY
     }

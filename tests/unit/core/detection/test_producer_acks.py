@@ -89,6 +89,6 @@ def test_remote_time_judges_no_broker():
     assert {verdict.reason for verdict in found.values()} == {Reason.SIGNALS_PASSING}
 
 
-def test_remote_time_is_read_for_as_long_as_other_values_of_prometheus():
+def test_remote_time_is_read_as_long_as_other_prometheus_values():
     assert DETECTION.stale_after(SignalType.PROMETHEUS, "acks") == 60
     assert DETECTION.stale_after(SignalType.PROMETHEUS, "another") is None

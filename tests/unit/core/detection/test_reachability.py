@@ -91,7 +91,7 @@ class TestAStalledDirectoryBesideTheMetadataLog:
         by_broker = {order.broker: order for order in orders}
         return of_one(replace(snapshot(None, *self.HANGS, *disks), quarantine_orders=by_broker), policy)
 
-    def test_a_broker_that_does_not_answer_is_sick_as_a_whole_at_once(self):
+    def test_silent_broker_is_sick_as_whole_at_once(self):
         found = self.judged(self.STALLED, self.GOES_ON)
         assert (found.state, found.reason) == self.UNFENCED
         assert_wording(found.message)
@@ -113,7 +113,7 @@ class TestAStalledDirectoryBesideTheMetadataLog:
         found = self.judged(disk, self.GOES_ON)
         assert (found.state, found.reason) == self.WAITS
 
-    def test_kafka_is_given_its_time_where_the_directory_of_the_metadata_log_has_stalled_as_well(self):
+    def test_kafka_gets_its_time_where_metadata_log_directory_stalled(self):
         both = replace(self.GOES_ON, reading=BAD, latency_seconds=STALLED_SECONDS)
         assert self.judged(self.STALLED, both).reason is Reason.UNREACHABLE
 
@@ -132,7 +132,7 @@ class TestAStalledDirectoryBesideTheMetadataLog:
             pytest.param(replace(ordered(), ended_at=after(0), renewed_at=after(0)), id="ended just now"),
         ],
     )
-    def test_a_broker_that_quarantine_may_hold_does_not_answer_because_of_that(self, order: QuarantineOrder):
+    def test_broker_that_quarantine_may_hold_is_silent_because_of_it(self, order: QuarantineOrder):
         assert self.judged(self.STALLED, self.GOES_ON, orders=(order,)).reason is Reason.UNREACHABLE
 
     def test_neither_does_one_whose_agent_reports_that_it_holds_it(self):
@@ -148,7 +148,7 @@ class TestTooFewVantages:
 
     GONE = tuple(replace(s, age_seconds=60.0) for s in words(GOOD, GOOD) if s.source == "b")
 
-    def test_a_broker_that_fails_from_every_other_vantage_says_so_and_what_it_waits_for(self):
+    def test_broker_failing_from_every_other_vantage_says_what_it_awaits(self):
         found = of_one(snapshot(None, *words(BAD), *self.GONE))
         assert (found.state, found.reason) == (HealthState.UNKNOWN, Reason.NO_EVIDENCE)
         assert_wording(found.message, found.change)
@@ -177,7 +177,7 @@ class TestTooFewVantages:
 class TestFewerThanTheQuorum:
     """A vantage that fails alone demotes no broker; the message says what the other vantages know."""
 
-    def test_the_message_names_those_that_reach_the_broker_and_those_that_say_nothing(self):
+    def test_message_names_reaching_and_silent_vantages(self):
         policy = Policy(name="main", detection=Detection(external_reachability=Reachability(vantages=("a", "b", "c"))))
         found = of_one(snapshot(None, *words(BAD, GOOD)), policy)
         assert (found.state, found.reason) == (HealthState.SUSPECT, Reason.VANTAGES_DISAGREE)
@@ -196,7 +196,7 @@ class TestLeaving:
     def gone(*partitions: Partition) -> Cluster:
         return cluster(*partitions)
 
-    def test_a_broker_that_is_in_no_isr_any_more_is_leaving_and_not_sick(self):
+    def test_broker_out_of_every_isr_is_leaving_not_sick(self):
         seen = self.gone(
             partition("orders", 0, (1, 2, 3), isr=(2, 3), leader=2),
             partition("orders", 1, (2, 1, 3), isr=(2, 3), leader=2),
@@ -301,9 +301,7 @@ class TestItsOwnSockets:
             pytest.param([GOOD, GOOD, GOOD], HealthState.HEALTHY, id="traffic everywhere"),
         ],
     )
-    def test_alone_it_is_compared_with_peers_and_never_more_than_a_doubt(
-        self, heard: list[Reading], state: HealthState
-    ):
+    def test_alone_it_is_compared_with_peers_and_at_most_doubtful(self, heard: list[Reading], state: HealthState):
         assert of_one(self.leading(*self.own(*heard))).state is state
 
     def test_a_broker_that_leads_nothing_may_be_quiet(self):

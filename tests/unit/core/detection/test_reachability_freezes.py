@@ -36,9 +36,7 @@ class TestFreezing:
             pytest.param(2.4, 1.5, Reason.FREEZING, id="all together as much as a move costs"),
         ],
     )
-    def test_gaps_that_are_over_and_the_present_one_cost_as_much_as_a_move(
-        self, lost: float, frozen: float, reason: Reason
-    ):
+    def test_past_and_present_gaps_together_cost_as_move(self, lost: float, frozen: float, reason: Reason):
         assert of_one(snapshot(None, *self.gap(lost, frozen))).reason is reason
 
     def test_freezing_is_sick_and_says_why_kafka_does_not_help(self):
@@ -46,7 +44,7 @@ class TestFreezing:
         assert found.state == HealthState.SICK
         assert_wording(found.message)
 
-    def test_where_no_vantage_can_probe_its_internal_listener_the_message_says_so(self):
+    def test_message_says_where_no_vantage_probes_internal_listener(self):
         found = of_one(snapshot(None, *self.gap(5.0, 3.0, control=DUNNO)))
         assert found.reason is Reason.FREEZING
         assert_wording(found.message)
@@ -85,7 +83,7 @@ class TestFreezing:
         said = [s if s.broker == 1 else replace(s, harm=None) for s in mixed]
         assert of_one(snapshot(None, *said)).reason is Reason.UNREACHABLE
 
-    def test_a_demotion_for_it_waits_for_evidence_where_no_vantage_is_left(self):
+    def test_demotion_for_it_awaits_evidence_where_no_vantage_is_left(self):
         undo = record(None, replace(demoted(1), reason=Reason.FREEZING))
         assert of_one(snapshot(None, undo=undo), before=self.FROZEN).state is HealthState.UNKNOWN
 

@@ -80,9 +80,7 @@ def test_what_disk_loses_beyond_its_peers_must_be_worth_move(peers: float, reaso
         (4.7, Evidence.BAD, Reason.STORAGE_SLOW),
     ],
 )
-def test_a_broker_is_sick_once_its_clients_lost_twice_what_a_move_costs(
-    lost: float, evidence: Evidence, reason: Reason
-):
+def test_broker_is_sick_once_loss_is_twice_cost_of_move(lost: float, evidence: Evidence, reason: Reason):
     found = of_one(disk(1, BAD, 80, lost=lost), disk(2, GOOD, 1))
     assert (found.evidence, found.reason) == (evidence, reason)
 
@@ -95,7 +93,7 @@ def test_a_cluster_whose_disks_stay_slow_has_a_lower_limit():
     assert_wording(found.message)
 
 
-def test_a_demoted_broker_whose_disk_still_fails_is_not_well_however_little_it_costs():
+def test_demoted_broker_with_failing_disk_is_not_well_however_cheap():
     seen = snapshot(cluster(partition()), disk(1, BAD, 80, lost=0.5), disk(2, GOOD, 1), undo=record(None, demoted(1)))
     assert storage_latency(1, SignalIndex.of(seen, Detection())).evidence is Evidence.DOUBTFUL
 
@@ -169,7 +167,7 @@ def test_of_several_slow_directories_the_slowest_counts():
     assert "5000 ms" in found.message
 
 
-def test_a_silent_prober_is_missed_and_what_it_said_does_not_count():
+def test_silent_prober_is_missed_and_its_reports_do_not_count():
     found = of_one(disk(1, BAD, 80, age=99), disk(2, GOOD, 1))
     assert found.evidence == Evidence.MISSING
     assert_wording(found.message, found.facts[0].ignored_because)
@@ -200,7 +198,7 @@ def syncing(*seconds: float | None) -> list[Signal]:
     ],
     ids=["far slower", "as slow as the limit", "not slow", "as slow as its peers", "not measured"],
 )
-def test_syncs_that_are_slow_alone_raise_doubt_and_are_no_harm(seconds: tuple[float | None, ...], reason: Reason):
+def test_slow_syncs_alone_raise_doubt_without_harm(seconds: tuple[float | None, ...], reason: Reason):
     found = of_one(*syncing(*seconds))
     slow = reason is Reason.SYNCS_SLOW
     assert (found.reason, found.evidence) == (reason, Evidence.DOUBTFUL if slow else Evidence.GOOD)
@@ -256,7 +254,7 @@ def test_without_a_reader_there_is_no_finding():
 
 
 @pytest.mark.parametrize("reading", [Reading.UNKNOWN, Reading.FAILING])
-def test_reads_that_are_not_known_raise_no_doubt_unless_slow_reads_demoted_the_broker(reading: Reading):
+def test_unknown_reads_raise_doubt_only_if_slow_reads_demoted(reading: Reading):
     unknown = disk(1, reading, 80, age=0 if reading is Reading.UNKNOWN else 99)
     found, asked = reads(unknown, disk(2, GOOD, 1)), reads(unknown, disk(2, GOOD, 1), asked=True)
     assert found is not None

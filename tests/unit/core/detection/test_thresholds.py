@@ -68,7 +68,7 @@ def test_a_failing_reading_is_all_there_is_to_judge(signals: list[Signal], state
     assert (found.state, found.reason) == (state, reason)
 
 
-def test_what_would_end_a_failure_depends_on_how_many_sources_must_agree():
+def test_remedy_of_failure_depends_on_needed_sources():
     assert of_one(FLUSH).change == "Prometheus/flush passing"
     assert_wording(of_one(said("MoonPhase", "a"), said("MoonPhase", "b")).change)
 

@@ -24,12 +24,12 @@ class TestTheCause:
         assert found.cause is self.REFUSED
         assert_wording(found.message)
 
-    def test_different_causes_are_named_by_vantage_and_the_most_frequent_one_counts(self):
+    def test_causes_are_named_by_vantage_and_most_frequent_counts(self):
         found = of_one(snapshot(None, *words(BAD, BAD, BAD, causes=(self.REFUSED, self.DROPPED, self.DROPPED))))
         assert found.cause is self.DROPPED
         assert_wording(found.message)
 
-    def test_what_to_check_is_left_out_where_the_internal_listener_fails_as_well(self):
+    def test_check_is_left_out_where_internal_listener_fails_too(self):
         silent = UnreachableCause.NO_ANSWER
         found = of_one(snapshot(None, *words(BAD, BAD, causes=(silent, silent), control=BAD)))
         assert_wording(found.message)

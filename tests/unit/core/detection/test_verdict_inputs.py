@@ -70,7 +70,7 @@ def test_a_changed_signal_is_judged_again(change: Callable[[Signal], Signal], be
     assert judge(said(change(WELL[0]), *WELL[1:]), POLICY, before)[1] is not before[1]
 
 
-def test_that_a_broker_is_in_controlled_shutdown_is_noted_though_its_signals_stay_the_same(before: dict[int, Verdict]):
+def test_controlled_shutdown_is_noted_though_signals_stay_same(before: dict[int, Verdict]):
     leaving = snapshot(cluster(partition(isr=(2, 3), leader=2)), *WELL, now=after(1))
     assert judge(leaving, POLICY, before)[1].away == after(1)
 

@@ -101,7 +101,7 @@ def test_a_vantage_that_sees_every_broker_down_has_itself_failed():
     assert {v.state for v in found.values()} == {HealthState.UNKNOWN}
 
 
-def test_the_only_broker_of_a_cluster_can_be_seen_down_by_a_vantage_that_sees():
+def test_only_broker_of_cluster_can_be_seen_down():
     alone = cluster(partition(replicas=[1]), brokers=1)
     assert of_one(snapshot(alone, signal(1, BAD))).state is HealthState.SICK
 
@@ -260,12 +260,12 @@ def test_the_same_news_makes_the_same_verdict_whatever_its_age():
 class TestWhatDemotedABrokerMustBeSeenToBeWell:
     """That its evidence has vanished does not promote it (invariant 5)."""
 
-    def test_a_slow_disk_of_which_nothing_is_heard_any_more_is_unknown(self):
+    def test_silent_slow_disk_is_unknown(self):
         undo = record(None, replace(demoted(1), reason=Reason.STORAGE_SLOW))
         found = of_one(snapshot(cluster(partition()), *words(GOOD, GOOD), undo=undo))
         assert (found.state, found.reason) == (HealthState.UNKNOWN, Reason.NO_EVIDENCE)
 
-    def test_an_unreachable_broker_of_which_no_vantage_speaks_any_more_is_unknown(self):
+    def test_unreachable_broker_without_reporting_vantage_is_unknown(self):
         undo = record(None, replace(demoted(1), reason=Reason.EXTERNALLY_UNREACHABLE))
         found = of_one(snapshot(cluster(partition()), *[storage(GOOD)], undo=undo))
         assert found.state is HealthState.UNKNOWN
@@ -308,7 +308,7 @@ def test_waiting_for_fencing_is_counted_across_control_readings():
 class TestExplaining:
     """A verdict says what it was made of, what did not count, and what would change it."""
 
-    def test_every_word_is_a_fact_and_says_why_it_did_not_count(self):
+    def test_every_signal_is_shown_with_why_it_did_not_count(self):
         policy = replace(POLICY, detection=Detection(external_reachability=Reachability(vantages=("a", "b", "c"))))
         blind = [signal(b, BAD, source="c") for b in (1, 2, 3)]
         found = of_one(snapshot(None, *words(BAD, BAD), *blind, signal(1, GOOD, source="zoo")), policy)

@@ -62,7 +62,7 @@ def test_a_drained_broker_is_unknown_whatever_its_signals_say():
         pytest.param(SEEN, False, id="its drain is held, and it leads nothing"),
     ],
 )
-def test_until_its_drain_is_in_force_a_broker_is_judged_as_any_other(seen: Cluster, drained: bool):
+def test_broker_is_judged_normally_until_its_drain_is_in_force(seen: Cluster, drained: bool):
     for reading, state in ((GOOD, HealthState.HEALTHY), (BAD, HealthState.SICK)):
         asked = judged(words(1, reading), 0, drain(1), seen=seen, drained=drained)[1]
         assert asked == replace(judged(words(1, reading), 0, seen=seen, drained=drained)[1], message=asked.message)
@@ -120,7 +120,7 @@ def test_what_it_was_before_is_no_reason_afterwards():
     assert after_it[1].state is not HealthState.SICK
 
 
-def test_a_fault_that_comes_back_afterwards_is_as_old_as_it_is():
+def test_fault_that_returns_afterwards_keeps_its_age():
     def disk(since: float) -> list[Signal]:
         slow = signal(1, BAD, kind=SignalType.STORAGE_LATENCY, source="disk-1", since=after(since))
         peer = signal(2, GOOD, kind=SignalType.STORAGE_LATENCY, source="disk-2")
@@ -141,7 +141,7 @@ class TestAfterwards:
         inside = judged(first, at - 1, drain(1))
         return judged(first, at, before=inside)
 
-    def test_what_has_failed_ever_since_before_its_end_is_no_evidence(self):
+    def test_failure_since_before_end_is_no_evidence(self):
         found = self.ended(words(1, BAD, after(50)))[1]
         assert (found.state, found.resumed) == (HealthState.UNKNOWN, after(100))
 
@@ -155,7 +155,7 @@ class TestAfterwards:
         late = [*words(1, GOOD), replace(found, since=after(101))]
         assert judged(late, 102, before=over, policy=policy)[1].state is HealthState.SICK
 
-    def test_what_fails_for_the_first_time_is_given_as_long_as_after_a_restart(self):
+    def test_first_failure_gets_as_long_as_after_restart(self):
         before = self.ended(words(1, GOOD))
         found = judged(words(1, BAD, after(101)), 101, before=before)[1]
         # It was reached before: then it is no start, and the fault counts.
@@ -196,7 +196,7 @@ class TestAfterwards:
 class TestOthers:
     DRAINED = record(None, demoted(1, Cause.MAINTENANCE))
 
-    def test_a_vantage_that_fails_for_every_broker_is_blind_while_one_is_in_its_grace(self):
+    def test_vantage_failing_everywhere_is_blind_while_one_is_in_grace(self):
         two = cluster(partition(replicas=(1, 2)), brokers=2)
         failing = [word for b in (1, 2) for word in words(b, BAD, after(50))]
         ended = judged(failing, 100, before=judged(failing, 60, drain(2), seen=two), seen=two)

@@ -53,7 +53,7 @@ def test_passing_signal_that_began_at_another_time_failed_in_between(
     assert KnownGood(passing=passing_since(last)).failed_since(passing_since(now)) is failed
 
 
-def test_that_a_demoted_broker_had_no_clients_for_a_while_is_no_failure():
+def test_demoted_broker_without_clients_for_a_while_is_no_failure():
     assert passing_since([EvidenceItem("SelfReachability", "a", Reading.PASSING, after(0))]) == {}
 
 
@@ -143,7 +143,7 @@ class TestStabilization:
         found = of_one(snapshot(None, *blipped, now=after(70), undo=self.SICK), policy, first)
         assert (found.state, found.since) == (HealthState.RECOVERING, after(70))
 
-    def test_a_failure_between_two_reconciles_does_not_change_a_broker_that_was_never_demoted(self):
+    def test_failure_between_reconciles_leaves_undemoted_broker_unchanged(self):
         first = of_one(snapshot(None, *words(GOOD, GOOD), now=after(10)))
         blipped = [replace(s, since=after(30)) if s.source == "b" else s for s in words(GOOD, GOOD)]
         found = of_one(snapshot(None, *blipped, now=after(70)), before=first)

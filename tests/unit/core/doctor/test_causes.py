@@ -108,7 +108,7 @@ def test_each_cause_is_named(p: Partition, kind: CauseKind, heading: str) -> Non
     assert (cause.kind, advice(cause).heading) == (kind, heading)
 
 
-def test_a_partition_that_misses_a_dead_and_a_lagging_broker_counts_for_the_dead_one_and_names_both() -> None:
+def test_partition_missing_dead_and_lagging_broker_counts_for_dead_one() -> None:
     (cause,) = grouped(partition(replicas=(1, 2, 4), isr=(1,)))
     assert (cause.brokers, cause.also_missing) == ((4,), (2,))
 
@@ -132,7 +132,7 @@ def test_killed_broker_that_was_eligible_is_not_promised_to_lead() -> None:
     assert_wording(advice(cause, elr=True).remediations[0].cost)
 
 
-def test_the_setting_is_lowered_to_what_every_partition_of_the_topic_has_in_sync() -> None:
+def test_setting_is_lowered_to_what_every_partition_has_in_sync() -> None:
     (cause,) = grouped(partition(replicas=(1, 4, 5), isr=(1,)), partition(replicas=(2, 4, 5), isr=(2,), leader=2))
     lower = advice(cause).remediations[1]
     assert_wording(lower.do)
@@ -140,7 +140,7 @@ def test_the_setting_is_lowered_to_what_every_partition_of_the_topic_has_in_sync
     assert_wording(advice(cause).safe)
 
 
-def test_the_setting_is_not_touched_where_an_offline_partition_of_the_topic_waits_for_an_eligible_replica() -> None:
+def test_setting_stays_where_offline_partition_awaits_eligible_replica() -> None:
     under = partition(replicas=(1, 4, 5), isr=(1,), elr=(4,))
     (cause,) = grouped(under, partition(replicas=(4, 1), isr=(), elr=(4,), leader=None))
     ways = advice(cause, elr=True)

@@ -63,7 +63,7 @@ def test_at_or_above_the_setting_everything_works(risk: Risk):
     assert_wording(told(EVERY[risk]).clients)
 
 
-def test_under_the_setting_acks_all_is_refused_and_acks_1_is_not_shown():
+def test_under_setting_acks_all_is_refused_and_acks_1_hidden():
     said = told(EVERY[Risk.UNDER_MIN_ISR]).clients
     assert "acks=all is refused (NOT_ENOUGH_REPLICAS)" in said
     assert_wording(said)
@@ -99,7 +99,7 @@ def test_missing_replicas_are_brought_back_first_and_cost_nothing():
     assert_wording(first.checks)
 
 
-def test_writes_come_back_by_lowering_the_setting_to_what_is_in_sync():
+def test_writes_return_by_lowering_setting_to_replicas_in_sync():
     way = told(EVERY[Risk.UNDER_MIN_ISR]).remediations[1]
     assert_wording(way.commands, way.cost)
 
@@ -115,12 +115,12 @@ def test_acks_1_records_are_named_as_lost_with_the_leader():
     assert "acks=1" in said
 
 
-def test_a_setting_that_leaves_nothing_to_spare_by_design_wants_more_replicas():
+def test_setting_without_spare_by_design_wants_more_replicas():
     two, one = told(partition(replicas=(1, 2))), told(partition(replicas=(1,)), floor=1)
     assert_wording([way.do for way in two.remediations], [way.do for way in one.remediations])
 
 
-def test_a_lost_leader_is_waited_for_and_then_the_controllers_are_looked_at():
+def test_lost_leader_is_awaited_before_controllers_are_checked():
     wait, look = told(EVERY[Risk.LEADER_LOST]).remediations
     assert_wording(wait.do, look.checks)
 
@@ -150,7 +150,7 @@ def test_unclean_election_is_offered_only_where_no_clean_one_exists():
         assert offered == (risk is Risk.LAST_ISR_MEMBER_LOST)
 
 
-def test_eligible_replicas_that_were_killed_are_no_longer_eligible_when_they_return():
+def test_killed_eligible_replicas_are_no_longer_eligible_on_return():
     waiting = partition(replicas=(4, 5, 1), isr=(), elr=(4, 5), leader=None)
     way = told(waiting).remediations[0]
     assert_wording(way.do, way.cost)
@@ -170,7 +170,7 @@ def test_without_known_replicas_all_are_started_to_compare_logs():
     assert_wording(advice.remediations[0].do, advice.safe)
 
 
-def test_a_log_that_reaches_further_than_the_candidates_is_put_first_before_an_unclean_election():
+def test_longest_log_is_put_first_before_unclean_election():
     lost = partition(replicas=(4, 1, 2), isr=(4,), leader=None)
     known = RiskInputs({"orders": 1}, ends={lost.name: {1: 70, 2: 80}})
     ways = remediation_plan(diagnose(lost, LIVE, known), TOOLS, elr=False).remediations
@@ -212,7 +212,7 @@ def test_no_unclean_election_is_offered_while_controller_believes_in_leader():
 
 
 @pytest.mark.parametrize("reason", sorted(SILENT))
-def test_a_broker_that_gives_no_answer_has_the_same_remedy_wherever_it_is_named(reason: Reason):
+def test_silent_broker_has_same_remedy_everywhere(reason: Reason):
     assert PROCESS_CHECK in remedy(reason)
     page = (ROOT / "docs" / "alerts" / "BellwetherBrokerDown.md").read_text()
     assert PROCESS_CHECK in " ".join(page.replace("`", "").replace("If the process", "if the process").split())

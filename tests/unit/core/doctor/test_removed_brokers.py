@@ -15,7 +15,7 @@ def listed(*replicas: int, index: int = 0, **more: tuple[int, ...]) -> Partition
     return partition(index=index, replicas=replicas, isr=tuple(r for r in replicas if r != 9), **more)
 
 
-def test_the_broker_with_the_fewest_replicas_takes_the_place_and_the_others_stay_in_their_order():
+def test_broker_with_fewest_replicas_takes_place_and_others_keep_order():
     seen = cluster(listed(2, 9, 1), listed(9, 1, index=1), listed(9, 1, index=2), brokers=4, removed=[9])
     assert repaired(seen) == [(2, 1, 3), (1, 4), (1, 2)]
 
@@ -30,10 +30,10 @@ def test_without_a_free_broker_the_list_becomes_shorter():
     assert repaired(cluster(listed(1, 9, 2), brokers=2, removed=[9])) == [(1, 2)]
 
 
-def test_fenced_brokers_get_nothing_and_lists_of_registered_brokers_are_left_alone():
+def test_fenced_brokers_get_nothing_and_registered_lists_stay():
     assert repaired(cluster(listed(1, 9), listed(1, 2, index=1), fenced=[2], removed=[9])) == [(1, 3)]
     assert repaired(cluster(listed(1, 2))) == []
 
 
-def test_what_is_being_reassigned_or_has_lost_every_broker_is_left_out():
+def test_reassigned_or_fully_lost_partitions_are_left_out():
     assert repaired(cluster(listed(1, 9, adding=(2,)), listed(9, index=1), removed=[9])) == []

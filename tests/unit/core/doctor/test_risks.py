@@ -64,9 +64,7 @@ def test_partition_with_a_leader_is_rated_by_isr_and_setting(isr: tuple[int, ...
         pytest.param((1,), 2, Risk.UNDER_MIN_ISR, id="below is worse"),
     ],
 )
-def test_a_list_that_names_a_removed_broker_is_counted_also_where_it_is_in_a_worse_class(
-    isr: tuple[int, ...], floor: int, risk: Risk
-):
+def test_list_with_removed_broker_counts_also_in_worse_class(isr: tuple[int, ...], floor: int, risk: Risk):
     seen = cluster(partition(replicas=(1, 2, 4), isr=isr), partition(index=1), removed=[4])
     for summary in (partitions_at_risk(seen, {"orders": floor}), diagnose_cluster(seen, RiskInputs({"orders": floor}))):
         (found,) = summary.at_risk
@@ -86,7 +84,7 @@ def test_no_more_replicas_are_asked_for_than_there_are(replicas: tuple[int, ...]
     assert (found.risk, found.floor) == (Risk.AT_MIN_ISR, len(replicas))
 
 
-def test_what_the_settings_alone_leave_nothing_to_spare_is_not_at_risk():
+def test_lack_of_spare_by_settings_alone_is_no_risk():
     by_design, by_loss = told(partition(replicas=(1, 2))), told(partition(isr=(1, 2)))
     assert (by_design.risk, by_design.designed, by_design.at_risk) == (Risk.AT_MIN_ISR, True, False)
     assert (by_loss.risk, by_loss.designed, by_loss.at_risk) == (Risk.AT_MIN_ISR, False, True)
@@ -103,7 +101,7 @@ def test_brokers_that_left_the_isr_are_named():
 
 
 @pytest.mark.parametrize("leader", [1, None], ids=["not fenced yet", "fenced"])
-def test_a_lost_leader_with_another_in_the_isr_waits_for_kafkas_own_election(leader: int | None):
+def test_lost_leader_with_another_isr_member_awaits_kafkas_election(leader: int | None):
     found = told(partition(isr=(1, 2), leader=leader), live=frozenset({2, 3}))
     assert (found.risk, found.awaited, found.loss) == (Risk.LEADER_LOST, (2,), None)
 
@@ -114,14 +112,14 @@ def test_eligible_replica_that_lives_may_lead_once_isr_is_empty():
         assert (found.risk, found.awaited) == (Risk.LEADER_LOST, (1,))
 
 
-def test_without_a_member_of_the_isr_or_elr_that_lives_the_partition_waits_for_one():
+def test_partition_without_living_isr_or_elr_member_awaits_one():
     without_elr = told(partition(isr=(2,), leader=None), live=frozenset({1, 3}))
     with_elr = told(partition(isr=(), leader=None, elr=(2, 3)), live=frozenset({1}))
     assert (without_elr.risk, without_elr.awaited) == (Risk.LAST_ISR_MEMBER_LOST, (2,))
     assert (with_elr.risk, with_elr.awaited) == (Risk.LAST_ISR_MEMBER_LOST, (2, 3))
 
 
-def test_with_isr_and_elr_empty_the_last_known_leader_is_waited_for():
+def test_with_isr_and_elr_empty_last_known_leader_is_awaited():
     lost = replace(partition(isr=(), leader=None), last_known_elr=(3,))
     assert told(lost, live=frozenset({1})).awaited == (3,)
     assert told(replace(lost, elr=(2,)), live=frozenset({1})).awaited == (2,)
@@ -179,7 +177,7 @@ class TestLoss:
             (LogEndSample(120, START, 3, 5), 100, "other brokers have led since"),
         ],
     )
-    def test_it_is_unknown_without_both_ends_and_the_lost_leaders_own_sample(
+    def test_unknown_without_both_ends_and_lost_leaders_sample(
         self, sample: LogEndSample | None, end: int | None, words: str
     ):
         loss = self.loss(sample, end)
@@ -187,7 +185,7 @@ class TestLoss:
         assert str(loss).startswith("the loss is unknown: ")
         assert words in str(loss)
 
-    def test_a_leader_that_is_not_fenced_yet_is_sampled_in_its_own_epoch(self):
+    def test_unfenced_leader_is_sampled_in_its_own_epoch(self):
         unfenced = replace(self.LOST, leader=1)
         assert self.loss(LogEndSample(120, START, 1, 7), 100, unfenced).least == 20
         assert self.loss(LogEndSample(120, START, 1, 6), 100, unfenced).least is None
@@ -224,7 +222,7 @@ class TestWard:
     def test_the_worst_come_first(self):
         assert [str(d.partition.name) for d in self.WARD.at_risk] == ["a-1", "a-0", "d-0", "b-0"]
 
-    def test_they_are_counted_by_class_and_empty_classes_are_left_out(self):
+    def test_counts_are_by_class_without_empty_classes(self):
         assert dict(self.WARD.counts) == {
             Risk.LAST_ISR_MEMBER_LOST: 1,
             Risk.UNDER_MIN_ISR: 1,

@@ -27,7 +27,7 @@ def broker(number: int, reason: str = "StorageSlow") -> UnhealthyBroker:
     return UnhealthyBroker(number, "Sick", reason, "so it is")
 
 
-def test_only_brokers_that_lead_count_and_the_one_with_the_most_partitions_comes_first() -> None:
+def test_only_leading_brokers_count_most_partitions_first() -> None:
     seen = cluster(
         partition("a", index=0, leader=1),
         partition("b", index=0, leader=2, replicas=(2, 1, 3)),
@@ -62,7 +62,7 @@ def test_demotion_by_hand_is_advised_where_it_moves_leader() -> None:
     assert_wording(steps(judged))
 
 
-def test_acks_all_waits_for_a_slow_broker_in_the_isr_of_what_others_lead() -> None:
+def test_acks_all_waits_for_slow_broker_in_isr_of_others() -> None:
     seen = cluster(
         partition("a", index=0, leader=2, replicas=(2, 1, 3)),
         partition("a", index=1, leader=2, replicas=(2, 1, 3), isr=(2, 3)),
@@ -86,7 +86,7 @@ def test_what_clients_lose_follows_from_the_reason(reason: str, lost: str) -> No
     assert broker(1, reason).clients == lost
 
 
-def test_one_slow_disk_hurts_first_where_most_is_appended_by_one_fetcher() -> None:
+def test_slow_disk_hurts_first_where_one_fetcher_appends_most() -> None:
     seen = cluster(
         partition("a", index=0, leader=1), partition("a", index=1, leader=2, replicas=(2, 1, 3), isr=(2, 3)),
         partition("quiet", leader=2, replicas=(2, 1, 3)),

@@ -55,7 +55,7 @@ def test_a_watched_name_that_no_broker_advertises_is_named():
     assert_wording([*found.sentences()])
 
 
-def test_what_could_not_be_read_is_said_and_nothing_is_concluded_from_it():
+def test_what_could_not_be_read_is_said_without_conclusion():
     found = check({1: settings("CLIENTS")}, "CLIENTS", "ODD", asked=3)
     assert (found.unwatched, found.absent, found.unread) == ({}, (), (2, 3))
     assert_wording([*found.sentences()])

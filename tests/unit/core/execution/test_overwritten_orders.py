@@ -18,7 +18,7 @@ def test_another_tool_s_order_is_remembered_and_not_stored():
     assert set_aside(STORED, record({KEY: THEIRS})) == (STORED, {KEY: THEIRS})
 
 
-def test_a_former_order_that_was_put_back_is_remembered_and_not_stored():
+def test_former_order_put_back_is_remembered_and_not_stored():
     back = replace(OURS, written=OURS.baseline, contests=1, contested_at=after(0))
     assert set_aside(STORED, record({KEY: back})) == (STORED, {KEY: back})
 
@@ -28,7 +28,7 @@ def test_what_recovery_found_of_our_own_order_is_stored():
     assert set_aside(STORED, found) == (found, {})
 
 
-def test_a_changed_replica_set_is_stored_with_the_order_that_it_was_projected_from():
+def test_changed_replica_set_is_stored_with_its_original_order():
     found = record({KEY: replace(THEIRS, baseline=(3, 1, 2, 4), written=(3, 1, 2, 4))})
     assert set_aside(STORED, found) == (found, {})
 
@@ -44,7 +44,7 @@ def test_what_was_remembered_counts_while_our_order_is_not_back():
     assert with_overwritten(STORED, {KEY: THEIRS}, cluster()).entries[KEY] == THEIRS
 
 
-def test_what_was_remembered_is_forgotten_when_our_order_is_back_or_the_entry_is_gone():
+def test_memory_ends_when_our_order_is_back_or_entry_gone():
     seen = cluster(partition(replicas=OURS.written))
     assert with_overwritten(STORED, {KEY: THEIRS}, seen) == STORED
     assert with_overwritten(record(), {KEY: THEIRS}, cluster(partition(replicas=(3, 1, 2)))) == record()

@@ -90,7 +90,7 @@ def test_a_foreign_order_without_demotions_becomes_the_baseline():
     assert "becomes the baseline" in found.notes[0].message
 
 
-def test_a_foreign_order_is_what_we_go_back_to_and_forgets_what_was_ours():
+def test_foreign_order_becomes_baseline_and_drops_ours():
     known = entry(state=INTENDED, replaced=EARLIER)
     now = entry_of(recovered(known, partition(replicas=FOREIGN), 1))
     assert now is not None
@@ -145,7 +145,7 @@ class TestOutstanding:
         assert now is not None
         assert (now.state, now.outstanding) == (RESTORED if state is RESTORING else DISPLACED, known.outstanding)
 
-    def test_a_late_order_is_undone_each_time_until_its_broker_holds_nothing_any_more(self):
+    def test_late_order_is_undone_until_its_broker_holds_nothing(self):
         stone = entry(written=HOME, state=RESTORED, finished_at=after(0), outstanding=[(LATE, 3)])
         for _ in range(2):
             late = recovered(stone, partition(replicas=LATE), 4)
@@ -208,7 +208,7 @@ class TestMissingTopics:
         assert (note.reason, note.topic, note.partition) == (Reason.CHANGED_SINCE_PLAN, "orders", 0)
         assert "[1,2,3]" in note.message
 
-    def test_it_is_kept_while_a_reorder_is_outstanding_however_long_that_is(self):
+    def test_it_is_kept_while_any_reorder_is_outstanding(self):
         gone = entry(finished_at=after(-(10**6)), outstanding=[(AWAY, 2)])
         assert entry_of(recovered(gone, None, 1)) == gone
 
@@ -244,7 +244,7 @@ class TestTombstones:
     def test_one_is_kept_as_long_as_it_is_of_use(self, seen: Partition, age: float, kept: bool):
         assert (entry_of(recovered(self.stone(age), seen)) is not None) is kept
 
-    def test_one_is_kept_while_a_reorder_is_outstanding_however_long_that_is(self):
+    def test_one_is_kept_while_any_reorder_is_outstanding(self):
         stone = replace(self.stone(10**6), outstanding=(SentOrder(AWAY, 2),))
         assert entry_of(recovered(stone, partition())) == stone
 
@@ -261,7 +261,7 @@ class TestTombstones:
         found = recovered(self.stone(1), partition(replicas=[1, 2, 4]))
         assert (entry_of(found), found.notes) == (None, ())
 
-    def test_one_of_another_replica_set_is_kept_while_a_reorder_is_outstanding(self):
+    def test_other_replica_set_is_kept_while_reorder_is_outstanding(self):
         stone = replace(self.stone(1), outstanding=(SentOrder(AWAY, 2),))
         now = entry_of(recovered(stone, partition(replicas=[1, 2, 4])))
         assert now is not None
@@ -323,7 +323,7 @@ class TestPreferredRacks:
         assert [n.reason for n in found.notes] == [Reason.ORDER_OVERWRITTEN]
 
 
-def test_a_record_in_which_nothing_is_under_way_need_not_be_compared_with_the_same_cluster_again():
+def test_settled_record_is_not_compared_with_same_cluster_again():
     seen = cluster(partition(replicas=AWAY))
     found = recovered(entry(baseline=HOME, written=AWAY, state=DISPLACED), None, living=seen)
     assert found.repeats(found.record, seen)

@@ -48,7 +48,7 @@ def test_batches_are_cut_by_kind_and_size(internal: int, usual: int, sizes: list
     assert [m for batch in cut for m in batch] == moves
 
 
-def test_leaders_do_not_share_a_batch_with_partitions_that_are_only_reordered():
+def test_leaders_share_no_batch_with_mere_reorders():
     moves = tuple(move(partition(index=i), elect=i < 3) for i in range(5))
     assert [[m.elect for m in b] for b in batches(Plan(moves), Election())] == [[True] * 3, [False] * 2]
 
@@ -63,7 +63,7 @@ def test_a_small_batch_size_holds_for_internal_topics_too():
     assert [len(b) for b in batches(Plan(moves), Election(batch_size=4))] == [4, 1]
 
 
-def test_internal_partitions_that_are_only_reordered_go_in_large_batches_with_the_others():
+def test_internal_mere_reorders_go_in_large_batches_with_others():
     moves = [move(partition("__offsets", i, internal=True), elect=False) for i in range(5)]
     moves += [move(partition(index=i), elect=False) for i in range(3)]
     assert [len(b) for b in batches(Plan(tuple(moves)), Election(batch_size=8, internal_batch_size=2))] == [8]
@@ -87,7 +87,7 @@ class TestIntents:
         before = record({elected.key: entry()}, demoted(1))
         assert record_intents(Plan((elected,), decisions=decisions(1)), before, None) is before
 
-    def test_an_entry_of_another_baseline_or_name_begins_again_and_keeps_what_is_outstanding(self):
+    def test_entry_of_other_baseline_begins_again_keeping_outstanding_orders(self):
         sent = [((3, 1, 2), 3)]
         for stale in (entry(baseline=(3, 2, 1), outstanding=sent), entry("orders-old", outstanding=sent)):
             made = record_intents(Plan((MOVE,)), record({MOVE.key: stale}), 2).entries[MOVE.key]
@@ -109,7 +109,7 @@ class TestResults:
         after = record_results(Plan((MOVE,)), before, 2, keys if applied else [], keys if unanswered else [], START)
         return after.entries[MOVE.key]
 
-    def test_what_was_seen_in_place_is_displaced_and_nothing_is_outstanding(self):
+    def test_order_seen_in_place_is_displaced_without_outstanding(self):
         made = self.entry_after(applied=True)
         assert (made.state, made.outstanding, made.replaced) == (EntryState.DISPLACED, (), None)
 
@@ -127,7 +127,7 @@ class TestResults:
         made = record_results(Plan((back,)), sent, 2, [back.key], [], START).entries[back.key]
         assert (made.state, made.finished_at, made.outstanding) == (EntryState.RESTORED, START, ())
 
-    def test_one_that_was_outstanding_before_stays_so_though_the_same_order_is_in_place_now(self):
+    def test_outstanding_order_stays_so_though_same_order_is_in_place(self):
         undo = record({MOVE.key: entry(outstanding=[(AWAY, 2)], state=EntryState.INTENDED)})
         sent = record_intents(Plan((MOVE,)), undo, 2)
         after = record_results(Plan((MOVE,)), sent, 2, [MOVE.key], [], START)

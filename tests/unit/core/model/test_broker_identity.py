@@ -78,7 +78,7 @@ class TestProof:
     def test_short_host_of_a_pod_is_that_pod(self, host: str) -> None:
         assert found({7: (host,), 8: ("kafka-2.kafka",)}, {"pod": "kafka-1"}) == [7]
 
-    def test_pod_without_a_namespace_may_be_one_of_a_broker_whose_host_is_not_known(self) -> None:
+    def test_pod_without_namespace_may_be_of_broker_with_unknown_host(self) -> None:
         assert found({7: ("kafka-1.kafka.default.svc",), 8: ()}, {"pod": "kafka-1"}) == [None]
 
     def test_host_of_domain_is_not_pod_of_its_first_label(self) -> None:
@@ -212,14 +212,14 @@ class TestKnownHosts:
         listeners = "OUT://lb.example.com:9094,POD://kafka-0.kafka.prod.svc:9092"
         assert self.read(b1=listeners) == {1: ("a.internal", "kafka-0.kafka.prod.svc"), 2: ("b.internal",)}
 
-    def test_broker_that_is_away_keeps_what_it_advertised_unless_another_has_it_now(self) -> None:
+    def test_absent_broker_keeps_its_host_unless_another_has_it(self) -> None:
         known = KnownHosts({1: ("10.0.0.1", "a.example.com"), 2: ("10.0.0.1",)}).seen(
             Cluster("c", {2: Broker(2, host="10.0.0.1")}, known_partitions())
         )
         assert known.hosts == {1: ("a.example.com",), 2: ("10.0.0.1",)}
         assert known.seen(Cluster("c", {}, known_partitions())).hosts[2] == ("10.0.0.1",)
 
-    def test_settings_of_a_broker_that_has_moved_are_old_and_read_again(self) -> None:
+    def test_settings_of_moved_broker_are_old_and_read_again(self) -> None:
         known = KnownHosts().seen(self.HERE)
         known = known.answered([1, 2], {b: {"listeners": f"OUT://old-{b}:1"} for b in (1, 2)}, 0.0).seen(self.HERE)
         moved = known.seen(cluster(Broker(1, host="c.internal"), Broker(2, host="b.internal")))
@@ -237,9 +237,7 @@ class TestKnownHosts:
             pytest.param(cluster(*HERE.brokers.values(), Broker(3, host="c")), set(), id="one has joined"),
         ],
     )
-    def test_host_that_proved_a_broker_does_so_until_another_one_may_share_it(
-        self, there: Cluster, proven: set[str]
-    ) -> None:
+    def test_proving_host_holds_until_another_broker_may_share_it(self, there: Cluster, proven: set[str]) -> None:
         known = KnownHosts({1: ("a.internal", "lb", "only-1"), 2: ("b.internal", "lb")}).seen(there)
         assert set(known.hosts[1]) == {"a.internal", *proven}
         assert known.seen(there).hosts == known.hosts
@@ -250,7 +248,7 @@ class TestKnownHosts:
         known = KnownHosts().seen(here).answered([1, 2], settings, 0.0).seen(here)
         assert [known.hosts[b][1:] for b in (1, 2, 3)] == [("b1.example.com",), ("b2.example.com",), ()]
 
-    def test_load_balancer_proves_no_broker_after_a_restart_while_one_is_not_read(self) -> None:
+    def test_load_balancer_proves_no_broker_while_one_is_unread(self) -> None:
         known = KnownHosts({1: ("a.internal",), 2: ("b.internal",)}).seen(self.HERE)
         lb = {"listeners": "OUT://lb.example.com:1"}
         known = known.answered([1, 2], {1: lb}, 0.0).seen(self.HERE)
@@ -334,7 +332,7 @@ def sites(draw: st.DrawFn) -> tuple[dict[int, tuple[str, ...]], list[tuple[int |
 
 
 @given(sites(), st.sampled_from(["broker", "pod", "apps_kubernetes_io_pod_index"]))
-def test_nothing_is_ever_matched_to_a_broker_that_it_is_not_about(
+def test_nothing_is_matched_to_an_unrelated_broker(
     site: tuple[dict[int, tuple[str, ...]], list[tuple[int | None, dict[str, str]]]], label: str
 ) -> None:
     hosts, series = site

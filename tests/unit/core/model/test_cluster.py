@@ -16,7 +16,7 @@ def test_only_registered_and_unfenced_brokers_live():
     assert cluster(brokers=4, fenced=[2]).live == {1, 3, 4}
 
 
-def test_a_dead_broker_is_named_as_long_as_a_replica_list_names_it():
+def test_dead_broker_is_named_while_replica_lists_name_it():
     seen = cluster(partition(replicas=[1, 9]), brokers=2)
     assert (seen.named, seen.live) == ({1, 2, 9}, {1, 2})
 

@@ -20,7 +20,7 @@ from testkit.values.quarantine_inputs import (
 ORDINARY = partition(replicas=(2, 3, 1))
 
 
-def test_margins_are_read_where_a_disk_is_slow_or_a_broker_is_held() -> None:
+def test_margins_are_read_where_disk_is_slow_or_broker_held() -> None:
     seen, plain = cluster(ORDINARY, partition("quiet", replicas=(2, 3))), Policy(name="main", mode=Mode.ENFORCE)
     for policy in (opted_in(), plain):
         asked = fault_tolerance_query(seen, (disk(), agent()), {}, policy)

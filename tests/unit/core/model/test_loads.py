@@ -98,27 +98,27 @@ def test_a_limit_by_number_alone_awaits_nothing():
     assert LeaderLoads({1: 0}, Capacity(max_leaders=1), LOADS_PENDING).fits(1, KEYS[0])
 
 
-def test_without_loads_it_is_said_that_a_limit_by_load_cannot_hold_and_what_does_instead():
+def test_without_loads_replacement_of_limit_by_load_is_said():
     said = loads_missing_message(Capacity(max_load=1), None)
     assert said is not None
     assert_wording(said)
     assert_wording(str(loads_missing_message(Capacity(max_load=1, max_leaders=2), None)))
 
 
-def test_nothing_is_said_where_loads_are_known_awaited_or_not_asked_for():
+def test_nothing_is_said_where_loads_are_known_awaited_or_unused():
     assert loads_missing_message(Capacity(max_load=1), Loads()) is None
     assert loads_missing_message(Capacity(max_load=1), LOADS_PENDING) is None
     assert loads_missing_message(Capacity(max_leaders=1), None) is None
 
 
-def test_it_is_said_of_when_the_loads_are_that_a_limit_was_held_against():
+def test_age_of_loads_behind_a_limit_is_said():
     loads = Loads(measured_at=datetime(2026, 11, 21, 4, tzinfo=UTC))
     assert measured_at_suffix(Capacity(max_load=1), loads) == " (loads as of 2026-11-21T04:00:00Z)"
     assert measured_at_suffix(Capacity(max_leaders=1), loads) == ""
     assert measured_at_suffix(Capacity(max_load=1), None) == ""
 
 
-def test_a_broker_is_as_full_as_what_it_carries_where_a_limit_has_loads_known():
+def test_broker_is_as_full_as_its_load_with_known_loads():
     loads = Loads({KEYS[0]: 500, KEYS[1]: 100}, {3: 50}, {2: 300})
     account = LeaderLoads({1: 0, 2: 0, 3: 0}, Capacity(max_load=10_000), loads)
     account.add(1, KEYS[0])
@@ -127,7 +127,7 @@ def test_a_broker_is_as_full_as_what_it_carries_where_a_limit_has_loads_known():
     assert {b: account.fullness(b) for b in (1, 2, 3)} == {1: 530, 2: 300, 3: 260}
 
 
-def test_without_loads_or_a_limit_by_load_a_broker_is_as_full_as_it_has_leaders():
+def test_broker_is_as_full_as_its_leaders_without_loads():
     loads = Loads({KEYS[0]: 500})
     for account in (
         LeaderLoads({1: 4}, Capacity(max_load=10_000)),

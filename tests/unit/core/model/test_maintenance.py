@@ -49,7 +49,7 @@ def test_the_message_holds_the_reason_and_the_end():
         pytest.param(Pod("kafka-2", ready=False, leaving=True), "pod kafka-2 is terminating", id="both"),
     ],
 )
-def test_a_pod_that_is_terminating_or_not_ready_puts_its_broker_in_maintenance(pod: Pod, given: str | None):
+def test_pod_terminating_or_unready_puts_broker_in_maintenance(pod: Pod, given: str | None):
     found = under_maintenance([], {2: pod}, {}, START)
     assert [(one.message, one.asked) for one in found.values()] == ([(given, False)] if given else [])
 

@@ -31,7 +31,7 @@ def weighted(**weights: int) -> RackRanking:
     return RackRanking.of(Preference(weights=tuple(weights.items())), stretched())
 
 
-def test_a_rank_is_the_place_of_a_rack_and_those_that_are_not_named_come_last():
+def test_rank_is_place_of_rack_and_unnamed_racks_come_last():
     assert ordered("b", "a").ranks == {1: 1, 2: 1, 3: 0, 4: 0, 5: 2, 6: 2}
 
 
@@ -126,7 +126,7 @@ class TestResting:
         assert not ordered("a", "b").rests(partition(replicas=(1, 3, 5), adding=[5]), self.BASELINE)
 
 
-def test_topics_that_no_rule_matches_are_left_alone_without_a_preference_for_all():
+def test_topics_without_rule_stay_without_general_preference():
     rankings = RackRankings(Placement(rules=(TopicRule("orders", Preference(("a",))),)), stretched())
     assert rankings.of("orders") is rankings.of("orders")
     assert rankings.of("payments") is None

@@ -58,7 +58,7 @@ def test_wave_without_any_leader_holds_share_of_what_may_come():
     assert [wave.withholds(key) for key in KEYS] == [returning(share=50).withholds(key) for key in KEYS]
 
 
-def test_a_partition_has_the_same_turn_in_every_process_and_in_every_version():
+def test_partition_has_same_turn_in_every_process_and_version():
     assert [int(wave_position(PartitionKey("AAAAAAAAAAAAAAAAAAAAAQ", number))) for number in range(6)] == [
         54,
         51,

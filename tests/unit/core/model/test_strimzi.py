@@ -78,7 +78,7 @@ def test_the_listener_that_is_connected_to(
         pytest.param((), "", [""], ["the listeners are: none"], id="no listener at all"),
     ],
 )
-def test_a_listener_that_does_not_fit_is_named_with_those_that_there_are(
+def test_listener_that_does_not_fit_is_named_with_existing_ones(
     there: Sequence[Listener], wanted: str, accepted: Sequence[str], words: Sequence[str]
 ):
     found = choose_listener(there, wanted, accepted, "the user is of another kind")
@@ -103,7 +103,7 @@ def test_a_cluster_may_have_no_external_listener():
     assert external_listeners((PLAIN, QUIET), ["EXTERNAL"]) == ("EXTERNAL",)
 
 
-def test_several_listeners_of_clients_outside_are_those_named_and_an_unknown_name_stays():
+def test_outside_listeners_are_those_named_and_unknown_names_stay():
     assert external_listeners(ALL, ["SCRAM-9093", "elsewhere", "plain"]) == (SCRAM, "elsewhere", PLAIN)
 
 
@@ -186,7 +186,7 @@ def test_who_left_the_cluster_is_not_kept_for_it():
     assert decided(PAUSED, 9).promoted == (9,)
 
 
-def test_a_broker_that_is_sick_still_has_one_reason_and_not_two():
+def test_broker_that_is_sick_still_has_one_reason():
     made = decided(PAUSED, 1, sick=[1])
     assert (list(made.demoted), made.held) == ([1], ())
 
@@ -201,14 +201,14 @@ def test_a_broker_that_is_sick_still_has_one_reason_and_not_two():
         (Reason.SIGNAL_FAILING, False),
     ],
 )
-def test_hard_faults_demote_and_what_a_rebalance_itself_may_cause_does_not(reason: Reason, demotes: bool):
+def test_hard_faults_demote_and_effects_of_rebalance_do_not(reason: Reason, demotes: bool):
     assert list(decided(None, reason=reason, sick=[1]).demoted) == [1]
     made = decided(MOVING, reason=reason, sick=[1])
     assert list(made.demoted) == ([1] if demotes else [])
     assert [h.reason for h in made.held] == ([] if demotes else [Reason.EXTERNAL_OPERATION])
 
 
-def test_a_promotion_that_waits_for_a_person_says_so_and_not_that_strimzi_works():
+def test_promotion_that_awaits_person_does_not_blame_strimzi():
     manual = replace(POLICY, promotion=replace(POLICY.promotion, mode=PromotionMode.MANUAL))
     facts = replace(snapshot(FIVE, undo=record(None, demoted(1))), strimzi=PAUSED)
     assert [h.reason for h in decide(Context(facts, verdicts(FIVE), manual)).held] == [Reason.PROMOTION_MANUAL]

@@ -47,7 +47,7 @@ class TestSending:
 
 
 class TestEndings:
-    def test_one_that_was_not_carried_out_ends_and_another_one_to_the_same_order_stays(self):
+    def test_unexecuted_request_ends_and_equal_later_one_stays(self):
         made = entry(outstanding=[(AWAY, 2), (AWAY, 2)]).without(SentOrder(AWAY, 2))
         assert made.outstanding == (SentOrder(AWAY, 2),)
 

@@ -52,7 +52,7 @@ def assign_leaders(displaced: Sequence[LeaderChoice], leading: Mapping[int, int]
     return dict(assign_within_capacity(displaced, LeaderLoads(leading)).chosen)
 
 
-def test_a_partition_whose_preferred_leader_may_lead_goes_home_however_full_it_is_there():
+def test_partition_returns_to_preferred_leader_however_full():
     follows = displaced(partition(replicas=[2, 1, 3]), demoted=[1])
     assert assign_leaders([follows], {2: 1000, 3: 0}) == {follows.partition.key: 2}
 
@@ -108,7 +108,7 @@ def test_the_spread_improves_when_a_dead_broker_is_back():
     assert counts[4] >= 8
 
 
-def test_the_spread_improves_by_way_of_a_broker_that_shares_partitions_with_both():
+def test_spread_improves_through_broker_sharing_with_both():
     """Brokers 2 and 4 share no partition: 2 gives to 3 what 3 gives to 4, though neither step is a visible one."""
     upper = [displaced(partition(index=i, replicas=(2, 3, 1)), [1], baseline=(1, 2, 3)) for i in range(100)]
     lower = [displaced(partition(index=i, replicas=(3, 4, 1)), [1], baseline=(1, 3, 4)) for i in range(100, 200)]
@@ -117,7 +117,7 @@ def test_the_spread_improves_by_way_of_a_broker_that_shares_partitions_with_both
     assert max(counts.values()) - min(counts.values()) < 0.1 * 840 / 3
 
 
-def test_the_choices_are_counted_after_those_without_even_where_the_difference_is_too_small_to_be_evened_out():
+def test_choices_count_after_forced_ones_even_for_small_differences():
     free = displaced(partition(index=0, replicas=[1, 2, 3]), demoted=[1])
     bound = displaced(partition(index=1, replicas=[1, 2, 3], isr=[1, 2]), demoted=[1])
     chosen = assign_leaders([free, bound], {2: 100, 3: 100})
@@ -154,7 +154,7 @@ def test_the_same_facts_give_the_same_choice_in_any_order():
 BY_LOAD = Capacity(max_load=10**9)
 
 
-def test_the_lightest_takes_over_however_many_it_leads_where_a_limit_has_loads_known():
+def test_lightest_takes_over_however_many_it_leads_with_known_loads():
     """Broker 2 leads few that are heavy, broker 3 many that are light."""
     led = [displaced(partition(index=i, replicas=[1, 2, 3]), demoted=[1]) for i in range(4)]
     loads = Loads({**{item.key: 10 for item in led}, **{PartitionKey("heavy", i): 1000 for i in range(2)}})
@@ -239,7 +239,7 @@ def test_racks_are_uneven_when_one_is_visibly_off_its_share(counts: dict[str, in
     assert led(by, **counts).is_uneven(by) is uneven
 
 
-def test_a_partition_goes_to_another_rack_only_where_that_brings_both_nearer():
+def test_partition_changes_rack_only_where_both_come_nearer():
     by = ranking(a=70, b=30)
     assert led(by, a=60, b=40).better(by, 3, (1, 3)) == [1]
     assert led(by, a=70, b=30).better(by, 3, (1, 3)) == ()
@@ -248,14 +248,14 @@ def test_a_partition_goes_to_another_rack_only_where_that_brings_both_nearer():
     assert led(equal, a=2, b=1).better(equal, 1, (1, 3)) == (), "that would only exchange them"
 
 
-def test_who_is_in_no_weighted_rack_is_no_part_of_the_account():
+def test_broker_outside_weighted_racks_is_no_part_of_account():
     by = ranking(a=1, b=1)
     shares = led(by, a=1, b=1, c=9)
     assert not shares.is_uneven(by)
     assert shares.better(by, 5, (5, 1)) == ()
 
 
-def test_who_leads_for_a_weighted_rack_goes_on_where_all_candidates_are_elsewhere():
+def test_weighted_leader_stays_where_all_candidates_are_elsewhere():
     by = ranking(a=1, b=1)
     shares = led(by, a=9, b=1)
     assert shares.is_uneven(by)

@@ -50,7 +50,7 @@ def test_what_moves_is_asked_before_who_insists():
     ) == REORDER_GUARDS
 
 
-def test_an_order_of_a_list_that_names_a_removed_broker_is_refused_and_says_which():
+def test_order_with_removed_broker_is_refused_by_name():
     asked = proposal()._replace(removed=frozenset({3, 9}))
     refusal = refuse_reorder(asked)
     assert refusal is not None

@@ -88,7 +88,7 @@ def test_what_the_kafka_service_does_not_offer_is_not_planned():
         pytest.param(partition(replicas=[2, 1, 4], isr=[1, 2], leader=2), None, id="led by its first, not reordered"),
     ],
 )
-def test_of_a_list_that_names_removed_broker_4_no_order_is_planned(seen: Partition, leader: int | None):
+def test_no_order_is_planned_for_list_with_removed_broker_4(seen: Partition, leader: int | None):
     made = plan(cluster(seen, removed=[4]), 1)
     assert [(m.order, m.elect, m.leads_next) for m in made.moves] == ([(seen.replicas, True, leader)] if leader else [])
     assert [h.reason for h in made.holds] == [Reason.REMOVED_BROKER]
@@ -132,7 +132,7 @@ def test_displacing_moves_internal_topics_first_and_restoring_last():
     assert {m.kind for m in made.moves} == {MoveKind.RESTORE}
 
 
-def test_what_a_demoted_broker_leads_goes_before_what_it_follows_whatever_the_names_and_the_kind():
+def test_what_demoted_broker_leads_goes_before_what_it_follows():
     followed, led = partition("aardvark", replicas=[2, 1, 3]), partition("zebra")
     seen = cluster(partition("__consumer_offsets", replicas=[2, 1, 3], internal=True), followed, led)
     made = plan(seen, 1)
@@ -153,7 +153,7 @@ def test_leader_that_returns_goes_before_followers_that_are_only_reordered():
     ]
 
 
-def test_what_is_given_to_one_is_taken_from_another_before_anything_returns():
+def test_giving_to_one_precedes_any_return():
     taken, returned = partition("taken", replicas=[3, 4, 5]), partition("returned", replicas=[2, 5, 1], leader=2)
     undo = record({returned.key: entry("returned", (1, 2, 5), (2, 5, 1))})
     made = plan(cluster(returned, taken, brokers=5), 3, undo=undo)
@@ -223,7 +223,7 @@ class TestReturningInWaves:
         (move,) = self.plan(partition(index=self.EARLY, replicas=[2, 3, 1])).moves
         assert (move.order, move.elect, move.kind) == ((1, 2, 3), True, MoveKind.RESTORE)
 
-    def test_what_its_wave_withholds_is_led_by_another_and_it_keeps_its_place_behind(self):
+    def test_withheld_partitions_are_led_by_others_and_keep_its_place(self):
         made = self.plan(partition(index=self.LATE, replicas=[2, 3, 1]))
         assert [(m.order, m.elect, m.kind) for m in made.moves] == [((2, 1, 3), False, MoveKind.DISPLACE)]
         assert self.plan(partition(index=self.LATE, replicas=[2, 1, 3])).empty
@@ -233,12 +233,12 @@ class TestReturningInWaves:
         assert self.plan(late, share=50).empty
         assert [m.order for m in self.plan(late, share=66).moves] == [(1, 2, 3)]
 
-    def test_a_share_that_is_rolled_back_displaces_again_what_it_had_let_go(self):
+    def test_rolled_back_share_displaces_again_what_it_let_go(self):
         seen = partition(index=self.EARLY)
         (move,) = build_plan(context(snapshot(cluster(seen))), decisions(back=[returning(1, 5)])).moves
         assert (move.leads_next, move.elect, move.baseline, move.kind) == (2, True, (1, 2, 3), MoveKind.DISPLACE)
 
-    def test_it_does_not_lead_the_partitions_of_a_broker_that_is_demoted_next(self):
+    def test_it_does_not_lead_partitions_of_next_demoted_broker(self):
         made = self.plan(partition(index=self.LATE, replicas=[2, 1, 3]), 2, baseline=(2, 1, 3))
         assert [(m.order, m.elect) for m in made.moves] == [((3, 1, 2), True)]
 
@@ -315,7 +315,7 @@ def test_every_partition_of_ours_has_a_target():
 
 
 class TestRepeatedPlans:
-    def test_a_plan_that_had_nothing_to_do_is_repeated_while_its_inputs_are_the_same(self):
+    def test_plan_without_work_is_repeated_while_inputs_are_same(self):
         facts = context(snapshot(cluster(partition(replicas=[2, 3, 1]))))
         first = build_plan(facts, decisions(1))
         later = facts.with_snapshot(now=after(999))

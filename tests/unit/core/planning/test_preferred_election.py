@@ -80,7 +80,7 @@ def test_first_of_order_is_elected_and_nothing_is_reordered():
     assert made.seen == made.order == made.baseline == (1, 2, 3)
 
 
-def test_what_is_led_by_a_broker_that_is_not_named_is_left_alone():
+def test_partitions_led_by_unnamed_brokers_stay():
     hidden = found(partition(leader_unknown=True))
     assert (hidden.imbalance, hidden.moves) == (0, ())
 
@@ -93,7 +93,7 @@ def test_a_service_without_elections_is_asked_for_none():
     )
 
 
-def test_a_refused_election_is_asked_for_again_after_a_delay_or_with_another_isr():
+def test_refused_election_is_repeated_after_delay_or_isr_change():
     refused = {ASTRAY.key: RefusedOrder(ASTRAY.replicas, 2, after(291), "no", isr=frozenset(ASTRAY.isr))}
     assert elected(found(refused=refused, seconds=300)) == []
     assert elected(found(refused=refused, seconds=301)) == [1]
@@ -178,7 +178,7 @@ class TestTime:
     def test_it_waits_for_others_at_work(self):
         assert found(strimzi=PAUSED).moves == ()
 
-    def test_a_policy_that_observes_says_what_it_would_do_reconcile_after_reconcile(self):
+    def test_observing_policy_says_at_every_reconcile_what_it_would_do(self):
         watching = replace(ENFORCE, mode=Mode.OBSERVE)
         said = found(policy=watching)
         assert (elected(said), said.rounds.since) == ([1], after(0))
@@ -198,7 +198,7 @@ class TestTime:
 
 
 class TestBeforeAndAfter:
-    def test_what_was_out_of_balance_and_what_was_elected_is_remembered(self):
+    def test_imbalance_and_elections_are_remembered(self):
         assert found().done(1, after(300)).last == LastRun(after(300), before=1, elected=1)
 
     def test_an_election_that_moved_nothing_is_no_news(self):

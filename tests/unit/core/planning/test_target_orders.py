@@ -108,7 +108,7 @@ class TestOrderedRacks:
         assert made.empty
         assert [h.reason for h in made.holds] == [Reason.PREFERRED_NOT_IN_ISR]
 
-    def test_a_rack_of_which_metadata_knows_nothing_any_more_moves_no_order_either(self):
+    def test_rack_unknown_to_metadata_moves_no_order(self):
         lost = partition(replicas=(1, 5, 3), isr=(5, 3))
         seen = cluster(lost, brokers=[3, 4, 5, 6], racks=RACKS)
         assert plan(seen).empty
@@ -121,11 +121,11 @@ class TestOrderedRacks:
         made = plan(stretched(partition(replicas=(1, 3, 2))), 1)
         assert orders_of(made) == [((2, 3, 1), True)]
 
-    def test_a_sick_broker_that_is_not_demoted_is_not_chosen_while_the_next_rack_has_a_well_one(self):
+    def test_sick_undemoted_broker_is_not_chosen_before_well_next_rack(self):
         made = plan(stretched(partition(replicas=(5, 1, 3))), sick=[1])
         assert orders_of(made) == [((3, 1, 5), True)]
 
-    def test_a_sick_broker_that_leads_on_for_the_cap_is_not_moved_from_by_the_racks(self):
+    def test_sick_broker_leading_for_cap_is_not_moved_by_racks(self):
         assert plan(stretched(partition(replicas=(1, 3, 5))), sick=[1]).empty
 
     def test_new_leaders_are_spread_over_the_brokers_of_the_rack(self):
@@ -153,23 +153,23 @@ class TestOrderedRacks:
         assert abs(counts[1] - counts[2]) <= 4
         assert plan(seen, undo=undo).empty
 
-    def test_a_broker_that_gets_a_leader_for_its_rack_is_given_less_of_the_others(self):
+    def test_broker_given_leader_for_its_rack_gets_fewer_others(self):
         seen = stretched(partition(index=0, replicas=(3, 1)), partition(index=1, replicas=(3, 1, 2)))
         assert {m.key.partition: m.leads_next for m in plan(seen).moves} == {0: 1, 1: 2}
 
-    def test_orders_at_rest_are_spread_again_where_one_broker_of_the_rack_leads_them_all(self):
+    def test_resting_orders_spread_where_one_broker_leads_all_of_rack(self):
         led = [partition(index=i, replicas=(2, 1, 3)) for i in range(40)]
         undo = record({p.key: entry(baseline=(3, 1, 2), written=(2, 1, 3)) for p in led})
         assert Counter(m.leads_next for m in plan(stretched(*led), undo=undo).moves) == {1: 20}
 
-    def test_a_broker_that_waits_for_its_wave_does_not_stay_first_for_its_rack(self):
+    def test_broker_awaiting_its_wave_is_not_first_for_its_rack(self):
         """It restarted: the order from before is the racks', and its leaders come back in waves."""
         seen = stretched(partition(replicas=(1, 3), leader=3))
         undo = record({seen.partitions[0].key: entry(baseline=(3, 1), written=(1, 3))})
         made = plan(seen, undo=undo, decided=Decisions({}, returning={1: returning(1, 0)}))
         assert orders_of(made) == [((3, 1), False)]
 
-    def test_a_broker_that_waits_for_its_wave_does_not_go_on_leading_for_its_rack(self):
+    def test_broker_awaiting_its_wave_does_not_lead_for_its_rack(self):
         seen = stretched(partition(replicas=(1, 2, 3)))
         undo = record({seen.partitions[0].key: entry(baseline=(3, 1, 2), written=(1, 2, 3))})
         made = plan(seen, undo=undo, decided=Decisions({}, returning={1: returning(1, 0)}))
@@ -181,7 +181,7 @@ class TestOrderedRacks:
         assert plan(seen, decided=decided).withheld == {1: 2}
         assert plan(seen, decided=decided, wish=None).withheld == {1: 1}
 
-    def test_what_no_other_healthy_replica_may_lead_returns_before_its_wave_and_is_counted_so(self):
+    def test_partitions_only_it_may_lead_return_before_its_wave(self):
         seen = cluster(*[partition(index=i, replicas=(2, 3, 1)) for i in range(10)])
         undo = record({p.key: entry(baseline=(3, 1, 2), written=(2, 3, 1)) for p in seen.partitions}, demoted(1))
         decided = decisions(1, back=[returning(3, 10)])
@@ -265,7 +265,7 @@ class TestWeightedRacks:
         made = plan(stretched(partition(replicas=(1, 5))), 1, wish=self.WISH)
         assert orders_of(made) == [((5, 1), True)]
 
-    def test_a_sick_broker_that_is_not_demoted_leads_on_where_the_well_are_in_racks_without_a_weight(self):
+    def test_sick_undemoted_broker_leads_on_where_well_racks_lack_weight(self):
         led = [partition(index=i, replicas=(1, 5)) for i in range(20)]
         assert plan(stretched(*led), wish=self.WISH, sick=[1]).empty
 
@@ -274,7 +274,7 @@ class TestCapacity:
     def led_by_1(self, count: int) -> list[Partition]:
         return [partition(index=i, replicas=(1, 2, 3)) for i in range(count)]
 
-    def test_what_the_others_can_carry_moves_and_the_rest_stays_with_its_reason(self):
+    def test_what_others_can_carry_moves_and_rest_stays_with_reason(self):
         made = plan(stretched(*self.led_by_1(10)), 1, wish=None, capacity=Capacity(max_leaders=3))
         assert len(made.moves) == 6
         assert Counter(h.reason for h in made.holds) == {Reason.CAPACITY_REACHED: 4}
@@ -318,7 +318,7 @@ class TestCapacity:
         made = plan(stretched(*led), 1, wish=None, capacity=Capacity(max_load=60), loads=loads)
         assert Counter(m.leads_next for m in made.moves) == {2: 3, 3: 1}
 
-    def test_while_loads_are_awaited_nothing_moves_and_the_reason_is_not_that_brokers_are_full(self):
+    def test_nothing_moves_while_loads_are_awaited_and_reason_says_so(self):
         made = plan(stretched(*self.led_by_1(3)), 1, wish=None, capacity=Capacity(max_load=60), loads=LOADS_PENDING)
         assert made.empty
         assert Counter(h.reason for h in made.holds) == {Reason.NO_EVIDENCE: 3}
@@ -359,7 +359,7 @@ class TestCapacity:
         seen, undo = done(plan(seen, 1, capacity=limit, undo=undo), seen, undo)
         assert plan(seen, 1, capacity=limit, undo=undo).empty
 
-    def test_a_rack_that_is_full_takes_over_no_more_than_it_can_carry(self):
+    def test_full_rack_takes_no_more_than_it_can_carry(self):
         led = [partition(index=i, replicas=(3, 1)) for i in range(5)]
         seen, undo = stretched(*led), record()
         limit = Capacity(max_leaders=2)
@@ -392,7 +392,7 @@ class TestSeveralDemoted:
         first = plan(seen, wish=None, decided=two, sick=[1, 2]).targets
         assert plan(seen, wish=None, decided=two, recovering=[1], sick=[2]).targets == first
 
-    def test_where_only_demoted_ones_are_left_the_least_sick_is_elected_and_the_partition_is_named(self):
+    def test_least_sick_is_elected_where_only_demoted_are_left(self):
         two = self.decided(b1=self.CUT_OFF, b2=self.SLOW)
         made = plan(stretched(partition(replicas=(1, 2))), wish=None, decided=two)
         assert orders_of(made) == [((2, 1), True)]

@@ -87,14 +87,14 @@ def test_an_order_from_before_the_agent_started_is_not_obeyed():
     assert post.reconcile(order(2)) is AgentAction.HOLD, "the next one is its own"
 
 
-def test_an_agent_that_starts_at_a_held_broker_releases_it_before_it_has_read_an_order():
+def test_agent_starting_at_held_broker_releases_before_reading_orders():
     post = Post(process=ProcessState.STOPPED)
     assert post.reconcile(None) is AgentAction.RELEASE
     assert post.reconcile(None, order(), order(renewal=3)) is AgentAction.NOTHING, "the order was its forerunner's"
     assert post.watch.reading is Reading.PASSING
 
 
-def test_a_broker_that_is_found_held_again_keeps_the_reason_of_its_last_order():
+def test_broker_found_held_again_keeps_reason_of_last_order():
     post = Post().held()
     assert post.reconcile(OrderRead()) is AgentAction.RELEASE
     why, post.process = post.watch.message, ProcessState.STOPPED
@@ -141,7 +141,7 @@ def test_no_order_holds_for_longer_than_the_agents_own_ceiling():
     assert post.reconcile(order(renewal=102, limit=1e9)) is AgentAction.NOTHING, "that order is done with"
 
 
-def test_an_order_that_claims_to_last_without_renewals_expires_like_any_other():
+def test_order_claiming_to_last_without_renewals_expires():
     """Neither a renewal time in the future nor a long duration keeps a broker held: only renewals that are seen."""
     post = Post()
     far = order(renewal=10**6, duration=86400)
@@ -185,7 +185,7 @@ def test_it_does_not_hold_while_another_broker_is_held():
     assert post.reconcile(order(renewal=9)) is AgentAction.HOLD
 
 
-def test_it_does_not_hold_on_a_renewal_that_it_saw_long_ago():
+def test_it_does_not_hold_on_old_renewal():
     post = Post()
     post.process = ProcessState.BARRED
     post.reconcile(OrderRead(), order(renewal=3))

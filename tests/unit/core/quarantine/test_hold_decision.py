@@ -80,7 +80,7 @@ def test_a_demoted_broker_that_acks_all_waits_for_is_ordered_to_be_held_for_a_li
     assert not found.not_held
 
 
-def test_an_order_has_a_number_that_no_order_and_no_agent_has_used():
+def test_order_has_number_unused_by_orders_and_agents():
     before = ordered(2, 7, ended_at=after(0), reason=Reason.QUARANTINE_ENDED, renewed_at=after(0))
     facts = scene(None, disk(), agent(1, GOOD, 4), agent(2, GOOD, 7), orders=[before])
     assert weighed(facts).orders[1].number == 8
@@ -102,7 +102,7 @@ def test_a_policy_without_quarantine_holds_and_reports_nothing(policy: Policy):
     assert not found.not_held
 
 
-def test_only_a_slow_broker_that_is_to_be_held_or_demoted_and_awaited_is_in_question():
+def test_only_slow_broker_to_be_held_or_awaited_is_considered():
     assert not weighed(demoted=()).orders, "neither demoted nor to be held"
     leading = scene(cluster(partition(replicas=(1, 2, 3))))
     assert weighed(leading, demoted=(), to_hold=(1,)).orders[1].active, "a controlled shutdown moves what it leads"
@@ -112,7 +112,7 @@ def test_only_a_slow_broker_that_is_to_be_held_or_demoted_and_awaited_is_in_ques
     assert not weighed(scene(alone)).orders, "out of the ISR already"
 
 
-def test_a_broker_that_is_down_with_an_append_that_does_not_end_is_held_fenced_or_not():
+def test_broker_down_with_endless_append_is_held_fenced_or_not():
     stalled = replace(disk(), latency_seconds=STALLED_SECONDS)
     fenced = cluster(partition(replicas=(2, 3, 1), isr=(2, 3)), fenced=[1])
     unlisted = replace(fenced, brokers={2: fenced.brokers[2], 3: fenced.brokers[3]})  # before KIP-1073
@@ -188,7 +188,7 @@ def test_no_hold_while_another_broker_is_about_to_be_restarted():
     assert ended(overrides=drained) == Reason.ANOTHER_BROKER_UNHEALTHY
 
 
-def test_who_is_about_to_be_stopped_is_not_held_and_is_released():
+def test_broker_about_to_be_stopped_is_released_and_not_held():
     leaving = {1: Pod("kafka-1", ready=False, leaving=True)}
     assert refused(replace(scene(), pods=leaving)) is Reason.RESTARTING
     assert ended(pods=leaving) == Reason.QUARANTINE_ENDED
@@ -200,7 +200,7 @@ def test_who_is_about_to_be_stopped_is_not_held_and_is_released():
     assert ended(pods={1: Pod("kafka-1", ready=False)}) is None, "a held broker answers no readiness probe"
 
 
-def test_a_slow_disk_that_keeps_up_or_is_not_known_to_trail_is_no_reason_to_hold():
+def test_slow_disk_without_known_trailing_is_no_reason_to_hold():
     fast = FaultTolerance({"orders": 1}, CONTROLLERS, keeping_up=SLOW)
     assert refused(scene(margins=fast)) is Reason.NOT_BLOCKING_ACKS
     assert refused(scene(margins=FaultTolerance({"orders": 1}, CONTROLLERS))) is Reason.NO_EVIDENCE
@@ -215,7 +215,7 @@ def test_stalled_disk_delays_acks_all_whatever_log_ends_say():
     assert refused(scene(None, slow, agent(), margins=quiet)) is Reason.NOT_BLOCKING_ACKS
 
 
-def test_a_broker_is_held_until_its_disk_is_fast_for_a_while_and_longer_when_it_was_held_before():
+def test_broker_is_held_until_disk_is_fast_longer_each_time():
     words = [disk(1, GOOD), agent(1, BAD, 1)]
     assert ended(*words, known_good={1: KnownGood(59.0)}) is None
     assert ended(*words, flaps={1: FlapCounter(1, NOW)}) == Reason.QUARANTINE_ENDED
@@ -226,19 +226,19 @@ def test_a_broker_is_held_until_its_disk_is_fast_for_a_while_and_longer_when_it_
 
 
 @pytest.mark.parametrize("unheard", [{"disk"}, {"agent"}, {"disk", "agent"}])
-def test_a_new_process_that_does_not_know_how_old_signals_are_goes_on_with_an_order(unheard: set[str]):
+def test_new_process_without_ages_of_signals_continues_order(unheard: set[str]):
     words = {"disk": disk(), "agent": agent(1, BAD, 1)}
     said = [replace(s, age_seconds=None) if name in unheard else s for name, s in words.items()]
     assert ended(*said) is None
 
 
-def test_the_time_for_which_a_held_brokers_disk_is_fast_is_not_that_of_its_probers_clock():
+def test_fast_time_of_held_disk_ignores_probers_clock():
     assert ended(disk(1, GOOD), agent(1, BAD, 1), known_good={}) is None
     found = weighed(scene(None, disk(1, GOOD), agent(1, BAD, 1), orders=[held()]))
     assert found.known_good[1].read_at == NOW
 
 
-def test_a_broker_that_froze_is_held_for_the_stabilization_time_as_nothing_else_shows_whether_it_is_well():
+def test_frozen_broker_is_held_for_stabilization_time():
     words = [disk(1, GOOD), agent(1, BAD, 1)]
     lately, long = (replace(held(since=NOW - timedelta(seconds=s)), freezes=True) for s in (59, 60))
     assert ended(*words, order=lately) is None
@@ -256,7 +256,7 @@ def test_an_order_for_a_broker_that_freezes_says_so():
     assert_wording(order.message)
 
 
-def test_that_a_held_broker_is_out_of_every_isr_is_said_once_it_is():
+def test_held_broker_out_of_every_isr_is_reported_once():
     assert_wording(ending(seen=cluster(ORDINARY)).message)
     assert "out of every ISR" in ending(seen=cluster(partition(replicas=(2, 3, 1), isr=(2, 3)))).message
 
@@ -283,7 +283,7 @@ def test_a_broker_is_quarantined_once_its_agent_reports_it():
         pytest.param([disk(), agent(1, BAD, 1, age=15.0)], id="the quarantine agent reported just in time"),
     ],
 )
-def test_a_quarantine_goes_on_while_its_agent_obeys_and_a_disk_is_slow(words: list[Signal]):
+def test_quarantine_continues_while_agent_obeys_and_disk_is_slow(words: list[Signal]):
     assert ended(*words) is None
 
 
@@ -310,7 +310,7 @@ def test_words_end_a_quarantine(words: list[Signal], reason: Reason, case: str):
     assert case in ending(*words).message
 
 
-def test_a_quarantine_ends_at_its_limit_and_when_the_clock_is_set_back():
+def test_quarantine_ends_at_limit_and_when_clock_goes_back():
     assert ended(order=held(until=NOW)) == Reason.QUARANTINE_LIMIT
     assert ended(order=held(until=NOW + timedelta(seconds=1))) is None
     assert ended(order=held(since=NOW + timedelta(seconds=1))) == Reason.QUARANTINE_LIMIT
@@ -357,7 +357,7 @@ def two_slow(*words: Signal, order: QuarantineOrder) -> Reason | None:
     return found.not_held[2].reason if 2 in found.not_held else None
 
 
-def test_one_at_a_time_and_no_other_until_the_former_surely_runs_again():
+def test_next_broker_is_held_only_once_former_surely_runs():
     both = [disk(1), disk(2), agent(2)]
     assert two_slow(*both, agent(1, BAD, 1), order=held()) is Reason.ANOTHER_BROKER_UNHEALTHY
     gone = held(ended_at=NOW, reason=Reason.AGENT_UNAVAILABLE, renewed_at=NOW)
@@ -380,7 +380,7 @@ def test_of_two_that_are_sick_neither_is_held():
     assert {b: h.reason for b, h in found.not_held.items()} == dict.fromkeys((1, 2), Reason.ANOTHER_BROKER_UNHEALTHY)
 
 
-def test_after_an_early_end_a_broker_is_left_in_peace_for_as_long_as_a_quarantine_may_last():
+def test_after_early_end_broker_is_spared_for_a_full_quarantine():
     words = [disk(), agent(1, GOOD, 1)]
     stopped = held(ended_at=NOW - timedelta(seconds=599), reason=Reason.QUARANTINE_LIMIT)
     found = weighed(scene(None, *words, orders=[stopped]))
@@ -394,5 +394,5 @@ def test_after_an_early_end_a_broker_is_left_in_peace_for_as_long_as_a_quarantin
 
 
 @pytest.mark.parametrize("policy", [opted_in(), Policy(name="main", mode=Mode.ENFORCE)], ids=["enabled", "off"])
-def test_agents_report_which_brokers_are_held_whether_or_not_it_was_ordered(policy: Policy):
+def test_agents_report_held_brokers_whether_ordered_or_not(policy: Policy):
     assert weighed(scene(None, disk(), agent(1, BAD), agent(2), agent(3, BAD, age=15.1)), policy).held == {1}

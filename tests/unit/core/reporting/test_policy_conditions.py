@@ -103,7 +103,7 @@ def test_ready_and_settled(policy: Policy, plan: Plan, result: ExecutionResult, 
         assert condition.message
 
 
-def test_what_lets_nothing_move_in_the_cluster_is_named_with_what_is_not_moved():
+def test_what_blocks_every_move_is_named_with_what_waits():
     seen = snapshot(replace(cluster(partition()), immovable="Grant this user the ACL Alter on Cluster"))
     settled = said(seen, ENFORCE, plan=Plan(holds=(hold(),))).condition("Settled")
     assert_wording(settled.message)
@@ -194,7 +194,7 @@ class TestCanary:
             "not measured: the canary topic has no partition with broker 1 as its only replica: add one",
         ],
     )
-    def test_a_topic_that_cannot_be_used_is_reported_with_field_and_remedy_and_moves_nothing(self, why: str):
+    def test_unusable_topic_is_reported_with_field_and_remedy(self, why: str):
         found = self.said(self.word(1, Reading.UNKNOWN, why), self.word(2, Reading.PASSING))
         condition = found.condition("CanaryAvailable")
         assert (condition.status, condition.reason) == (False, Reason.NO_EVIDENCE)
@@ -235,7 +235,7 @@ class TestLimitsByLoad:
         assert (found.status, found.reason) == (False, Reason.NO_EVIDENCE)
 
     @pytest.mark.parametrize("loads", [Loads(), LOADS_PENDING])
-    def test_with_loads_or_while_they_are_awaited_nothing_is_said_of_them(self, loads: Loads):
+    def test_known_or_awaited_loads_are_not_mentioned(self, loads: Loads):
         assert "LoadsAvailable" not in {c.type for c in self.said(loads).conditions}
 
     def test_a_policy_without_such_a_limit_says_nothing_of_loads(self):
@@ -246,7 +246,7 @@ class TestLimitsByLoad:
         ready = self.said(Loads(measured_at=after(0)), plan=stay).condition("Ready")
         assert_wording(ready.message)
 
-    def test_leaders_that_wait_for_loads_are_not_said_to_find_no_room(self):
+    def test_leaders_awaiting_loads_are_not_called_without_room(self):
         waiting = Plan(holds=(hold(0, Reason.NO_EVIDENCE),))
         ready = self.said(LOADS_PENDING, plan=waiting).condition("Ready")
         assert ready.reason == Reason.MOVES_BLOCKED

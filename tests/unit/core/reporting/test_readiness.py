@@ -292,13 +292,13 @@ def test_a_suspended_policy_says_whom_it_would_demote():
     assert_wording(ready.message)
 
 
-def test_one_broker_that_cannot_be_judged_does_not_make_a_policy_blind():
+def test_one_unjudged_broker_does_not_make_policy_blind():
     ready = of(unknown=[3]).condition("Ready")
     assert ready.status
     assert_wording(ready.message)
 
 
-def test_a_broker_that_is_down_does_not_hide_that_nothing_is_seen():
+def test_down_broker_does_not_hide_that_nothing_is_seen():
     assert of(unknown=[1, 2], down=[3]).condition("Ready").status is False
 
 
@@ -319,7 +319,7 @@ def test_of_many_brokers_some_are_named():
     assert_wording(ready.message)
 
 
-def test_the_broker_that_fails_by_the_rest_is_named_before_those_of_which_nothing_is_known():
+def test_failing_broker_is_named_before_unknown_ones():
     seen = cluster(partition())
     fact = EvidenceItem("ExternalReachability", "a", Reading.FAILING, None)
     judged = verdicts(seen, unknown=[2, 3])

@@ -71,7 +71,7 @@ def test_a_status_names_a_bounded_sample_in_a_stable_order():
         pytest.param(replace(ENFORCE, suspend=True), {1}, (2,), id="suspended, one would be"),
     ],
 )
-def test_demoted_are_those_that_are_and_not_those_that_would_be(policy: Policy, shown: set[int], would: tuple[int]):
+def test_demoted_are_actual_ones_and_not_candidates(policy: Policy, shown: set[int], would: tuple[int]):
     report = said(snapshot(undo=record(None, demoted(1))), policy, plan=Plan(decisions=decisions(1, 2)))
     assert {b.broker for b in report.brokers if b.demoted is not None} == shown
     assert report.would_demote == would
@@ -175,7 +175,7 @@ def test_with_an_unknown_rack_of_its_first_replica_it_stays():
     assert found(racks={1: "a", 2: "a", 4: "b"}).for_racks == 1
 
 
-def test_what_may_lead_in_its_own_rack_is_to_go_back():
+def test_partition_that_may_lead_in_own_rack_is_to_return():
     home = entry(baseline=(1, 2, 3), written=(2, 1, 3))
     assert found(partition(replicas=(2, 1, 3)), home) == PlacementCounts(1, 0, 1)
 
@@ -188,7 +188,7 @@ def test_what_may_lead_in_its_own_rack_is_to_go_back():
         pytest.param(replace(AWAY, leader=None, isr=()), id="led by nobody"),
     ],
 )
-def test_what_is_not_as_it_should_be_does_not_count_as_placed(seen: Partition):
+def test_misplaced_partitions_do_not_count_as_placed(seen: Partition):
     assert (found(seen).displaced, found(seen).for_racks) == (1, 0)
 
 
@@ -198,7 +198,7 @@ def test_what_a_demotion_displaced_is_the_demotions():
 
 
 @pytest.mark.parametrize(("share", "for_racks"), [(0, 0), (99, 0), (100, 1)])
-def test_what_waits_for_a_later_wave_of_a_broker_is_not_where_it_is_to_stay(share: int, for_racks: int):
+def test_partition_awaiting_later_wave_is_not_in_final_place(share: int, for_racks: int):
     # Its turn among the waves is 99, the last one.
     last = partition(
         index=next(i for i in range(1000) if wave_position(partition(index=i).key) >= 99), replicas=(1, 3, 4)

@@ -81,9 +81,7 @@ def test_a_periodic_election_is_looked_after_when_its_time_comes():
 
 @pytest.mark.parametrize("parts", ["log_dirs", "links"])
 @pytest.mark.parametrize(("good", "wait"), [(55.0, 5.0), (0.0, MOST_BETWEEN_READS), (60.0, 45.0), (None, 45.0)])
-def test_while_a_part_is_becoming_good_metadata_is_read_while_the_time_counts(
-    parts: str, good: float | None, wait: float
-):
+def test_metadata_is_read_while_part_is_becoming_good(parts: str, good: float | None, wait: float):
     known = NOT_YET_GOOD.after(None, START, 60) if good is None else KnownGood(good).after(True, START, 60)
     part = LogDir(1, "/a") if parts == "log_dirs" else Link(1, 2)
     made = decisions()

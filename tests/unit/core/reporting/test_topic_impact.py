@@ -80,7 +80,7 @@ def test_a_suspect_leader_counts_where_its_clients_suffer(reason: Reason, hit: b
     assert impacts(seen, {}, first) == ((TopicImpact("a", 1, unhealthy_leader=1),) if hit else ())
 
 
-def test_of_a_broker_with_one_slow_log_directory_only_what_it_leads_there_counts() -> None:
+def test_only_partitions_led_in_slow_log_directory_count() -> None:
     seen = cluster(
         partition("slow", index=0, replicas=(1, 2, 3)),
         partition("slow", index=1, replicas=(2, 1, 3), leader=2),

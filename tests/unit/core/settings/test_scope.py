@@ -21,7 +21,7 @@ from bellwether.core.settings.placement import EVERY_TOPIC, Scope
         (Scope(included=("a.b",)), "axb", False),
     ],
 )
-def test_a_topic_is_in_scope_if_a_pattern_includes_it_and_none_excludes_it(scope: Scope, topic: str, covered: bool):
+def test_topic_is_in_scope_if_included_and_not_excluded(scope: Scope, topic: str, covered: bool):
     assert scope.covers(topic) is covered
 
 

@@ -57,7 +57,7 @@ def test_the_first_wave_records_the_original_order_as_baseline():
     assert done.application == application(1, taken_up=1)
 
 
-def test_a_wave_takes_so_many_partitions_and_the_next_one_goes_on_behind_it():
+def test_wave_takes_its_share_and_next_continues_behind_it():
     by = policy(settings(partitions=2))
     first = reconcile(by=by)
     assert sorted(first.record.entries) == [FIRST.key, SECOND.key]
@@ -99,7 +99,7 @@ def test_partition_that_guard_holds_back_is_not_waited_for():
 
 
 @pytest.mark.parametrize("undo", [None, replace(record(), application=application(3, taken_up=1))])
-def test_no_wave_is_taken_up_where_no_leader_can_be_moved(undo: UndoRecord | None):
+def test_no_wave_starts_where_no_leader_can_move(undo: UndoRecord | None):
     waiting = reconcile(seen=replace(ALL, immovable="Grant this user the ACL Alter on Cluster"), undo=undo, seconds=100)
     assert waiting.waits == Refusal(Reason.REQUEST_REFUSED, "waits: Grant this user the ACL Alter on Cluster")
     assert waiting.record == (undo or record())
@@ -119,7 +119,7 @@ def test_a_tombstone_is_not_waited_for():
 
 
 @pytest.mark.parametrize("standing", ["sick", "down", "suspect", "recovering", "unknown"])
-def test_no_wave_is_taken_up_while_a_broker_is_not_well_that_was(standing: str):
+def test_no_wave_starts_while_formerly_well_broker_is_not(standing: str):
     waiting = reconcile(**{standing: [3]})
     assert waiting.waits is not None
     assert waiting.waits.reason is Reason.ANOTHER_BROKER_UNHEALTHY
@@ -133,12 +133,12 @@ def test_no_wave_is_taken_up_in_reconcile_that_demotes_broker():
     assert_wording(waiting.waits.message)
 
 
-def test_a_broker_that_could_not_lead_when_the_plan_was_made_stops_nothing():
+def test_broker_unable_to_lead_at_planning_stops_nothing():
     assert reconcile(accepted(MOVES[0], closed=[3]), sick=[3]).taken == 1
 
 
 @pytest.mark.parametrize(("registered", "taken"), [(3, 1), (4, 0)])
-def test_a_broker_whose_way_back_has_not_begun_as_it_is_down_stops_nothing(registered: int, taken: int):
+def test_down_broker_before_its_return_stops_nothing(registered: int, taken: int):
     """What waits for it may wait for ever; a way back that goes on ends within minutes."""
     away = partition(index=7, replicas=(1, 2, 4), isr=(1, 2))
     seen = cluster(FIRST, away, brokers=registered)
@@ -162,7 +162,7 @@ def test_without_any_healthy_broker_unknown_ones_do_not_block():
         (replace(policy(), suspend=True), Reason.NOT_ENFORCING),
     ],
 )
-def test_a_policy_that_does_not_act_takes_nothing_up_and_says_so(by: Policy, reason: Reason):
+def test_inactive_policy_starts_no_wave_and_says_so(by: Policy, reason: Reason):
     waiting = reconcile(by=by)
     assert waiting.waits is not None
     assert (waiting.waits.reason, waiting.record) == (reason, record())
@@ -190,7 +190,7 @@ MANY = tuple(partition("many", i, (1, 2, 3)) for i in range(10))
         pytest.param((partition(isr=(1, 3)),), Reason.PREFERRED_NOT_IN_ISR, id="its leader-to-be is not in sync"),
     ],
 )
-def test_what_changed_since_the_plan_was_made_is_left_out_counted_and_named(instead: Any, reason: Reason):
+def test_changes_since_planning_are_left_out_counted_and_named(instead: Any, reason: Reason):
     plan = accepted(loadmove(FIRST), *(loadmove(p) for p in MANY))
     done = reconcile(plan, cluster(*instead, *MANY, brokers=4))
     assert done.taken == 10
@@ -208,7 +208,7 @@ def test_what_names_a_removed_broker_is_left_out_as_kafka_refuses_its_order():
     assert done.application.left == {"RemovedBroker": 1}
 
 
-def test_a_leader_to_be_that_could_not_lead_when_the_plan_was_made_and_cannot_now_is_refused():
+def test_planned_leader_unable_then_and_now_is_refused():
     plan = accepted(loadmove(FIRST), *(loadmove(p, to=3) for p in MANY), closed=[2])
     done = reconcile(plan, cluster(FIRST, *MANY), sick=[2])
     assert [(h.key, h.reason, h.message) for h in done.left] == [
@@ -248,7 +248,7 @@ def test_order_before_reorder_that_is_not_seen_yet_is_kept(replicas: tuple[int, 
     assert done.record.entries == {FIRST.key: replace(intended, baseline=(2, 1, 3), replaced=replaced)}
 
 
-def test_a_displaced_partition_whose_home_is_another_one_by_now_is_left_out():
+def test_displaced_partition_with_another_home_is_left_out():
     displaced = entry(baseline=(3, 1, 2), written=(3, 2, 1))
     plan = accepted(MOVES[0], *(loadmove(p) for p in MANY), closed=[1])
     seen = cluster(partition(replicas=(3, 2, 1)), *MANY)
@@ -271,7 +271,7 @@ def test_orders_that_may_still_arrive_late_stay_known():
     assert made.finished_at is None
 
 
-def test_a_wave_that_was_recorded_and_not_counted_is_not_taken_up_twice():
+def test_recorded_but_uncounted_wave_is_not_started_twice():
     """Shards are written before the header that counts: a kill between them leaves this."""
     undo = reconcile(accepted(*MOVES)).record
     again = reconcile(accepted(*MOVES), undo=replace(undo, application=None), refused=_all_refused())
@@ -283,7 +283,7 @@ def _all_refused() -> dict[PartitionKey, RefusedOrder]:
     return {m.key: RefusedOrder(m.order, 1, START, "not now") for m in MOVES}
 
 
-def test_a_plan_of_which_much_has_changed_is_stale_before_anything_moves():
+def test_plan_of_which_much_changed_is_stale_before_moves():
     done = reconcile(accepted(*(loadmove(p) for p in MANY)), cluster(*MANY[3:]))
     assert done.taken == 0
     assert done.record.entries == {}
@@ -320,14 +320,14 @@ def test_a_plan_that_is_too_old_is_not_begun():
     assert done.application.ended is ApplicationEnd.STALE
 
 
-def test_a_plan_that_is_too_old_is_not_gone_on_with_however_sick_the_cluster():
+def test_plan_too_old_does_not_continue_however_sick_the_cluster():
     undo = replace(record(), application=application(3, taken_up=1))
     done = reconcile(undo=undo, seconds=86401, sick=[1])
     assert done.application is not None
     assert done.application.ended is ApplicationEnd.STALE
 
 
-def test_a_plan_that_was_taken_up_whole_ends_when_it_is_too_old_whatever_is_still_displaced():
+def test_whole_plan_ends_when_too_old_despite_displaced_partitions():
     displaced = entry(baseline=(2, 1, 3), written=(3, 1, 2))
     undo = replace(record({FIRST.key: displaced}), application=application(1, taken_up=1))
     seen = cluster(partition(replicas=(3, 1, 2)))

@@ -43,7 +43,7 @@ def test_an_order_away_for_its_racks_is_no_unfinished_wave():
     assert reconcile(seen_with(away, free), free, to=2, undo=undo).taken == 1
 
 
-def test_one_whose_first_is_out_of_sync_holds_no_wave_up():
+def test_one_whose_first_is_out_of_sync_holds_no_wave():
     """It may be out for days, as with a lost log directory; any replica that can lead leads until then."""
     behind, free = partition(index=0, replicas=(1, 2, 3), isr=(2, 3)), partition(index=1, replicas=(1, 2, 3))
     undo = record({behind.key: entry(baseline=(3, 1, 2), written=(1, 2, 3))})
@@ -54,7 +54,7 @@ def test_one_whose_first_is_out_of_sync_holds_no_wave_up():
     assert waits.reason is Reason.APPLYING
 
 
-def test_one_that_its_rack_has_no_room_for_holds_no_wave_up():
+def test_one_without_room_in_its_rack_holds_no_wave():
     """Nor is it on its way home: the racks do not want its home to lead."""
     full, free = partition(index=0, replicas=(4, 1, 3)), partition(index=1, replicas=(1, 2, 3))
     undo = record({full.key: entry(baseline=(3, 1, 4), written=(4, 1, 3))})
@@ -97,7 +97,7 @@ def test_plan_that_wants_less_preferred_rack_to_lead_is_refused():
     assert ended.left == {Reason.CHANGED_SINCE_PLAN: 1}
 
 
-def test_with_weights_a_plan_moves_leaders_within_their_rack_and_not_across():
+def test_with_weights_plan_moves_leaders_only_within_their_rack():
     seen = partition(replicas=(1, 2, 3))
     assert reconcile(seen_with(seen), seen, to=2, by=wishing(WEIGHTED)).taken == 1
     across = reconcile(seen_with(seen), seen, to=3, by=wishing(WEIGHTED)).application

@@ -51,7 +51,7 @@ def test_good_requests_pass_with_both_latencies() -> None:
         (FETCH, "probes lost 4.0 s of the last 5 s (produce takes 4.0 ms; fetch takes 41 ms, 39 % over 20 ms)"),
     ],
 )
-def test_late_requests_of_one_kind_fail_with_the_harm_of_that_kind(kind: str, said: str) -> None:
+def test_late_requests_of_one_kind_fail_with_its_harm(kind: str, said: str) -> None:
     found = signal(after(*[(kind, 0.08)] * 5, start=after(*[(PRODUCE, 0.004), (FETCH, 0.002)] * 5)))
     assert (found.reading, found.message) == (Reading.FAILING, said)
     assert found.harm is not None
@@ -84,7 +84,7 @@ def test_without_partition_nothing_is_known_and_reason_is_given() -> None:
     assert (found.reading, found.message) == (Reading.UNKNOWN, "not measured: no partition")
 
 
-def test_requests_that_are_not_authorized_are_unknown_and_do_not_fail() -> None:
+def test_unauthorized_requests_are_unknown_and_do_not_fail() -> None:
     found = signal(WELL.with_requests(WELL.produce.unmeasured("not authorized", START)))
     assert found.reading == Reading.UNKNOWN
     assert_wording(found.message)

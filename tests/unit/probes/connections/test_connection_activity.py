@@ -69,19 +69,19 @@ def test_a_broker_without_any_connection_fails_after_equal_time() -> None:
     assert_wording(message(watch))
 
 
-def test_those_who_fell_silent_before_the_prober_started_do_not_make_it_quiet_at_once() -> None:
+def test_silence_before_prober_started_does_not_count_at_once() -> None:
     """Visits that were over before the prober began cannot be known."""
     long_ago = [(replace(SILENT, last_received_seconds=500.0 + second), 1) for second in range(30)]
     assert reading(last_received(*long_ago)) is Reading.UNKNOWN
 
 
-def test_a_single_word_after_a_silence_is_not_yet_a_recovery_and_three_looks_are() -> None:
+def test_recovery_after_silence_takes_three_looks() -> None:
     watch = last_received((TALKED_TO, 3), (SILENT, 40), (TALKED_TO, 2))
     assert reading(watch) is Reading.FAILING
     assert reading(watch.sees(TALKED_TO)) is Reading.PASSING
 
 
-def test_a_broker_that_is_down_is_unknown_and_so_no_news_of_ours() -> None:
+def test_down_broker_is_unknown_and_so_not_reported() -> None:
     down = ConnectionSample(listening=False)
     watch = last_received((TALKED_TO, 3), (down, 2))
     assert reading(watch) is Reading.PASSING
@@ -98,7 +98,7 @@ def test_a_broker_that_came_back_is_watched_from_then_on() -> None:
     assert reading(last_received((TALKED_TO, 3), (down, 60), (EMPTY, 40))) is Reading.FAILING
 
 
-def test_a_table_that_cannot_be_read_for_a_moment_changes_nothing_and_for_long_means_unknown() -> None:
+def test_unreadable_table_changes_nothing_shortly_and_becomes_unknown_later() -> None:
     broken = ConnectionSample(problem="the kernel's socket table cannot be read (no buffers)")
     watch = last_received((TALKED_TO, 3), (broken, 2))
     assert reading(watch) is Reading.PASSING
@@ -145,7 +145,7 @@ def test_the_time_of_a_reading_stays_while_it_does() -> None:
     assert watch.sees(TALKED_TO, 50).known.streak.since == since
 
 
-def test_a_look_that_comes_late_is_judged_by_the_kernels_ages_not_by_the_number_of_looks() -> None:
+def test_late_look_is_judged_by_kernel_ages() -> None:
     """A prober that was starved for a minute looks once and finds data from a second ago."""
     watch = last_received((TALKED_TO, 3))
     watch.at += 60

@@ -48,7 +48,7 @@ def test_a_peer_that_sent_only_its_close_has_no_time(received: int) -> None:
     assert decode(socket(AF_INET6, "2001:db8::7", info=tcp_info(5, received))).sockets[0].last_received_seconds is None
 
 
-def test_a_listening_socket_and_one_in_time_wait_have_no_visitor_to_tell_of() -> None:
+def test_listening_and_time_wait_sockets_have_no_visitor() -> None:
     listening = socket(AF_INET6, "::", state=LISTEN, info=tcp_info(0, 0))
     waiting = socket(AF_INET, "192.0.2.7", state=6)
     assert [s.last_received_seconds for s in decode(listening + waiting).sockets] == [None, None]

@@ -154,7 +154,7 @@ def test_a_port_without_listener_is_not_listening(listener: Listener) -> None:
     assert not ProcTable(listener.port, Ignored()).sample().listening
 
 
-def test_news_that_come_faster_than_they_are_read_make_the_table_blind_for_one_look() -> None:
+def test_news_faster_than_reading_blinds_table_for_one_look() -> None:
     listener = Listener(*WAYS["ipv4"])
     with netlink(listener.port, buffer_bytes=1) as table:
         for _ in range(100):
@@ -215,7 +215,7 @@ def test_a_socket_that_the_kernel_lists_twice_is_one(tmp_path: Path) -> None:
     assert ProcTable(9094, Ignored(), tmp_path).sample().connections == 1
 
 
-def test_a_kernel_that_refuses_netlink_is_looked_at_through_proc_and_why_is_said(
+def test_kernel_refusing_netlink_is_read_through_proc_with_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def refuse(*_: object) -> socket.socket:
@@ -226,7 +226,7 @@ def test_a_kernel_that_refuses_netlink_is_looked_at_through_proc_and_why_is_said
     assert (table.kind, refusal) == ("/proc/net/tcp", "Operation not permitted")
 
 
-def test_a_machine_without_ipv6_has_one_file_and_one_without_either_says_so(tmp_path: Path) -> None:
+def test_machine_without_ipv6_has_one_table_file(tmp_path: Path) -> None:
     table = ProcTable(9094, Ignored(), tmp_path)
     assert "cannot be read" in table.sample().problem
     (tmp_path / "tcp").write_text("   0: 0100007F:2386 00000000:0000 0A 0\n")

@@ -43,7 +43,7 @@ def test_a_brokers_own_word_and_the_metadatas_are_both_known(cluster: Cluster) -
     assert known[2] == {"BOOTSTRAP": "in-2:9092", "INTERNAL": "in-2:9092", "EXTERNAL": "out-2:1"}
 
 
-def test_brokers_are_asked_again_after_a_minute_or_when_they_have_moved(cluster: Cluster) -> None:
+def test_brokers_are_asked_again_after_a_minute_or_move(cluster: Cluster) -> None:
     clock = ManualClock()
     listeners = Listeners(cluster.brokers, cluster, clock)
     listeners.refresh()
@@ -59,7 +59,7 @@ def test_brokers_are_asked_again_after_a_minute_or_when_they_have_moved(cluster:
 
 
 @pytest.mark.parametrize("silence", ["away", "refused", "broker in trouble", "gone from metadata"])
-def test_what_is_known_of_a_broker_stays_known_while_it_says_nothing(cluster: Cluster, silence: str) -> None:
+def test_knowledge_of_silent_broker_is_kept(cluster: Cluster, silence: str) -> None:
     clock = ManualClock()
     listeners = Listeners(cluster.brokers, cluster, clock)
     before = listeners.refresh()[2]

@@ -39,13 +39,13 @@ def reading(tally: MeasurementWindow) -> Reading | None:
     return None if signal is None else signal.reading
 
 
-def test_so_many_failures_in_a_row_are_failing_and_fewer_are_nothing() -> None:
+def test_only_enough_failures_in_a_row_fail() -> None:
     assert reading(after(BAD, BAD)) is None
     assert reading(after(BAD, BAD, BAD)) is Reading.FAILING
     assert reading(after(BAD, BAD, GOOD, BAD, BAD)) is None
 
 
-def test_a_passing_broker_stays_so_until_the_failures_are_enough_and_comes_back_as_slowly() -> None:
+def test_passing_broker_turns_and_returns_only_by_thresholds() -> None:
     well = after(GOOD, GOOD)
     assert reading(after(BAD, BAD, start=well)) is Reading.PASSING
     sick = after(BAD, BAD, BAD, start=well)
@@ -59,7 +59,7 @@ def test_message_and_value_are_of_measurement_that_agrees_with_reading() -> None
     assert (signal.reading, signal.message, signal.value) == (Reading.FAILING, "sick", 7.0)
 
 
-def test_no_evidence_changes_nothing_at_first_and_makes_unknown_when_it_lasts() -> None:
+def test_lack_of_evidence_makes_unknown_only_when_it_lasts() -> None:
     sick = after(BAD, BAD, BAD)
     assert reading(after(NOTHING, NOTHING, start=sick)) is Reading.FAILING
     lost = after(NOTHING, NOTHING, NOTHING, start=sick)
@@ -69,7 +69,7 @@ def test_no_evidence_changes_nothing_at_first_and_makes_unknown_when_it_lasts() 
     assert signal.message == "no evidence: no idea"
 
 
-def test_no_evidence_in_between_does_not_hide_that_failures_follow_one_another() -> None:
+def test_lack_of_evidence_between_failures_does_not_hide_them() -> None:
     assert reading(after(BAD, NOTHING, BAD, NOTHING, BAD)) is Reading.FAILING
 
 
@@ -105,7 +105,7 @@ def test_a_message_of_ten_megabytes_is_cut() -> None:
 
 
 @given(st.text(alphabet=st.characters(), max_size=700), st.floats(allow_nan=False, allow_infinity=False) | st.none())
-def test_whatever_text_and_number_a_kind_returns_the_entry_can_be_read_back(text: str, value: float | None) -> None:
+def test_entry_can_be_read_back_whatever_measurer_returns(text: str, value: float | None) -> None:
     seen = vetted(Measurement(False, text, value))
     signal = after(seen, seen, seen).signal(1, "Kind", "here")
     assert signal is not None
@@ -129,7 +129,7 @@ def test_reading_is_news_at_once_and_same_word_never() -> None:
     assert not news(1e9)
 
 
-def test_other_words_are_news_now_and_then_and_other_figures_more_seldom() -> None:
+def test_changed_words_are_rare_news_and_changed_figures_rarer() -> None:
     assert not news(WORDS_NEWS_SECONDS - 1, message="valid for ever")
     assert news(WORDS_NEWS_SECONDS, message="valid for ever")
     assert not news(FIGURES_NEWS_SECONDS - 1, message="valid for 28.1 days")

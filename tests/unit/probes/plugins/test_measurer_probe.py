@@ -123,7 +123,7 @@ def test_failure_and_recovery_are_posted_with_their_value(bench: Bench) -> None:
     assert bench.last()[1] is Reading.PASSING
 
 
-def test_a_measurement_that_hangs_is_no_evidence_delays_no_other_and_keeps_one_thread(bench: Bench) -> None:
+def test_hanging_measurement_is_no_evidence_and_delays_no_other(bench: Bench) -> None:
     bench.measurer.doing[1] = bench.measurer.hang
     until(lambda: bench.last()[1] is Reading.UNKNOWN)
     calls = bench.measurer.count(1)
@@ -145,7 +145,7 @@ def test_what_hanging_measurement_returns_in_end_does_not_count(bench: Bench) ->
     assert all(s.reading is not Reading.FAILING for s in bench.posts)
 
 
-def test_brokers_that_all_hang_never_take_more_threads_than_the_bound_and_the_probe_then_is_not_alive() -> None:
+def test_hanging_brokers_never_take_more_threads_than_bound() -> None:
     bench = Bench()
     many: dict[int, dict[str, str]] = {broker: {} for broker in range(2 * MOST_AT_ONCE)}
     bench.measurer.doing = dict.fromkeys(many, bench.measurer.hang)
@@ -196,7 +196,7 @@ def test_a_kind_that_breaks_is_no_evidence_and_says_why(bench: Bench, doing: Any
     assert bench.last()[1] is Reading.PASSING
 
 
-def test_what_is_wrong_with_the_kind_is_said_once_however_many_brokers_and_rounds_it_concerns() -> None:
+def test_error_of_measurer_is_said_once_for_all_brokers() -> None:
     bench = Bench()
     bench.measurer.doing = dict.fromkeys((1, 2, 3), raising)
     with capture_logs() as logs:
@@ -207,7 +207,7 @@ def test_what_is_wrong_with_the_kind_is_said_once_however_many_brokers_and_round
     assert [entry["event"] for entry in logs] == ["plugin_failed"]
 
 
-def test_a_message_that_changes_at_every_measurement_is_not_written_at_every_measurement(bench: Bench) -> None:
+def test_message_changing_at_every_measurement_is_not_always_written(bench: Bench) -> None:
     bench.measurer.doing[2] = lambda: Measurement(
         True, f"{time.monotonic()} s of uptime, and more words {id(object())}"
     )
@@ -216,7 +216,7 @@ def test_a_message_that_changes_at_every_measurement_is_not_written_at_every_mea
     assert len(bench.posts) == 3
 
 
-def test_a_broker_that_is_gone_is_forgotten_and_its_series_with_it(bench: Bench) -> None:
+def test_removed_broker_is_forgotten_with_its_series(bench: Bench) -> None:
     bench.probe.refresh({1: {}, 2: {}})
     assert bench.forgotten == [3]
     labels = [s.labels.get("broker") for m in bench.metrics.registry.collect() for s in m.samples]
@@ -237,7 +237,7 @@ def test_a_new_voice_tells_everything_again(bench: Bench) -> None:
     until(lambda: len(bench.posts) == 6)
 
 
-def test_with_a_long_period_it_is_soon_judged_and_a_new_voice_need_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_period_delays_neither_first_verdict_nor_new_source(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measurer_probe, "_FIRST_PERIOD_SECONDS", 0.05)
     bench = Bench(Plugin(type="Fast", period_seconds=3600, success_threshold=3))
     bench.probe.start()
@@ -250,7 +250,7 @@ def test_with_a_long_period_it_is_soon_judged_and_a_new_voice_need_not_wait(monk
     bench.close()
 
 
-def test_measuring_once_waits_no_longer_than_the_limit_and_covers_every_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measuring_once_covers_every_broker_within_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Quick, "timeout_seconds", limit(1))
     measurer = Scripted()
     measurer.doing = {1: measurer.hang, 2: raising}

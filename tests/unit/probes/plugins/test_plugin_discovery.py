@@ -56,7 +56,7 @@ def test_a_kind_of_bellwethers_own_cannot_be_replaced(install: Install) -> None:
     assert any("built-in" in f.problem for f in plugin_discovery.found() if f.type == "StorageLatency")
 
 
-def test_two_packages_that_bring_the_same_kind_are_both_refused_by_name(install: Install) -> None:
+def test_two_packages_with_same_type_are_refused_by_name(install: Install) -> None:
     install("one", "Twice", SOUND.format(type="Twice"))
     install("other", "Twice", SOUND.format(type="Twice"))
     with pytest.raises(Terminal, match=r"several packages .* \(one 1.0, other 1.0\): uninstall all but one"):
@@ -88,7 +88,7 @@ def test_a_missing_kind_is_named_with_the_installed_ones(install: Install) -> No
         ("not_callable", "class Kind:\n    type = 'Broken'\n    measure = 4\n", r"measure\(\) must take"),
     ],
 )
-def test_a_package_that_is_not_what_it_says_is_refused_by_name(
+def test_package_that_is_not_as_declared_is_refused_by_name(
     install: Install, package: str, source: str, said: str
 ) -> None:
     install(package, "Broken", source)
@@ -99,7 +99,7 @@ def test_a_package_that_is_not_what_it_says_is_refused_by_name(
 
 
 @pytest.mark.parametrize("name", ["", "lower", "With-Dash", "A" * 64, "A" * 10_000_000, "Ünicode"])
-def test_what_cannot_be_the_name_of_a_kind_is_refused_in_few_words(name: str) -> None:
+def test_invalid_name_of_type_is_refused_in_few_words(name: str) -> None:
     with pytest.raises(Terminal) as refused:
         plugin_discovery.load(name)
     assert len(str(refused.value)) < 300

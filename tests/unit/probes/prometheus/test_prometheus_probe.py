@@ -135,7 +135,7 @@ def test_an_unchanged_reading_is_posted_once(play: Play) -> None:
     assert len(play.server.asked) == 30
 
 
-def test_every_rule_is_asked_by_itself_and_one_that_hangs_holds_no_other_back(play: Play) -> None:
+def test_each_rule_is_asked_alone_and_hanging_one_holds_none(play: Play) -> None:
     play.rules(FLUSH, IDLE)
     play.server.says["idle_ratio"] = None
 
@@ -180,7 +180,7 @@ def test_the_last_values_count_until_they_are_too_old(play: Play) -> None:
 @pytest.mark.parametrize(
     "error", [Transient("away"), Terminal("refuses the query (400): parse error"), ValueError("?")]
 )
-def test_a_server_that_never_answered_makes_every_broker_unknown_with_its_reason(play: Play, error: Exception) -> None:
+def test_silent_server_makes_every_broker_unknown_with_reason(play: Play, error: Exception) -> None:
     play.rules(FLUSH)
     play.server.says["flush_seconds"] = error
     play.round(5)
@@ -190,7 +190,7 @@ def test_a_server_that_never_answered_makes_every_broker_unknown_with_its_reason
     ]
 
 
-def test_a_broker_passes_without_a_series_only_while_the_rule_of_its_alert_is_evaluated(play: Play) -> None:
+def test_broker_without_series_passes_only_while_alert_rule_is_evaluated(play: Play) -> None:
     play.rules(replace(FLUSH, threshold=0, alerts=("DiskFailing",)))
     play.server.says["flush_seconds"] = [("1", 1.0)]
     play.round(3)
@@ -216,7 +216,7 @@ def test_query_has_time_that_check_of_its_alerts_left() -> None:
     assert given[0] < 9.99
 
 
-def test_trouble_and_oddities_are_logged_once_while_they_last_and_again_when_they_return(play: Play) -> None:
+def test_trouble_is_logged_once_while_it_lasts(play: Play) -> None:
     odd: Samples = [*WELL, ("99", 7.0), ("98", 7.0), (None, 1.0)]
     play.rules(FLUSH)
     with capture_logs() as logs:
@@ -287,7 +287,7 @@ def test_without_known_brokers_nothing_is_queried(play: Play) -> None:
     assert play.server.asked == []
 
 
-def test_a_broker_that_is_known_later_is_judged_and_one_that_went_is_not(play: Play) -> None:
+def test_later_known_broker_is_judged_and_removed_one_is_not(play: Play) -> None:
     play.server.says["flush_seconds"] = [("1", 5.0), ("2", 5.0), ("3", 900.0)]
     play.rules(FLUSH)
     play.round(2)

@@ -60,12 +60,12 @@ class TestFigures:
         assert seen.odd == {"empty": NO_SERIES}
         assert judge(1, seen, rule()).problem == NO_SERIES
 
-    def test_two_series_for_one_broker_are_no_figure_even_when_they_agree(self) -> None:
+    def test_two_series_of_one_broker_are_no_figure_though_equal(self) -> None:
         seen = found(("1", 500.0), ("1", 500.0), ("2", 1.0))
         assert_wording(seen.unusable[1])
         assert judge(1, seen, rule()).bad is None
 
-    def test_different_pods_that_claim_one_broker_are_named_and_no_figure(self) -> None:
+    def test_different_pods_claiming_one_broker_are_named_without_figure(self) -> None:
         seen = found(("1", 500.0), ("main-kafka-1", 500.0))
         assert_wording(seen.unusable[1])
 
@@ -145,7 +145,7 @@ class TestJudging:
         assert judge(1, found(("1", 0.1), ("2", 0.9), ("3", 0.8)), idle).bad is True
         assert judge(1, found(("1", 0.1), ("2", 0.2), ("3", 0.2)), idle).bad is False
 
-    def test_without_a_peer_a_bad_value_is_not_judged_and_a_good_one_is(self) -> None:
+    def test_without_peer_only_good_value_is_judged(self) -> None:
         alone = judge(1, found(("1", 500.0)), rule(peer_ratio=3))
         assert alone.bad is None
         assert_wording(alone.problem)
@@ -203,7 +203,7 @@ class TestStandings:
         shared = state.after(Judgement(False, 500.0, 400.0), rule(peer_ratio=3), at(9))
         assert_wording(shared.message(rule(peer_ratio=3)))
 
-    def test_only_another_reading_another_problem_or_quite_another_figure_is_news(self) -> None:
+    def test_only_new_reading_problem_or_very_different_figure_is_news(self) -> None:
         posted = counted(500, 500, 500)
         much = posted.after(Judgement(True, 1100.0, 11.0), rule(), at(9))
         little = posted.after(Judgement(True, 900.0, 11.0), rule(), at(9))
@@ -243,7 +243,7 @@ rules = st.builds(
 
 
 @given(st.lists(samples, max_size=8), rules)
-def test_whatever_a_server_says_failing_needs_one_finite_bad_figure_each_time(
+def test_failing_needs_one_finite_bad_figure_each_time(
     answers: list[list[tuple[str | None, float | None]]], asked: PrometheusRule
 ) -> None:
     state, bad_in_a_row = RuleState(), 0

@@ -121,7 +121,7 @@ def test_a_silent_listener_is_failing_before_the_second_timeout(watched: Watched
     assert_wording(watched.posts[-1][1].message)
 
 
-def test_a_broker_that_answers_on_neither_path_is_never_reported_with_a_control_that_passes(watched: Watched) -> None:
+def test_broker_silent_on_both_paths_never_reports_passing_control(watched: Watched) -> None:
     watched.questions.silent = {"outside:1", "inside:1"}
     watched.run(6)
     failing = [signal for _, signal in watched.posts if signal.reading is Reading.FAILING]
@@ -129,7 +129,7 @@ def test_a_broker_that_answers_on_neither_path_is_never_reported_with_a_control_
     assert {signal.control for signal in failing} == {Reading.FAILING}
 
 
-def test_a_broker_that_is_slow_from_here_gets_requests_of_a_clients_size_and_says_so(watched: Watched) -> None:
+def test_broker_slow_from_here_gets_requests_of_client_size(watched: Watched) -> None:
     watched.listeners.outside = {0: 0.229, CLIENT_BYTES: 0.6}
     watched.run(10)
     signal = watched.posts[-1][1]
@@ -141,7 +141,7 @@ def test_a_broker_that_is_slow_from_here_gets_requests_of_a_clients_size_and_say
     assert watched.posts[-1][1].cause is None
 
 
-def test_requests_of_a_clients_size_that_are_not_answered_are_harm_by_a_slow_path(watched: Watched) -> None:
+def test_unanswered_requests_of_client_size_are_harm_by_slow_path(watched: Watched) -> None:
     watched.listeners.outside = {0: 0.229, CLIENT_BYTES: 0.6}
     watched.run(4)
     watched.questions.silent = {"outside:1"}
@@ -268,14 +268,14 @@ def test_listener_that_is_cut_is_no_freeze_while_another_answers() -> None:
     assert {state.frozen_seconds for state in watched.watch.states.values()} == {0.0}
 
 
-def test_a_listener_that_the_broker_does_not_advertise_is_unknown_and_the_field_is_named() -> None:
+def test_unadvertised_listener_is_unknown_and_its_field_is_named() -> None:
     watched = two({"INTERNAL": "inside:1", FIRST: "outside:1"})
     last = watched.posts[-1][1]
     assert (last.reading, last.listeners) == (Reading.PASSING, (ListenerReading(SECOND, Reading.UNKNOWN),))
     assert_wording(last.message)
 
 
-def test_where_the_only_listener_is_not_advertised_the_signal_is_unknown_and_says_so() -> None:
+def test_signal_is_unknown_where_only_listener_is_unadvertised() -> None:
     watched = Watched(advertised={"INTERNAL": "inside:1"}, address=BrokerAddress("inside:1"))
     last = watched.posts[-1][1]
     assert (last.reading, len(watched.posts)) == (Reading.UNKNOWN, 1)

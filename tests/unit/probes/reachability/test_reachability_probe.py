@@ -140,7 +140,7 @@ def test_the_vantages_own_trouble_is_never_passing(bench: Bench) -> None:
     until(lambda: all(reading is Reading.UNKNOWN for reading, _ in bench.last().values()))
 
 
-def test_a_dead_broker_is_kept_while_it_has_a_health_object_and_forgotten_without(bench: Bench) -> None:
+def test_dead_broker_is_kept_only_with_health_object(bench: Bench) -> None:
     bench.roster.brokers = (1, 2)
     bench.probe.refresh(bench.roster)
     bench.probe.refresh(bench.roster, frozenset({1, 2, 3}))
@@ -237,7 +237,7 @@ def test_an_unsent_request_is_not_a_brokers_failure() -> None:
     assert bench.last() == dict.fromkeys((1, 2, 3), WELL)
 
 
-def test_a_process_that_gets_too_little_cpu_does_not_call_a_broker_silent(bench: Bench) -> None:
+def test_process_short_of_cpu_does_not_call_broker_silent(bench: Bench) -> None:
     bench.network.silent.add("out-1:1")
     bench.probe._rounds.__class__ = type(
         "Starved", (Rounds,), {"late_seconds": property(lambda _: time.monotonic() * 1000)}

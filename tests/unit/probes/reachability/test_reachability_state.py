@@ -52,12 +52,12 @@ def cause_after(*rounds: ProbeRound, start: ReachabilityState = WELL) -> Unreach
     return signal.cause
 
 
-def test_the_cause_is_what_failed_requests_break_at_and_none_while_the_broker_answers() -> None:
+def test_cause_is_where_failed_requests_break() -> None:
     assert cause_after(*[seen(REFUSED)] * 3) is UnreachableCause.REFUSED
     assert cause_after(*[seen(REFUSED)] * 3, *[seen()] * 6) is None
 
 
-def test_a_slow_broker_that_refuses_connections_is_refused_and_one_that_is_late_is_slow() -> None:
+def test_slow_broker_is_refused_if_refusing_and_slow_if_late() -> None:
     late = Said(False, 2.0, "Request", "no answer in time", cause=UnreachableCause.NO_ANSWER)
     for said, cause in ((REFUSED, UnreachableCause.REFUSED), (late, UnreachableCause.SLOW)):
         assert cause_after(*[replace(seen(said), slow=True)] * 3) is cause
@@ -175,7 +175,7 @@ def test_a_weaker_answer_says_so() -> None:
     assert_wording(signal.message)
 
 
-def test_a_path_on_which_something_comes_through_keeps_failing_until_five_seconds_are_good() -> None:
+def test_path_with_partial_success_fails_until_five_good_seconds() -> None:
     failing = after(*[seen(REFUSED)] * 3, start=WELL)
     lossy = after(seen(), start=failing).signal(1, "here")
     assert lossy is not None
@@ -185,7 +185,7 @@ def test_a_path_on_which_something_comes_through_keeps_failing_until_five_second
     assert after(*[seen()] * 5, start=failing).external.reading is Reading.PASSING
 
 
-def test_a_broker_whose_last_question_was_not_answered_is_worth_asking_again_soon() -> None:
+def test_broker_with_unanswered_question_is_asked_again_soon() -> None:
     assert not after(seen()).failing
     assert after(seen(), seen(REFUSED)).failing
     assert not after(seen(REFUSED), seen()).failing

@@ -12,7 +12,7 @@ def test_who_fails_is_asked_sooner_until_it_answers() -> None:
     assert retry_interval.pace(1, 4.0, failing=False) == 4.0
 
 
-def test_where_many_fail_the_first_are_in_haste_and_the_others_wait_their_turn() -> None:
+def test_of_many_failures_only_first_are_asked_in_haste() -> None:
     retry_interval = RetryInterval()
     paces = [retry_interval.pace(broker, 1.0, failing=True) for broker in range(MOST + 5)]
     assert paces == [RETRY_SHARE] * MOST + [1.0] * 5

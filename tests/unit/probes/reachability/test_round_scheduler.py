@@ -86,7 +86,7 @@ def test_it_can_be_stopped_and_started_again(rounds: Rounds) -> None:
     assert len(first.begun) == begun
 
 
-def test_a_process_that_is_kept_from_its_work_knows_for_how_long(rounds: Rounds) -> None:
+def test_process_kept_from_its_work_knows_how_long(rounds: Rounds) -> None:
     """Held up by a thread that does not let go of the interpreter: to the rounds that is like too little CPU."""
     watch = Watch(0.05)
     rounds.add(watch)

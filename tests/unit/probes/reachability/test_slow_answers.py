@@ -92,7 +92,7 @@ def test_peers_are_compared_by_their_last_answers() -> None:
         assert answers.slow("EXTERNAL", broker) is (seconds >= max(10 * usual, usual + 0.1))
 
 
-def test_a_broker_is_forgotten_on_one_thread_while_others_answer_on_another() -> None:
+def test_broker_is_forgotten_while_other_threads_answer() -> None:
     answers, over, before = SlowAnswers(), threading.Event(), sys.getswitchinterval()
 
     def forget() -> None:

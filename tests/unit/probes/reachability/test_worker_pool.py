@@ -67,7 +67,7 @@ def test_waiting_items_delay_no_others() -> None:
     until(lambda: again.done)
 
 
-def test_while_the_whole_process_is_slow_those_that_seem_to_wait_keep_their_lanes() -> None:
+def test_seemingly_waiting_requests_keep_lanes_while_process_is_slow() -> None:
     clock = ManualClock()
     questions = WorkerPool(clock, lanes=1, working_seconds=0.01)
     answer = threading.Event()

@@ -83,7 +83,7 @@ def test_who_is_blamed(brokers: int, late: list[tuple[int, int]], who: list[int]
         pytest.param(2, [(1, 2), (2, 1)], {}, id="without-another-to-compare-with"),
     ],
 )
-def test_two_that_lag_behind_each_other_alone_do_not_reach_each_other(
+def test_two_brokers_lagging_behind_each_other_are_not_linked(
     brokers: int, late: list[tuple[int, int]], links: dict[int, int]
 ) -> None:
     found = weigh(lags(range(1, brokers + 1), late), THRESHOLD, everywhere)
@@ -91,7 +91,7 @@ def test_two_that_lag_behind_each_other_alone_do_not_reach_each_other(
     assert not set(blamed(found)) & set(links)
 
 
-def test_a_slow_leader_is_named_at_its_followers_and_they_at_it() -> None:
+def test_slow_leader_and_its_followers_name_each_other() -> None:
     found = weigh(lags(range(1, 4), serving_slowly(1, brokers=3)), THRESHOLD, everywhere)
     assert (found[2].slow_leaders, found[3].slow_leaders) == ((1,), (1,))
     assert found[1].trailed_by == (2, 3)
@@ -105,7 +105,7 @@ def test_keeping_up_with_an_idle_leader_excuses_no_broker() -> None:
     assert blamed(weigh(lags(range(1, 4), late), THRESHOLD, everywhere)) == []
 
 
-def test_all_followers_of_the_only_leader_that_writes_are_not_blamed_for_it() -> None:
+def test_followers_of_only_writing_leader_are_not_blamed() -> None:
     found = weigh(lags(range(1, 4), [(1, 2), (1, 3)]), THRESHOLD, lambda leader, _: leader == 1)
     assert blamed(found) == []
     assert found[1].trailed_by == (2, 3)
@@ -124,7 +124,7 @@ def test_figures_count_partitions_and_members_of_isr_and_name_worst() -> None:
     assert [str(name) for name in measurement.worst] == ["orders-5", "orders-4", "orders-3"]
 
 
-def test_a_broker_that_has_just_come_back_may_catch_up_outside_the_isr_but_not_in_it() -> None:
+def test_returning_broker_may_catch_up_outside_isr_only() -> None:
     outside = [lag._replace(in_isr=False) for lag in lags(range(1, 4), slow(3, brokers=3))]
     measurement = weigh(outside, THRESHOLD, everywhere, {3})[3]
     assert (measurement.blamed, measurement.lagging, measurement.returning, measurement.worst_seconds) == (

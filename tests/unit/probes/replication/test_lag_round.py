@@ -92,9 +92,7 @@ def rounds(lag_rounds: LagRounds, world: World, number: int) -> Any:
     return found
 
 
-def test_every_broker_is_asked_for_what_it_holds_with_the_epoch_that_it_leads_in(
-    world: World, lag_rounds: LagRounds
-) -> None:
+def test_every_broker_is_asked_with_epoch_it_leads_in(world: World, lag_rounds: LagRounds) -> None:
     world.cluster = cluster(
         partition(0, 1),
         partition(1, 2, replicas=(2, 3)),
@@ -125,9 +123,7 @@ def test_only_the_stuck_follower_is_blamed_with_its_lag(world: World, lag_rounds
     assert (found[3].lagging, found[3].in_isr, found[3].behind) == (2, 2, (1, 2))
 
 
-def test_a_lag_behind_one_of_two_leaders_is_not_blamed_whatever_the_answers_clock_shows(
-    world: World, lag_rounds: LagRounds
-) -> None:
+def test_lag_behind_one_of_two_leaders_is_not_blamed(world: World, lag_rounds: LagRounds) -> None:
     world.behind_ours = 86400.0
     world.clock.advance(100_000)
     rounds(lag_rounds, world, 3)
@@ -136,9 +132,7 @@ def test_a_lag_behind_one_of_two_leaders_is_not_blamed_whatever_the_answers_cloc
     assert (measurement.lagging, measurement.behind, measurement.blamed) == (1, (1,), False)
 
 
-def test_a_silent_broker_is_unmeasured_and_the_others_are_measured_on_what_answers_lead(
-    world: World, lag_rounds: LagRounds
-) -> None:
+def test_silent_broker_is_unmeasured_and_others_are_measured(world: World, lag_rounds: LagRounds) -> None:
     world.silent = {2}
     found = rounds(lag_rounds, world, 5)
     assert_wording(found[2].problem)

@@ -45,7 +45,7 @@ class TestCounting:
         assert after(WELL, WELL).signal(3, "replication") is None
         assert signal(after(WELL, WELL, WELL)).reading is Reading.PASSING
 
-    def test_a_lagging_broker_fails_after_the_failure_threshold_and_passes_after_the_success_threshold(self) -> None:
+    def test_lagging_broker_fails_and_passes_by_its_thresholds(self) -> None:
         well = after(*[WELL] * 3)
         assert signal(after(LATE, LATE, start=well)).reading is Reading.PASSING
         sick = after(LATE, LATE, LATE, start=well)
@@ -53,7 +53,7 @@ class TestCounting:
         assert signal(after(WELL, WELL, start=sick)).reading is Reading.FAILING
         assert signal(after(WELL, WELL, WELL, start=sick)).reading is Reading.PASSING
 
-    def test_a_broker_that_stays_silent_is_unknown_and_until_then_what_it_was(self) -> None:
+    def test_silent_broker_keeps_its_reading_until_unknown(self) -> None:
         sick = after(*[LATE] * 3)
         assert signal(after(SILENT, SILENT, start=sick)).reading is Reading.FAILING
         lost = signal(after(*[SILENT] * 3, start=sick))
@@ -78,7 +78,7 @@ class TestWords:
         said = signal(after(*[replace(LATE, in_isr=0, lagging=1, worst=LATE.worst[:1], behind=(1,))] * 3))
         assert_wording(said.message)
 
-    def test_a_slow_leader_is_named_in_the_messages_of_its_followers_and_in_its_own(self) -> None:
+    def test_slow_leader_is_named_in_messages_of_both_sides(self) -> None:
         excused = replace(LATE, blamed=False, behind=(1,), slow_leaders=(1,))
         assert_wording(signal(after(*[excused] * 3)).message)
         leader = signal(after(*[replace(WELL, trailed_by=(2, 3))] * 3))
@@ -126,7 +126,7 @@ class TestLinks:
         assert not after(self.APART, start=settled).differs(settled, 0, SETTINGS)
         assert after(WELL, WELL, start=apart).differs(apart, 0, SETTINGS)
 
-    def test_a_broker_that_is_not_measured_any_more_names_no_other_end(self) -> None:
+    def test_unmeasured_broker_names_no_other_end(self) -> None:
         apart = after(self.APART, self.APART, start=after(*[WELL] * 3))
         assert signal(after(SILENT, SILENT, start=apart)).broken_link_to == 2
         assert signal(after(*[SILENT] * 3, start=apart)).broken_link_to is None
@@ -168,7 +168,7 @@ class TestNews:
             known = after(replace(WELL, worst_seconds=n % 10), start=known)
             assert not known.differs(well, 3600, SETTINGS)
 
-    def test_a_lag_that_has_more_than_doubled_is_news_but_not_often(self) -> None:
+    def test_more_than_doubled_lag_is_news_but_not_often(self) -> None:
         sick = after(*[LATE] * 3)
         worse = after(replace(LATE, worst_seconds=80), start=sick)
         assert not worse.differs(sick, LAG_NEWS_SECONDS - 1, SETTINGS)
@@ -180,7 +180,7 @@ class TestNews:
         assert not after(left, left, start=sick).differs(sick, 3600, SETTINGS)
         assert after(left, left, left, start=sick).differs(sick, 0, SETTINGS)
 
-    def test_a_leader_that_begins_to_serve_slowly_is_news_once_it_is_settled(self) -> None:
+    def test_leader_turned_slow_is_news_once_settled(self) -> None:
         well = after(*[WELL] * 3)
         trailed = replace(WELL, trailed_by=(2, 3))
         assert not after(trailed, trailed, start=well).differs(well, 3600, SETTINGS)
@@ -188,7 +188,7 @@ class TestNews:
 
 
 class TestComingBack:
-    def test_a_broker_that_was_silent_has_time_to_catch_up_outside_the_isr(self) -> None:
+    def test_formerly_silent_broker_has_time_to_catch_up_outside_isr(self) -> None:
         away = after(WELL, WELL, WELL, SILENT)
         assert away.returning(20)
         catching_up = replace(WELL, outside=40, returning=12)

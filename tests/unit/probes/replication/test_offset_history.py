@@ -161,7 +161,7 @@ class TestSilence:
         watch.see(112, None, 112)
         assert watch.lag(113, 100, 113) == 12
 
-    def test_a_follower_that_comes_back_after_long_lags_since_it_came_back(self) -> None:
+    def test_follower_back_after_long_lags_since_its_return(self) -> None:
         watch = Watch()
         for second in range(30):
             watch.see(100 + second, None if second > 2 else 100, 100 + second)
@@ -210,14 +210,14 @@ class TestMemory:
         assert len(trail.points) <= MOST_POINTS
 
     @pytest.mark.parametrize("lag", [3, 30, 300, 3000])
-    def test_a_thinned_memory_tells_no_more_than_the_lag_and_at_least_three_quarters_of_it(self, lag: int) -> None:
+    def test_thinned_history_tells_three_quarters_of_lag_or_more(self, lag: int) -> None:
         watch = Watch()
         for second in range(5000):
             watch.see(second, 0, second)
         assert 0.75 * (lag - 1) <= watch.lag(5000, 5000 - lag, 5000) <= lag
 
 
-def test_a_leader_that_writes_nothing_to_a_follower_is_no_evidence_that_it_can_follow() -> None:
+def test_leader_without_writes_proves_no_follower() -> None:
     watch = Watch()
     watch.see(100, 100, 100)
     watch.see(100, 100, 100)

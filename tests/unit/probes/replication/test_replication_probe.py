@@ -134,14 +134,14 @@ def test_a_silent_broker_is_unknown_and_the_others_pass(bench: Bench) -> None:
     assert_wording(bench.posts[-1].message)
 
 
-def test_a_cluster_that_cannot_be_read_from_the_start_says_nothing_and_the_prober_lives(bench: Bench) -> None:
+def test_cluster_unreadable_from_start_reports_nothing_and_prober_lives(bench: Bench) -> None:
     bench.world.trouble = Transient("no broker answered")
     bench.configure()
     until(bench.are(NOT_KNOWN, NOT_KNOWN, NOT_KNOWN) if bench.posts else lambda: True)
     assert bench.probe.alive()
 
 
-def test_a_broker_that_metadata_no_longer_names_is_unknown_while_it_is_kept_and_then_forgotten(bench: Bench) -> None:
+def test_broker_gone_from_metadata_is_unknown_and_then_forgotten(bench: Bench) -> None:
     until(bench.are(GOOD, GOOD, GOOD))
     bench.kept = frozenset({3})
     only = replace(bench.world.cluster.partitions[0], replicas=(1, 2), isr=(1, 2))
@@ -199,7 +199,7 @@ class TestOnce:
         assert self.measure(world, monkeypatch) == {1: GOOD, 2: GOOD, 3: GOOD}
         assert world.asks < 30
 
-    def test_a_stuck_follower_is_watched_until_it_is_plain_that_it_lags(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_stuck_follower_is_watched_until_lag_is_plain(self, monkeypatch: pytest.MonkeyPatch) -> None:
         world = World()
         world.stuck[3] = world.end - 1  # behind from the first round on
         assert self.measure(world, monkeypatch) == {1: GOOD, 2: GOOD, 3: BAD}

@@ -88,7 +88,7 @@ def test_many_sources_speak_under_one_lease(api: MemoryApi) -> None:
         assert lease["metadata"]["name"] == "bellwether-prober-main-prometheus-rules"
 
 
-def test_a_source_that_is_no_longer_kept_loses_its_entry_at_once(api: MemoryApi) -> None:
+def test_removed_source_loses_its_entry_at_once(api: MemoryApi) -> None:
     probe = Told()
     probe.words = [word("DiskSlow"), word("BrokerUnreachable")]
     with running(api, probe, {"DiskSlow", "BrokerUnreachable"}) as prober:

@@ -77,7 +77,7 @@ def test_without_a_policy_it_goes_on_as_it_was() -> None:
     assert beside(MemoryApi(), stop) == ["start", "stop"]
 
 
-def test_when_one_of_several_probes_dies_the_others_are_stopped_and_the_process_ends() -> None:
+def test_death_of_one_probe_stops_others_and_the_process() -> None:
     stop, ended = threading.Event(), []
 
     def dies() -> None:
@@ -132,7 +132,7 @@ def sidecar_process(api: MemoryApi) -> SidecarProcess:
     return SidecarProcess((api, "default"), "main", SignalType.STORAGE_LATENCY, page, Health(), threading.Event())
 
 
-def test_a_sidecar_that_starts_before_its_broker_waits_for_the_disk_to_be_formatted(
+def test_sidecar_started_before_broker_waits_for_formatted_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prober_process, "IDENTIFY_SECONDS", 0.05)

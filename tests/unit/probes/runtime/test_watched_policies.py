@@ -126,7 +126,7 @@ def scene(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
 class TestWatchedPolicies:
     """What becomes of their runs."""
 
-    def test_a_new_policy_is_taken_up_and_a_deleted_one_ended_while_others_go_on(self, scene: Scene) -> None:
+    def test_policies_start_and_end_while_others_go_on(self, scene: Scene) -> None:
         scene.want("a")
         first = scene.run("a")
         scene.want("a", "b")

@@ -10,7 +10,7 @@ from bellwether.probes.storage.write_latency import Sample
 from waiting import limit, until
 
 
-def test_an_operation_that_hangs_is_visible_while_it_hangs_and_gives_its_sample_afterwards() -> None:
+def test_hanging_operation_is_visible_and_gives_its_sample_later() -> None:
     go_on, hanging = threading.Event(), threading.Event()
 
     def operate() -> Sample:

@@ -42,7 +42,7 @@ def test_fast_reads_pass_without_harm() -> None:
     assert_wording(found.message)
 
 
-def test_reads_that_miss_the_objective_fail_with_their_harm_and_their_figures() -> None:
+def test_reads_over_objective_fail_with_harm_and_figures() -> None:
     found = signal(after(*[FAST] * 6, *[LATE] * 10))
     assert found.reading is Reading.FAILING
     assert found.harm is not None
@@ -73,19 +73,19 @@ def test_an_objective_that_no_read_has_met_is_said() -> None:
     assert_wording(found.message)
 
 
-def test_where_nothing_can_be_read_the_reading_is_unknown_and_says_why() -> None:
+def test_reading_is_unknown_with_reason_where_nothing_is_readable() -> None:
     found = signal(after(*[FAST] * 6, *[LATE] * 3, NOTHING))
     assert (found.reading, found.harm) == (Reading.UNKNOWN, None)
     assert_wording(found.message)
 
 
-def test_another_reason_for_not_measuring_is_reported_and_the_same_one_is_not() -> None:
+def test_only_another_reason_for_not_measuring_is_reported() -> None:
     known = after(NOTHING)
     assert not known.after(NOTHING, 1.0, OBJECTIVE, START).differs(known, 60.0)
     assert known.after(Sample(0.0, "disabled", own_trouble=True), 1.0, OBJECTIVE, START).differs(known, 0.0)
 
 
-def test_reads_that_only_seemed_late_because_the_prober_did_not_run_are_no_evidence() -> None:
+def test_reads_late_because_prober_paused_are_no_evidence() -> None:
     starved = Sample(0.3, away=0.29)
     known = after(*[FAST] * 6, *[LATE] * 3)
     assert known.after(starved, 1.0, OBJECTIVE, START).counter == known.counter

@@ -96,7 +96,7 @@ def test_a_directory_without_old_segments_is_no_failure(tmp_path: Path) -> None:
     assert (sample.own_trouble, sample.problem) == (True, NO_OLD_SEGMENT)
 
 
-def test_one_read_that_does_not_end_is_said_to_have_failed() -> None:
+def test_one_endless_read_is_said_to_have_failed() -> None:
     disk = Disk()
     disk.hang.set()
     sample = read_once(disk, 0.1, SystemClock())

@@ -97,7 +97,7 @@ def pauses(clock: Leaping) -> Iterator[StallDetector]:
     made.stop()
 
 
-def test_what_was_lost_is_known_as_soon_as_the_other_thread_had_its_turn(clock: Leaping, pauses: StallDetector) -> None:
+def test_loss_is_known_once_other_thread_had_its_turn(clock: Leaping, pauses: StallDetector) -> None:
     began = pauses.begin()
     clock.leap = 30.0
     until(lambda: clock.monotonic() - began > 30.0)

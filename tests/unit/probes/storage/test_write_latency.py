@@ -71,7 +71,7 @@ def test_a_write_that_hangs_counts_while_it_hangs() -> None:
     assert_wording(signal.message)
 
 
-def test_one_slow_write_among_many_does_not_become_what_writes_take() -> None:
+def test_one_slow_write_does_not_become_typical() -> None:
     slow = after(*[Sample(0.12, stalled=True), Sample(0.15, stalled=True), Sample(0.2)] * 10, start=WELL)
     assert_wording(signal_of(slow).message)
     one = after(Sample(0.15, stalled=True), Sample(0.4, stalled=True), start=slow)
@@ -80,7 +80,7 @@ def test_one_slow_write_among_many_does_not_become_what_writes_take() -> None:
     assert signal_of(stalled).latency_seconds == 2.0
 
 
-def test_a_write_that_hangs_on_a_disk_that_was_slow_for_long_is_reported_at_the_limits_of_cures() -> None:
+def test_hanging_write_on_slow_disk_is_reported_at_cure_limits() -> None:
     posted = after(*[Sample(0.3)] * 700, start=WELL)
     assert posted.counter.lost_seconds == LARGEST_LOST_SECONDS, "the harm itself is no news any more"
     told = []
@@ -97,7 +97,7 @@ def test_a_long_write_counts_for_the_writes_it_blocked() -> None:
     assert lost(after(Sample(3.0, covers=3.0), start=WELL)) == pytest.approx(1.7)
 
 
-def test_a_write_that_was_counted_while_it_hung_is_counted_for_the_rest_only() -> None:
+def test_write_counted_while_hanging_is_counted_for_rest_only() -> None:
     hanging = after(Sample(2.1, stalled=True), start=WELL)
     assert lost(after(Sample(2.6, covers=0.5), start=hanging)) == pytest.approx(lost(hanging) + 0.45)
 
@@ -141,7 +141,7 @@ def test_objective_that_no_write_meets_is_said_with_fastest_write() -> None:
     assert_wording(signal.message)
 
 
-def test_a_settled_slow_disk_is_reported_in_steps_and_then_no_more() -> None:
+def test_settled_slow_disk_is_reported_in_steps_then_never() -> None:
     sick = after(*[SLOW] * 700, start=WELL)
     assert not after(*[SLOW] * 50, start=sick).differs(sick, 3600)
 
@@ -149,7 +149,7 @@ def test_a_settled_slow_disk_is_reported_in_steps_and_then_no_more() -> None:
 AWAY = Sample(0.19, away=0.18)
 
 
-def test_a_write_that_was_slow_only_while_the_prober_did_not_run_is_no_harm() -> None:
+def test_write_slow_only_while_prober_paused_is_no_harm() -> None:
     assert lost(after(*[AWAY, FAST] * 20, start=WELL)) == 0
 
 

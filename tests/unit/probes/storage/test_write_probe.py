@@ -191,7 +191,7 @@ def test_directory_that_was_never_there_is_probers_own_trouble(tmp_path: Path) -
     assert measure_once(writer, 1, SystemClock())[0].own_trouble
 
 
-def test_a_directory_where_no_file_can_be_made_is_not_said_to_be_missing() -> None:
+def test_unwritable_directory_is_not_said_to_be_missing() -> None:
     writer = DiskWriter(Path("/proc"))
     with pytest.raises(OSError, match="No such file") as refused:
         writer.append()
@@ -216,7 +216,7 @@ class Leaping(ManualClock):
         self.leap = 0.0
 
 
-def test_a_prober_that_was_frozen_while_it_wrote_does_not_blame_the_disk() -> None:
+def test_prober_frozen_while_writing_does_not_blame_disk() -> None:
     clock = Leaping()
     bench = Bench(clock)
 

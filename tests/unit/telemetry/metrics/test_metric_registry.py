@@ -39,7 +39,7 @@ def test_when_a_counter_was_made_is_no_series() -> None:
     assert "_created" not in generate_latest(registry).decode()
 
 
-def test_several_sources_of_one_policy_are_one_page_and_one_policy() -> None:
+def test_several_sources_of_one_policy_make_one_page() -> None:
     page = JointRegistry("prober")
     for source in ("disk-0", "disk-1"):
         one = LabelledRegistry("prober", {**SHARED, "source": source})

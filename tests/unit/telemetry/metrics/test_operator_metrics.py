@@ -76,7 +76,7 @@ def test_rest_is_a_reconcile_that_asks_for_nothing(metrics: OperatorMetrics, pla
     assert value(metrics, "reconcile_idle") == rest
 
 
-def test_every_broker_has_its_verdict_its_leaders_and_whether_it_is_demoted(metrics: OperatorMetrics):
+def test_every_broker_has_verdict_leaders_and_demotion(metrics: OperatorMetrics):
     judged = {**verdicts(cluster(partition())), 1: verdict(1)}
     ended(metrics, said(policy=ENFORCE, judged=judged, plan=Plan(decisions=decisions(1))))
     assert value(metrics, "broker_verdict", broker="1", verdict="Sick") == 1
@@ -130,7 +130,7 @@ def test_signal_ages_cover_every_source_and_unseen_is_minus_one(metrics: Operato
     assert value(metrics, "signal_age_seconds", type=kind, source="vantage-a") is None
 
 
-def test_signals_are_counted_by_what_they_say_and_old_ones_as_stale(metrics: OperatorMetrics):
+def test_signals_are_counted_by_reading_and_old_ones_as_stale(metrics: OperatorMetrics):
     heard = [
         signal(1, Reading.PASSING, age_seconds=2.5),
         signal(2, Reading.FAILING, age_seconds=15.0),
@@ -363,7 +363,7 @@ def test_an_ended_quarantine_is_exported_with_its_reason(metrics: OperatorMetric
     assert value(metrics, "broker_quarantine_ended", broker="1", reason="QuarantineLimit") is None
 
 
-def test_each_order_is_counted_when_it_begins_and_when_it_ends(metrics: OperatorMetrics):
+def test_each_order_is_counted_at_start_and_end(metrics: OperatorMetrics):
     metrics.leading("default", "main", True)
     assert value(metrics, "quarantines_started_total") == 0
     turned(metrics, disk(), agent())

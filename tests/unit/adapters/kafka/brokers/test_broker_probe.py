@@ -60,7 +60,7 @@ def test_the_broker_itself_is_asked_and_says_where_it_is() -> None:
     assert (asked.resource_type, asked.resource_name) == (4, "7")
 
 
-def test_a_broker_that_advertises_nothing_of_its_own_advertises_its_listeners_but_not_all_interfaces() -> None:
+def test_broker_without_own_addresses_advertises_listeners_without_all_interfaces() -> None:
     configs = described(advertised_listeners=None, listeners="A://h:1,B://:2,C://0.0.0.0:3,D://[::]:4")
     with ScriptedBroker({DescribeConfigsRequest: configs}) as broker:
         assert PLAIN.ask(broker.address, 1, 20).advertised == {"A": "h:1"}
@@ -243,7 +243,7 @@ def test_refusal_counts_against_broker_while_another_takes_credentials() -> None
     assert (answer.ok, answer.stage, answer.cause) == (False, Stage.SASL, UnreachableCause.CREDENTIALS_REFUSED)
 
 
-def test_credentials_that_were_taken_long_ago_may_be_at_fault_by_now() -> None:
+def test_old_credentials_may_be_at_fault() -> None:
     takes = [True, False]
     with guarded(lambda: takes.pop(0)) as broker:
         probe = BrokerProbe(Connection((broker.address,), PLAIN_USER), credit_seconds=0)

@@ -111,7 +111,7 @@ def test_a_size_below_zero_is_not_believed() -> None:
 
 
 @pytest.mark.parametrize("known", [4, 2])
-def test_a_missing_permission_is_named_with_its_remedy_whether_or_not_the_broker_says_so(known: int) -> None:
+def test_missing_permission_is_named_with_remedy_however_broker_reports_it(known: int) -> None:
     def refusing(request: Any) -> Any:
         return DescribeLogDirsResponse(throttle_time_ms=0, error_code=31 if known >= 3 else 0, results=[])
 

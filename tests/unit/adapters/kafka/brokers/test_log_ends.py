@@ -60,7 +60,7 @@ def ask(
     return ASKER.ask(address, replicas, timeout, longest)
 
 
-def test_every_replica_is_asked_as_the_debugging_consumer_and_a_leader_for_its_epoch() -> None:
+def test_replicas_are_asked_as_debugging_consumer_and_leaders_for_epochs() -> None:
     with ScriptedBroker({ListOffsetsRequest: ends({T0: 5, T1: 7})}) as broker:
         before = time.monotonic()
         answer = ask(broker.address, {T1: -1, T0: 9})
@@ -82,7 +82,7 @@ def test_many_partitions_are_asked_in_bounded_requests_on_one_connection() -> No
     assert len(broker.asked(ApiVersionsRequest)) == 1
 
 
-def test_a_question_asked_again_is_sent_the_same_and_one_that_has_changed_is_not() -> None:
+def test_repeated_question_is_sent_same_and_changed_one_is_not() -> None:
     asker, first = LogEnds(Connection(("unknown.invalid:9092",))), {T0: 3}
     with ScriptedBroker({ListOffsetsRequest: ends({T0: 5, T1: 7})}) as broker:
         for questions in (first, first, {T0: 4}, {T0: 4, T1: -1}):

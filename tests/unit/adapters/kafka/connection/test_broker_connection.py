@@ -75,7 +75,7 @@ def test_a_list_that_claims_to_be_huge_costs_nothing(size: bytes) -> None:
         opened(broker)
 
 
-def test_fields_and_errors_of_a_newer_kafka_do_not_keep_the_rest_from_being_read() -> None:
+def test_fields_and_errors_of_newer_kafka_hide_nothing_else() -> None:
     topic = MetadataResponse.MetadataResponseTopic
     metadata = frame_of(
         MetadataResponse(

@@ -69,7 +69,7 @@ class TestOrder:
         nodes.learn([])
         assert nodes.addresses() == ("h:1", "boot:1")
 
-    def test_brokers_to_avoid_come_last_also_where_they_are_bootstrap_addresses(self) -> None:
+    def test_brokers_to_avoid_come_last_even_as_bootstrap_addresses(self) -> None:
         nodes = BrokerPool(Connection(("h:1", "boot:1")))
         nodes.learn([broker(1), broker(2)])
         nodes.avoid([1])
@@ -108,7 +108,7 @@ class TestReads:
                 BrokerPool(Connection(tuple(peer.address for peer in peers)), limits).read(address)
             assert len(asked) == 4
 
-    def test_a_broker_that_answers_with_an_error_is_not_the_first_choice_of_the_next_read(self) -> None:
+    def test_broker_answering_with_error_is_not_next_first_choice(self) -> None:
         def refuses(dialogue: BrokerConnection, _: Deadline) -> str:
             raise Transient(f"{dialogue.address} cannot tell now")
 
@@ -209,7 +209,7 @@ class TestReadsOfTheNextBroker:
         pool.read(address)
         return pool
 
-    def test_each_is_asked_in_turn_and_answers_first_from_then_on(
+    def test_each_is_asked_in_turn_and_then_answers_first(
         self, nodes: BrokerPool, brokers: list[ScriptedBroker]
     ) -> None:
         asked = []
@@ -231,9 +231,7 @@ class TestReadsOfTheNextBroker:
         assert asked == [brokers[1].address, brokers[2].address]
         assert nodes.addresses()[0] == brokers[0].address
 
-    def test_one_that_is_to_be_avoided_or_has_failed_is_left_out(
-        self, nodes: BrokerPool, brokers: list[ScriptedBroker]
-    ) -> None:
+    def test_avoided_and_failed_brokers_are_left_out(self, nodes: BrokerPool, brokers: list[ScriptedBroker]) -> None:
         nodes.avoid([2])
         assert nodes.read_next(address) == brokers[2].address
         nodes.avoid([])
@@ -270,9 +268,7 @@ class TestNobodyAnswers:
         with pytest.raises(Terminal, match=r"nowhere\.invalid cannot be resolved"):
             read("nowhere.invalid:9092")
 
-    def test_a_broker_that_hangs_up_is_a_wrong_configuration_only_until_it_has_once_worked(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_hang_up_is_wrong_configuration_only_until_it_once_worked(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(broker_pool, "KEPT_SECONDS", 0)
         with ScriptedBroker(raw=hanging_up) as peer, pytest.raises(Terminal, match="closed the connection"):
             read(peer.address)

@@ -137,7 +137,7 @@ def test_topics_are_read_as_the_library_reads_them(drawn: list[Any]) -> None:
     st.integers(0, 2**31 - 1),
     st.lists(LEADER_ERRORS, min_size=5, max_size=5),
 )
-def test_topics_whose_partitions_are_nearly_alike_are_read_as_the_library_reads_them(
+def test_topics_with_similar_partitions_are_read_as_by_library(
     replicas: int, in_sync: int, count: int, others: list[tuple[int, str]], first: int, errors: list[int]
 ) -> None:
     made = [

@@ -55,7 +55,7 @@ def test_a_response_reads_as_the_library_reads_it(version: int) -> None:
     assert decode(MetadataResponse, version, frame) == MetadataResponse.decode(frame, version=version, header=True)
 
 
-def test_an_error_to_api_versions_is_read_in_the_form_that_every_client_knows() -> None:
+def test_api_versions_error_is_read_in_universal_form() -> None:
     frame = struct.pack(">ihi", 0, 35, 0)
     assert decode(ApiVersionsResponse, 3, frame).error_code == 35
 
@@ -71,7 +71,7 @@ def test_tagged_fields_that_copy_frame_again_and_again_are_refused() -> None:
         decode(MetadataResponse, 12, metadata_with(32_000, UNKNOWN_TAG))
 
 
-def test_a_length_that_goes_on_and_on_is_refused_before_it_is_read() -> None:
+def test_endless_length_is_refused_before_reading() -> None:
     with pytest.raises(ValueError, match="length of more than"):
         decode(MetadataResponse, 12, bytes(9) + b"\xff" * 64_000 + b"\1")
 

@@ -62,7 +62,7 @@ def test_a_client_certificate_is_loaded_and_host_names_are_verified(tmp_path: Pa
     assert not tls_context(Security(protocol="SSL", verify_hostname=False)).check_hostname  # type: ignore[arg-type]
 
 
-def test_a_key_with_a_passphrase_is_refused_and_never_asked_for_at_a_terminal(tmp_path: Path) -> None:
+def test_key_with_passphrase_is_refused_without_prompting(tmp_path: Path) -> None:
     certificate, key = Authority(tmp_path).issue("client")
     locked = tmp_path / "locked.pem"
     locked.write_bytes(

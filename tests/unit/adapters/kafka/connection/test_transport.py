@@ -170,7 +170,7 @@ def test_address_family_without_path_from_here_hides_no_refusal(
         pytest.param([(V6, errno.EADDRNOTAVAIL)], id="no address of the only family"),
     ],
 )
-def test_what_this_process_lacks_is_no_evidence_whatever_another_address_says(
+def test_what_this_process_lacks_is_never_evidence(
     monkeypatch: pytest.MonkeyPatch, failures: list[tuple[int, int]]
 ) -> None:
     with pytest.raises(Transient, match="this process cannot open a connection"):

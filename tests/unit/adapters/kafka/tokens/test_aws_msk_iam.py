@@ -195,9 +195,7 @@ def test_credentials_that_are_given_later_are_found(monkeypatch: pytest.MonkeyPa
     assert opened(aws_msk_iam.sign(CHAIN).token)[1]["X-Amz-Credential"].startswith("AKIALATER/")
 
 
-def test_a_role_that_may_not_be_assumed_names_the_code_and_repeats_nothing(
-    web_identity: Path, sts: Sts, caplog: pytest.LogCaptureFixture
-):
+def test_role_that_may_not_be_assumed_names_only_code(web_identity: Path, sts: Sts, caplog: pytest.LogCaptureFixture):
     caplog.set_level("DEBUG")
     sts.refuse = "AccessDenied"
     error = refusal(CHAIN)
@@ -215,7 +213,7 @@ def test_sts_that_is_down_is_tried_again_later(web_identity: Path, sts: Sts):
     assert_wording(str(error))
 
 
-def test_a_web_identity_that_is_not_mounted_is_no_fault_of_a_broker(web_identity: Path):
+def test_unmounted_web_identity_is_no_fault_of_broker(web_identity: Path):
     web_identity.unlink()
     error = refusal(CHAIN)
     assert isinstance(error, Unauthenticated)

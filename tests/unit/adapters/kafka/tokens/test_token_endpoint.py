@@ -134,7 +134,7 @@ def test_an_expired_certificate_is_refused(endpoint: TokenEndpoint, oauth: OAuth
         (503, b"hunter2", Transient, "HTTP 503"),
     ],
 )
-def test_an_answer_that_is_no_token_is_called_what_it_is_and_not_shown(
+def test_answer_without_token_is_described_and_not_shown(
     endpoint: TokenEndpoint, oauth: OAuth, status: int, body: bytes, kind: type[BellwetherError], said: str
 ):
     endpoint.answer = status, body

@@ -40,7 +40,7 @@ def test_a_token_that_ends_is_used_no_longer(file: TokenFile):
 
 
 @pytest.mark.parametrize("token", ["opaque-token", jwt(86_400)], ids=["opaque", "JWT"])
-def test_the_file_is_read_again_within_a_minute_however_long_its_token_lasts(file: TokenFile, token: str):
+def test_file_is_read_again_within_a_minute_whatever_token_lifetime(file: TokenFile, token: str):
     put(file, f"{token}\n")
     grant = read(file)
     assert (grant.token, grant.seconds) == (token, LONGEST_SECONDS)

@@ -143,7 +143,7 @@ def test_label_with_the_node_id_is_proof(label: str):
 
 
 @pytest.mark.parametrize("value", ["1234567890a", "²", "١", "", "0" * 62 + "1"])
-def test_label_that_names_no_other_broker_leaves_the_pod_to_its_host(value: str):
+def test_label_naming_no_other_broker_leaves_pod_to_its_host(value: str):
     assert looked([pod(1, labels={"app": "kafka", "brokerId": value})], HOSTS)[0] == {1: Pod("kafka-1")}
 
 
@@ -167,7 +167,7 @@ def test_first_broker_id_that_a_host_contradicts_is_a_conflict():
     assert_wording(problem)
 
 
-def test_numbers_count_while_every_broker_has_exactly_one_pod_and_while_one_is_replaced():
+def test_numbers_count_while_each_broker_has_exactly_one_pod():
     api = MemoryApi()
     for number in (0, 1, 2):
         api.put(PODS, pod(number))
@@ -234,7 +234,7 @@ def test_labels_that_no_pod_has_are_named(watch: PodWatch):
     assert_wording(watch.problem)
 
 
-def test_who_asks_for_something_else_does_not_see_what_was_there(watch: PodWatch):
+def test_other_requests_do_not_see_former_result(watch: PodWatch):
     watch.look()
     watch.want(None)
     assert (watch.look(), watch.by_broker(HOSTS), watch.source, watch.problem) == (None, None, None, "")

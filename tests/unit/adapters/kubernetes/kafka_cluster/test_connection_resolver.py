@@ -272,7 +272,7 @@ def identities(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return path
 
 
-def test_an_identity_of_the_pod_is_named_by_the_policy_and_limited_by_the_administrator(desk: Desk, identities: Path):
+def test_pod_identity_is_named_by_policy_and_limited_by_administrator(desk: Desk, identities: Path):
     found = desk.connect(**by_token(workloadIdentity="file")).security.oauth
     assert found == TokenFile(path="/var/run/token", hosts=("kafka",))
     role = desk.connect(**by_token(workloadIdentity="msk")).security.oauth

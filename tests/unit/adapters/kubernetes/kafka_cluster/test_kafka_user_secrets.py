@@ -125,7 +125,7 @@ def test_the_password_is_printed_nowhere(api: MemoryApi, secrets: SecretReader):
         pytest.param({"sasl_jaas_config": SCRAM.format("u", "")}, "has no password", id="JAAS without a password"),
     ],
 )
-def test_a_secret_that_is_no_user_s_is_named_and_not_shown(
+def test_secret_of_no_user_is_named_and_not_shown(
     api: MemoryApi, secrets: SecretReader, data: dict[str, str | bytes], said: str
 ):
     put(api, "u", **data)

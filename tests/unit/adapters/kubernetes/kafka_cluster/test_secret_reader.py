@@ -44,7 +44,7 @@ def api() -> MemoryApi:
     return made
 
 
-def test_a_reader_of_labelled_secrets_names_the_label_that_is_missing_and_how_to_set_it() -> None:
+def test_reader_of_labelled_secrets_names_missing_label_and_remedy() -> None:
     api = MemoryApi()
     secret = {"metadata": {"name": "payroll", "namespace": "default"}, "data": {"password": "c2VjcmV0"}}
     api.put(SECRETS, secret)
@@ -79,7 +79,7 @@ def test_a_renewed_secret_keeps_the_old_file(api: MemoryApi, directory: Path):
     assert list(directory.iterdir()) == []
 
 
-def test_old_keys_do_not_pile_up_however_often_they_are_renewed(api: MemoryApi, directory: Path):
+def test_old_keys_do_not_pile_up_with_renewals(api: MemoryApi, directory: Path):
     now = 0.0
     with SecretReader(api, "default", lambda: now) as reader:
         paths = []
@@ -90,7 +90,7 @@ def test_old_keys_do_not_pile_up_however_often_they_are_renewed(api: MemoryApi, 
         assert [path.exists() for path in paths] == [False, True, True]
 
 
-def test_files_go_when_the_reader_is_closed_and_come_back_when_it_is_asked_again(api: MemoryApi, directory: Path):
+def test_files_go_when_reader_closes_and_return_on_next_request(api: MemoryApi, directory: Path):
     reader = SecretReader(api, "default")
     reader.open("ca").file("ca.crt")
     reader.close()

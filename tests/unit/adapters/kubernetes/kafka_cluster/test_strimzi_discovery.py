@@ -259,7 +259,7 @@ def test_a_cluster_that_has_not_come_up_is_not_ready(api: MemoryApi, clusters: S
     told(refused(clusters), Reason.STRIMZI_NOT_READY, ["check that the Strimzi operator is running"])
 
 
-def test_a_cluster_that_was_up_and_is_sick_now_is_found_all_the_same(api: MemoryApi, clusters: StrimziClusters):
+def test_cluster_formerly_up_and_now_sick_is_found(api: MemoryApi, clusters: StrimziClusters):
     api.put(KAFKAS, kafka(conditions=[strimzi_objects.not_ready("TimeoutException", "broker 2 does not answer")]))
     assert clusters.find(WANTED).strimzi.name == "my-cluster"
 

@@ -12,7 +12,7 @@ from bellwether.core.model.strimzi import Listener
 from testkit.kubernetes import strimzi_objects
 
 
-def test_a_listener_is_what_its_spec_asks_for_and_its_status_publishes():
+def test_listener_has_spec_settings_and_published_status():
     plain, tls, external = shapes.listeners(strimzi_objects.kafka(certificates=["PEM"]))
     assert plain == Listener(name="plain", port=9092, bootstrap=("my-cluster-kafka-bootstrap.default.svc:9092",))
     assert tls == Listener(
@@ -58,7 +58,7 @@ def test_a_listener_that_is_not_published_has_no_address():
     assert found.bootstrap == ()
 
 
-def test_a_user_is_known_by_its_status_and_before_that_by_its_name():
+def test_user_is_known_by_status_and_before_that_by_name():
     made = shapes.user(strimzi_objects.kafka_user("reader", "tls"))
     assert (made.authentication, made.username, made.secret) == ("tls", "CN=reader", "reader")
     waiting = shapes.user(strimzi_objects.kafka_user("reader", "tls", ready=False))

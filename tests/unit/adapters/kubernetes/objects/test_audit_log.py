@@ -55,7 +55,7 @@ def segments(api: MemoryApi) -> list[str]:
     return [str(m["metadata"]["name"]) for m in api.all(CONFIG_MAPS)]
 
 
-def test_what_a_reconcile_sets_out_to_do_is_durable_before_its_outcome(
+def test_intent_of_reconcile_is_durable_before_its_outcome(
     api: MemoryApi, trail: ConfigMapAuditLog, clock: ManualClock
 ):
     made = entry(clock)

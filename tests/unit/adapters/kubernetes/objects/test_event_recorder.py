@@ -69,7 +69,7 @@ def test_after_ten_minutes_an_event_is_posted_again(api: MemoryApi, writer: Even
 LOG = "the operator's log has each"
 
 
-def test_ever_new_words_of_one_reason_become_one_series_with_the_first(
+def test_changing_messages_of_one_reason_become_one_series(
     api: MemoryApi, writer: EventWriter, clock: ManualClock
 ) -> None:
     for n in range(30):

@@ -40,7 +40,7 @@ def lease(api: MemoryApi) -> dict[str, Any]:
     return api.get(LEASES, "ops", NAME)
 
 
-def test_the_lease_says_whose_broker_is_held_until_when_why_and_by_whom(api: MemoryApi) -> None:
+def test_lease_names_held_broker_limit_reason_and_holder(api: MemoryApi) -> None:
     orders(api).keep({1: ORDER})
     found = lease(api)
     assert found["metadata"]["labels"] == {
@@ -70,7 +70,7 @@ def test_an_order_that_has_ended_has_no_holder(api: MemoryApi) -> None:
     assert lease(api)["spec"]["holderIdentity"] == ""
 
 
-def test_orders_of_a_policy_of_that_name_in_another_namespace_are_left_alone(api: MemoryApi) -> None:
+def test_orders_of_same_policy_name_in_other_namespace_stay(api: MemoryApi) -> None:
     orders(api, "a/main").keep({1: ORDER})
     theirs = orders(api, "b/main")
     assert theirs.take_over() == {}
@@ -158,7 +158,7 @@ class Lossy(MemoryApi):
 
 
 @pytest.mark.parametrize("change", ["create", "renew", "remove"])
-def test_a_write_whose_answer_was_lost_is_made_good_by_a_later_reconcile(change: str) -> None:
+def test_lost_answer_to_write_is_repaired_by_later_reconcile(change: str) -> None:
     api = Lossy()
     api.lost = change == "create"
     kept, renewed = orders(api), replace(ORDER, renewed_at=after(6))
@@ -245,13 +245,13 @@ def test_an_order_is_read_as_it_was_written(api: MemoryApi) -> None:
     assert read_by(api).read() == OrderRead(HoldOrder(1, 1, after(9), 600.0, 12.0))
 
 
-def test_there_is_none_without_a_lease_and_by_one_that_was_released(api: MemoryApi) -> None:
+def test_no_lease_or_released_lease_means_no_order(api: MemoryApi) -> None:
     assert read_by(api).read() == OrderRead()
     keep(api, replace(FIRST, ended_at=after(10)))
     assert read_by(api).read() == OrderRead()
 
 
-def test_the_orders_of_other_brokers_and_other_policies_are_not_its_own(api: MemoryApi) -> None:
+def test_orders_of_other_brokers_and_policies_are_not_its_own(api: MemoryApi) -> None:
     keep(api, ordered(2), ordered(11))
     keep(api, FIRST, policy="other/main")
     keep(api, FIRST, policy="default/other")

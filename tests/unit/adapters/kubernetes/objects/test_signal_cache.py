@@ -89,7 +89,7 @@ def test_the_same_renewal_seen_twice_keeps_nothing_fresh(book: SignalCache, cloc
     assert age(book) == 30
 
 
-def test_an_advance_that_a_broken_watch_delivers_late_is_as_old_as_it_is(book: SignalCache, clock: HandClock) -> None:
+def test_advance_delivered_late_by_broken_watch_keeps_its_age(book: SignalCache, clock: HandClock) -> None:
     book.on_broker_health(health(entry()))
     book.on_lease(lease(0))
     clock.seconds += 600
@@ -233,7 +233,7 @@ def test_objects_that_come_and_go_leave_nothing_behind(book: SignalCache, clock:
     assert len(book._gone) <= 12
 
 
-def test_an_object_that_came_back_is_not_forgotten_with_the_one_before_it(book: SignalCache, clock: HandClock) -> None:
+def test_returned_object_is_not_forgotten_with_its_predecessor(book: SignalCache, clock: HandClock) -> None:
     book.on_broker_health(versioned(health(entry(), broker=1), 1))
     book.on_broker_health_gone(versioned(health(entry(), broker=1), 2))
     book.on_broker_health(versioned(health(entry(), broker=1), 9))

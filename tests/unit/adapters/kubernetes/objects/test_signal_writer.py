@@ -85,7 +85,7 @@ def test_an_unchanged_entry_is_not_written_again_for_any_source(api: MemoryApi) 
     assert len(api.writes) == before
 
 
-def test_entries_of_sources_that_are_no_longer_wanted_go_those_of_an_earlier_process_too(api: MemoryApi) -> None:
+def test_entries_of_unwanted_sources_go_even_of_earlier_processes(api: MemoryApi) -> None:
     writer_of(api, uid="uid-0").write(word("dropped-while-down"))
     writer = writer_of(api)
     writer.write(word("flush"))
@@ -122,7 +122,7 @@ def test_prober_that_starts_again_keeps_since_time_of_each_source(api: MemoryApi
     assert found == {"flush": "2026-01-02T03:04:05Z", "idle": "2026-01-02T04:04:05Z"}
 
 
-def test_a_prober_of_two_types_keeps_both_entries_under_its_lease_and_removes_both(api: MemoryApi) -> None:
+def test_prober_of_two_types_keeps_and_removes_both_entries(api: MemoryApi) -> None:
     writes, reads = SignalType.STORAGE_LATENCY, SignalType.READ_LATENCY
     lease = ProberLease(api, "default", "main", writes, "broker-1", SystemClock(), uid="uid-1")
     writer = SignalWriter(api, "default", "main", writes, "broker-1", lease, further_types=(reads,))
@@ -164,7 +164,7 @@ def standing_by(first: ProberLease, second: ProberLease) -> tuple[str, str]:
     return first.rival, second.rival
 
 
-def test_two_probers_of_one_source_that_measure_different_things_know_each_other(api: MemoryApi) -> None:
+def test_two_different_probers_of_one_source_know_each_other(api: MemoryApi) -> None:
     first, second = lease_of(api, "/data at kafka-a-1"), lease_of(api, "/data at kafka-b-1")
     assert first.acquire()
     until(lambda: standing_by(first, second) == ("/data at kafka-b-1", "/data at kafka-a-1"))

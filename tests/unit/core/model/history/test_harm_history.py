@@ -32,7 +32,7 @@ def test_limit_is_one_that_would_have_cost_clients_least(history: HarmHistory, c
     assert history.limit_factor(cause, PRICE).factor == factor
 
 
-def test_an_episode_is_kept_with_its_largest_figure_once_it_is_over():
+def test_ended_episode_is_kept_with_its_largest_figure():
     history = HarmHistory()
     for lost in (1.2, 4.0, 3.1):
         history = history.after({1: [(DISK, lost)]})
@@ -53,7 +53,7 @@ def test_an_episode_is_kept_with_its_largest_figure_once_it_is_over():
         pytest.param([{1: [(DISK, 0.9)]}], id="less than any limit"),
     ],
 )
-def test_nothing_is_learned_from_harm_that_is_not_one_brokers_own(seen: list[dict[int, list]]):
+def test_nothing_is_learned_from_harm_of_several_brokers(seen: list[dict[int, list]]):
     history = HarmHistory()
     for one in [*seen, {broker: [(DISK, 0.0)] for broker in (1, 2, 3)}]:
         history = history.after(one)

@@ -32,7 +32,7 @@ def test_seconds_count_between_two_good_reads(reads: Sequence[tuple[float, bool 
     assert read(*reads) == seconds
 
 
-def test_no_more_counts_than_is_enough_and_nothing_is_taken_away():
+def test_only_enough_episodes_count_and_none_is_removed():
     assert read((0, True), (9, True), enough=5) == 5
     assert read((0, True), (9, True), enough=5, known=KnownGood(8.0)) == 8
 
