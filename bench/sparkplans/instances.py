@@ -116,7 +116,7 @@ def write(store: Store, found: Instance) -> None:
             table = table.append_column(field, _by_hour(rate, case.hours).cast(field.type))
         table = table.replace_schema_metadata(of_hours(range(case.hours)))
     store.write_table(f"loads/{case.name}/part-0.parquet", table, row_group_size=100_000)  # as the loads job does
-    write_account(store, f"loads/{case.name}", {})
+    write_account(store, f"loads/{case.name}", {"hours": case.hours})
 
 
 def _by_hour(rates: NDArray[Any], hours: int) -> pa.Array:

@@ -20,11 +20,13 @@ from bellwether_load.balancing.brokers import Brokers
 from bellwether_load.balancing.descent import Descent, Parts, returned
 from bellwether_load.balancing.exchanges import exchanged
 from bellwether_load.balancing.fewest_changes import MOST_PARTITIONS, reduce_changes
-from bellwether_load.balancing.programs import CORE, Program, pruned_bound, relax
+from bellwether_load.balancing.programs import CORE, Program, Relaxation, pruned_bound, relax
 
 TOLERANCE = Fraction(1, 1000)
 SHARPNESS = (50.0, 200.0, 800.0, 3200.0)
 """Of the smooth maximum, stage by stage."""
+MOST_PRUNED = 5_000
+"""Partitions up to which the bound is pruned: of 20,000 it takes a minute, and hardly ever finds a better one."""
 _NEAR = 0.7e-3
 """How far above the bound the descent leaves a broker: some of the tolerance stays for what single partitions weigh."""
 
@@ -106,14 +108,17 @@ def capped(block: Block, brokers: Brokers, most: int | None, tell: Tell = lambda
         return found
     # Those of the first level are enough: the cap is one for all.
     others = _alternatives(start, brokers, most, found) if most and over and not brokers.settled.any() else ()
-    other = _programmed(start, brokers, most, found, tell)
+    relaxed = _relaxed(start, brokers, most, found, tell)
+    if not over and replace(found, bound=relaxed.bound).tight(brokers):
+        return replace(found, bound=relaxed.bound)
+    other = _rounded(start, brokers, most, found, relaxed)
     if over:
         found = replace(other, alternatives=better(others, other.top(brokers)))
     elif other.top(brokers) < found.top(brokers):
         found = other
     else:
         found = replace(found, bound=other.bound)
-    if not few or found.tight(brokers):
+    if len(start) > MOST_PRUNED or found.tight(brokers):
         return found
     high = float(found.top(brokers))
     return replace(found, bound=pruned_bound(start, brokers, most, found.bound, found.floor, high))
@@ -149,25 +154,29 @@ def _alternatives(start: Block, brokers: Brokers, most: int, found: Balance) -> 
     others = []
     for cap in (2 * most, 4 * most) if len(start) <= MOST_PARTITIONS else ():
         if cap < changed:
-            other = _programmed(start, brokers, cap, found)
+            other = _rounded(start, brokers, cap, found, _relaxed(start, brokers, cap, found))
             others.append(Alternative(cap, other.top(brokers), other.block.changed, other.floor, other.bound.prices))
     return (*others, Alternative(None, top, changed, found.floor, found.bound.prices))
 
 
-def _programmed(
+def _relaxed(
     start: Block, brokers: Brokers, most: int | None, free: Balance, tell: Tell = lambda _: None
-) -> Balance:
-    """Balance with at most ``most`` changed leaders, from those at the start; ``free``: without that limit."""
+) -> Relaxation:
+    """The optimum of divisible partitions with at most ``most`` changed leaders; ``free``: without that limit."""
     prices = Prices((brokers.open & (start.led > free.block.led)).astype(np.int64))
-    relaxed = relax(start, brokers, most, prices, free.bound, tell)
+    return relax(start, brokers, most, prices, free.bound, tell)
+
+
+def _rounded(start: Block, brokers: Brokers, most: int | None, free: Balance, relaxed: Relaxation) -> Balance:
+    """The best of the plans that the programs find, from the leaders at the start."""
     near = Priced.at(start, relaxed.prices).best(CORE, relaxed.candidates, -np.inf)
     rows = np.sort(np.append(relaxed.candidates, near))
-    balanced = Balance(start, relaxed.bound, free.heaviest)
     if not len(rows):
-        return balanced
+        return Balance(start, relaxed.bound, free.heaviest)
     allowed = len(start) if most is None else most - start.changed
     program = Program(start.take(rows), brokers, brokers.fixed + start.led, allowed)
-    leader = program.rounded(program.relaxed())
-    if leader is None:
-        return balanced
-    return replace(balanced, block=exchanged(start.put(rows, leader), brokers, relaxed.bound.value, most))
+    answers = [
+        Balance(exchanged(start.put(rows, leader), brokers, relaxed.bound.value, most), relaxed.bound, free.heaviest)
+        for leader in program.rounded(program.relaxed())
+    ]
+    return min(answers, key=lambda answer: (not answer.kept(brokers), answer.top(brokers)))

@@ -46,7 +46,7 @@ def _answers(planned: Block, brokers: Brokers, limits: Int64s) -> Iterator[Block
     relaxed = program.relaxed()
     answers = [_repaired(able, limited, program.above(relaxed.shares, share)) for share in SHARES]
     if len(program.columns) <= SMALL:
-        answers.append(program.rounded(relaxed))
+        answers += program.rounded(relaxed)
     for leader in answers:
         if leader is not None and bool((brokers.fixed + able.led_by(leader).led <= limits)[brokers.open].all()):
             yield planned.led_by(leader)

@@ -21,7 +21,7 @@ from bellwether_load.balancing.brokers import Brokers
 
 CORE = 1_500
 """Columns of which the integer program decides."""
-NODES = 300
+NODES = 20
 """Nodes that it may search: a limit in seconds would not give the same plan twice."""
 GAP = 3e-3
 """Relative distance to the optimum at which it stops."""
@@ -92,11 +92,9 @@ class Program:
         highest = float(found.x[-2]) * self._load / self._capacity
         return Relaxed(highest, self._prices(-found.ineqlin.marginals), found.x[:-2])
 
-    def rounded(self, relaxed: Relaxed) -> Int32s | None:
-        """A leader for each partition: as divided where prices leave little doubt, else by the integer program.
-
-        None where the search finds none.
-        """
+    def rounded(self, relaxed: Relaxed) -> list[Int32s]:
+        """Leaders of all partitions, in up to two ways: divided ones stay; or the integer program decides about these,
+        and where prices leave little doubt, if it finds an answer in time."""
         columns, count = self.columns, len(self.columns)
         fixed = np.rint(relaxed.shares)
         doubtful = self._doubtful(relaxed)[columns.partition]
@@ -108,9 +106,7 @@ class Program:
             integrality=np.append(np.ones(count), [0, 0]),
             options={"node_limit": NODES, "mip_rel_gap": GAP},
         )
-        if found.x is None:
-            return None
-        return self.above(found.x[:-2], 0.5)
+        return [self.above(relaxed.shares, 1 - _DIVIDED), *([] if found.x is None else [self.above(found.x[:-2], 0.5)])]
 
     def above(self, shares: Floats, least: float) -> Int32s:
         """A leader for each partition: the one with the largest share of it above ``least``, else the present one."""
