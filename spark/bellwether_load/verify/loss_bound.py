@@ -80,49 +80,66 @@ def loss_bound(case: LossCase, rows: Iterable[LossRow], weights: LossWeights) ->
     size = sum(value * case.capacity[b] for of in weights.lost.values() for b, value in of.items())
     total = sum(weight[b] * case.base[b] for b in case.capacity)
     total -= sum(value * (case.limit * case.capacity[b] // 1) for b, value in weights.normal.items())
-    alone = Fraction(0)
+    alone, out = Fraction(0), False
     for row in kept:
-        cheapest, least = _choices(case, row, weights, weight, floor)
-        if cheapest is None:
-            return max(alone, weights.threshold or alone)
-        total += cheapest * row.load
-        if least is not None and least > alone:
-            alone = least
+        if row.stays is not None:
+            total += row.load * _fixed_weight(case, row, weights, weight)
+            continue
+        heirs = [(b, _heirs(case, row, b)) for b in row.may]
+        alone = max(alone, _least(case, row, floor, heirs, alone))
+        cheapest = _cheapest(case, row, weights, weight, floor, heirs)
+        out |= cheapest is None
+        total += row.load * (cheapest or 0)
     found = Fraction(total, size) if size else Fraction(0)
     if weights.threshold is not None:
-        found = min(found, weights.threshold)
+        found = weights.threshold if out else min(found, weights.threshold)
     return max(found, alone)
 
 
-def _choices(
-    case: LossCase, row: LossRow, weights: LossWeights, weight: Mapping[int, int], floor: Mapping[int, int]
-) -> tuple[int | None, Fraction | None]:
-    """The least weight of a leader with its heir, None if no heir is below the threshold; and the least relative load
-    of an heir, None where there need not be one."""
-    if row.stays is not None:
-        home = case.domains.get(row.stays)
-        heir = next((b for b in row.takers if b != row.stays and case.domains[b] != home), None)
-        there = home is not None and heir is not None
-        return weight.get(row.stays, 0) + (weights.lost.get(home, {}).get(heir, 0) if there else 0), None  # type: ignore[arg-type]
-    cheapest: int | None = None
-    least: Fraction | None = None
-    without = False
+def _heirs(case: LossCase, row: LossRow, leader: int) -> list[int]:
+    """Who may lead the partition once its leader's domain is lost; none if that is never lost."""
+    home = case.domains[leader]
+    return [] if home is None else [b for b in row.takers if b != leader and case.domains[b] != home]
+
+
+def _fixed_weight(case: LossCase, row: LossRow, weights: LossWeights, weight: Mapping[int, int]) -> int:
+    """The weight of the leader of a partition that stays as it is, and of the first of its heirs."""
+    leader = row.stays
+    if leader is None or leader not in case.domains:
+        return 0
+    heirs, home = _heirs(case, row, leader), case.domains[leader]
+    return weight[leader] + (weights.lost.get(home, {}).get(heirs[0], 0) if heirs and home is not None else 0)
+
+
+def _least(
+    case: LossCase, row: LossRow, floor: Mapping[int, int], heirs: Sequence[tuple[int, list[int]]], alone: Fraction
+) -> Fraction:
+    """The least relative load of an heir, 0 where there need not be one, or where one stays below ``alone``."""
+    high, low = alone.numerator, alone.denominator
+    for _, of in heirs:
+        # One heir that would stay below the best bound so far decides; fractions are slow.
+        if not of or any((floor[b] + row.load) * low <= high * case.capacity[b] for b in of):
+            return Fraction(0)
+    return min((Fraction(floor[b] + row.load, case.capacity[b]) for _, of in heirs for b in of), default=Fraction(0))
+
+
+def _cheapest(
+    case: LossCase, row: LossRow, weights: LossWeights, weight: Mapping[int, int], floor: Mapping[int, int],
+    heirs: Sequence[tuple[int, list[int]]],
+) -> int | None:  # fmt: skip
+    """The least weight of a leader with its heir; None if no heir is below the threshold."""
+    found: list[int] = []
     limit = weights.threshold
-    for leader in row.may:
+    for leader, of in heirs:
         home = case.domains[leader]
-        heirs = [b for b in row.takers if b != leader and case.domains[b] != home] if home is not None else []
-        without |= not heirs
-        of = weights.lost.get(home, {}) if home is not None else {}
-        costs = [] if heirs else [0]
-        for heir in heirs:
-            carried = Fraction(floor[heir] + row.load, case.capacity[heir])
-            if least is None or carried < least:
-                least = carried
-            if limit is None or carried < limit:
-                costs.append(of.get(heir, 0))
-        if costs and (cheapest is None or weight[leader] + min(costs) < cheapest):
-            cheapest = weight[leader] + min(costs)
-    return cheapest, None if without else least
+        costs = weights.lost.get(home, {}) if home is not None else {}
+        fits = of
+        if limit is not None:
+            high, low = limit.numerator, limit.denominator
+            fits = [b for b in of if (floor[b] + row.load) * low < high * case.capacity[b]]
+        if fits or not of:
+            found.append(weight[leader] + min((costs.get(b, 0) for b in fits), default=0))
+    return min(found, default=None)
 
 
 def _floors(case: LossCase, rows: Sequence[LossRow]) -> dict[int, int]:
