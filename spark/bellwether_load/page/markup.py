@@ -42,7 +42,7 @@ def table(
     this: int = -1,
 ) -> Markup:
     """A table that is scrolled where it is too wide. ``columns``: name and class (``n``: figures, ``name``: long names,
-    ``wide``: not on phones); ``this``: the row that is out.
+    ``wide``: not on phones); ``this``: the row that is marked.
     """
     kinds = [kind or None for _, kind in columns]
     head = tag("tr", *(tag("th", name, class_=kind) for (name, _), kind in zip(columns, kinds, strict=True)))

@@ -149,9 +149,7 @@ def test_document_beyond_limit_is_not_parsed() -> None:
             read(b"[" + b" " * 100 + b"]", 100)
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"), [(b"[" * 100_000, "nested too deeply"), (b"x", "is damaged: Invalid JSON")]
-)
+@pytest.mark.parametrize(("text", "problem"), [(b"[" * 100_000, "nested too deeply"), (b"x", "not JSON")])
 def test_parse_refuses_what_is_no_document(text: bytes, problem: str) -> None:
     with pytest.raises(InvalidDocument, match=problem):
         parse(text)
