@@ -64,8 +64,8 @@ class Evidence:
         if self.share * 100 < least.minimum_measured_percent:
             said.append(
                 f"{_percent(self.share)} of the bytes measured, {least.minimum_measured_percent} % needed"
-                f" ({without_load:,} of {partitions:,} partitions have no measured load: enough as soon as the sampler"
-                " reaches the brokers that lead them, and two samples later)"
+                f" ({without_load:,} of {partitions:,} partitions have no measured load: enough two samples after the"
+                " sampler reaches their leaders)"
             )
         return "; ".join(said)
 

@@ -32,8 +32,3 @@ class Forecast:
     hours: int
     before: BrokerHour
     after: BrokerHour
-
-
-def hours_unknown(known: int) -> str:
-    """What a forecast of so many hours does not cover, in a sentence; empty where all hours of the week are known."""
-    return f"Only {known} of {WEEK} hours of the week are known: in the others a broker may be busier." * (known < WEEK)

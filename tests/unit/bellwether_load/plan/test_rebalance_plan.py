@@ -9,6 +9,7 @@ from hypothesis import given
 
 from bellwether.core.model.cluster import PartitionKey, TopicPartition
 from bellwether_load.plan.documents import PROBLEM, problem_digest
+from bellwether_load.plan.forecast import BrokerHour
 from bellwether_load.plan.problem import NO_BROKER, Problem
 from bellwether_load.plan.rebalance_plan import is_move, move_of, plan_digest
 from testkit.loads.plan_verification import load_problems, rechecked
@@ -58,3 +59,8 @@ def test_a_move_puts_the_new_leader_first_and_leaves_the_others_as_they_were() -
 )
 def test_a_leader_that_changes_or_is_not_first_calls_for_a_move(leader: int, to: int, wanted: bool) -> None:
     assert is_move(slot(0, (1, 2), leader=leader), to) is wanted
+
+
+def test_an_hour_is_named_by_weekday_and_time() -> None:
+    found = [BrokerHour(1, hour, 0.0).moment for hour in (0, 38, 167)]
+    assert found == ["Monday 00:00 UTC", "Tuesday 14:00 UTC", "Sunday 23:00 UTC"]
