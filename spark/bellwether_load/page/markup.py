@@ -117,7 +117,8 @@ pre { padding: 9px 12px; white-space: pre-wrap; margin: 8px 0; }
 @media (max-width: 760px) { main { padding: 14px 10px 32px; } section { padding: 12px; } svg.bar { min-width: 80px; }
   .for-wide, .wide { display: none; } .for-narrow { display: block; } .for-narrow svg { width: 100%; }
   td.name { min-width: 7em; } td.bar { width: 34%; } th, td { padding-right: 9px; } table { font-size: 13px; }
-  .lead { font-size: 16px; } .tiles { grid-template-columns: 1fr 1fr; } .tile b { font-size: 17px; } }
+  .lead { font-size: 16px; } .tiles { grid-template-columns: 1fr 1fr; }
+  .tile.main { grid-column: 1 / -1; } .tile b { font-size: 17px; } }
 @media print {
   :root { --page: #fff; --card: #fff; --text: #000; --soft: #444; --line: #bbb; --grid: #ddd; --before: #d55e00;
     --after: #0072b2; --code: #f4f4f4; }
