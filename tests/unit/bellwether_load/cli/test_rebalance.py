@@ -218,6 +218,10 @@ class TestByHand:
         assert found.exit_code == FAILED
         assert_wording(words(found))
 
+    def test_a_long_job_says_now_and_then_how_far_it_is(self, hand: Hand):
+        hand.planner.looks = 50
+        assert hand.run("--dry-run").output.count("8 partitions, 0 without measured load") == 2
+
     def test_a_job_is_closed_however_it_ends(self, hand: Hand):
         hand.run("--dry-run")
         assert hand.planner.closed == 1
