@@ -30,7 +30,7 @@ from bellwether_load.page.plan_text import (
 )
 from bellwether_load.plan.forecast import WEEK
 from bellwether_load.plan.problem import NO_BROKER
-from bellwether_load.plan.rebalance_plan import BrokerLoad, RebalancePlan
+from bellwether_load.plan.rebalance_plan import BY_HAND, BrokerLoad, RebalancePlan
 
 MOST_ROWS = 48
 """More brokers than these are drawn as sorted curves; their rows are folded."""
@@ -74,7 +74,7 @@ def plan_page(story: Story) -> str:
 def _opening(story: Story, unit: Unit) -> Markup:
     plan, moved = story.plan, story.plan.moved
     thin = no_proposal(plan)
-    what = "By hand, in waves" if approve_command(story).startswith("bellwether") else "If the policy requires approval"
+    what = "By hand, in waves" if plan.policy == BY_HAND else "If the rebalance requires approval"
     approve = section(
         "Approve",
         tag("p", f"{what}:"),

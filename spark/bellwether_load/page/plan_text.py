@@ -15,8 +15,6 @@ from bellwether_load.verify.bound_reasons import proving_brokers
 MOST_TOPICS = 5
 """Topics without measured consumption that are named."""
 
-ANNOTATION = "bellwether.dev/approve-plan"
-
 
 def page_unit(plan: RebalancePlan) -> Unit:
     """The unit of all loads of a plan."""
@@ -128,9 +126,7 @@ def approve_command(story: Story) -> str:
         return f"bellwether rebalance --bootstrap HOST:PORT {shlex.join(words)} FILE"
     namespace, _, name = plan.policy.rpartition("/")
     where = ["-n", namespace] if namespace else []
-    return shlex.join(
-        ["kubectl", "annotate", "leadershippolicy", name, *where, "--overwrite", f"{ANNOTATION}={plan.digest}"]
-    )
+    return shlex.join(["bellwether", "approve", plan.digest, "--policy", name, *where])
 
 
 def pinned_text(plan: RebalancePlan) -> str:

@@ -59,8 +59,7 @@ def test_the_page_says_how_good_the_plan_is_and_what_it_moves() -> None:
     assert "kafka/main, Kafka cluster memory-cluster As of 2026-11-21 12:00 UTC: measured 2026-11-07" in text
     for move in moves:
         assert str(move.name) in text
-    command = f"kubectl annotate leadershippolicy main -n kafka --overwrite bellwether.dev/approve-plan={plan.digest}"
-    assert command in text
+    assert f"bellwether approve {plan.digest} --policy main -n kafka" in text
     assert "are not in the store any more (the last five of a policy are kept), so it cannot be verified" in text
     known = replace(tell(plan, moves, (), "STORE"), problem="one", loads="two")
     folders = f"--problem STORE/problems/one --loads STORE/loads/two --plan STORE/plans/{plan.digest}"
@@ -73,7 +72,7 @@ def test_a_plan_made_by_hand_has_the_command_that_applies_it() -> None:
     text = said(taken_apart(plan_page(tell(by_hand, moves, (), "s3://lake/x y"))))
     assert "bellwether rebalance --bootstrap HOST:PORT --store 's3://lake/x y' --approve" in text
     assert f" --approve {plan.digest} --record FILE" in text
-    assert "kubectl" not in text
+    assert "--policy" not in text
 
 
 def test_evidence_verdict_and_approval_come_before_all_figures() -> None:
@@ -88,7 +87,7 @@ def test_a_plan_that_rests_on_too_little_has_no_command_to_approve_it() -> None:
     thin = replace(plan, evidence=replace(plan.evidence, hours=1, share=0.5))
     text = said(taken_apart(plan_page(tell(thin, moves))))
     assert "Too little is measured for a proposal, unless the minimum is lowered: 1 of 24 hours measured" in text
-    assert "approve-plan" not in text
+    assert "bellwether approve" not in text
 
 
 def test_the_page_says_what_the_waves_take_and_cost() -> None:
@@ -408,7 +407,7 @@ def test_a_hostile_topic_is_shown_as_text(name: str) -> None:
 
 def test_names_in_commands_are_quoted_for_the_shell() -> None:
     text = said(taken_apart(page(3, policy="kafka/x; rm -rf ~")))
-    assert "leadershippolicy 'x; rm -rf ~' -n kafka" in text
+    assert "--policy 'x; rm -rf ~' -n kafka" in text
 
 
 # What the page is made from
