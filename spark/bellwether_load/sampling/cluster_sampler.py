@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.brokers.log_dirs import LogDirs
@@ -21,6 +22,7 @@ from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretRea
 from bellwether.adapters.kubernetes.objects.leader_rebalances import with_rebalances
 from bellwether.adapters.prometheus.query_client import Access, PrometheusClient
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.spec.rebalance_spec import LeaderRebalanceSpec
 from bellwether.kafka_connection import Connection
 from bellwether.probes.runtime.prober import read_policy
 from bellwether.telemetry.metrics.metric_registry import JointRegistry
@@ -39,7 +41,6 @@ MARKS = ("$namespace", "$policy")
 
 # Time limit for the metadata of a large cluster; the rest of the period is for the requests of the same round.
 _MAP_SECONDS, _MAP_SHARE = 20.0, 1 / 3
-_DEFAULT_DAYS = 14
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,8 @@ class ClusterSampler:
         settings = self._settings
 
         def prepare() -> None:
+            if cluster.settings_changed():
+                self._stop.set()  # begun again with the store and the days that hold now
             changed, readers = cluster.read(), settings.consumers.read(cluster.policy)
             if changed or readers is not rounds.sources.readers:
                 rounds.sources = _sources(cluster.connection, readers, settings.limits)
@@ -128,11 +131,16 @@ class ClusterSampler:
 class Cluster:
     """Cluster to sample. ``read`` gives its connection, from options or from the present policy."""
 
-    def __init__(self, read: Callable[[], Connection], close: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        read: Callable[[], Connection],
+        close: Callable[[], None] = lambda: None,
+        present: Callable[[], LeadershipPolicy | None] = lambda: None,
+    ) -> None:
         self._read = read
+        self._present = present
         self.connection = read()
-        self.policy: LeadershipPolicy | None = None
-        self.days = _DEFAULT_DAYS
+        self.policy = present()
         self.close = close
         """Removes temporary files of the connection."""
 
@@ -142,12 +150,17 @@ class Cluster:
     ) -> Cluster:
         """Cluster of a policy. Raises Transient or Terminal."""
         secrets = SecretReader(api, namespace, labelled=labelled_secrets)
-        found = with_rebalances(api, read_policy(api, namespace, policy))
-        cluster = cls(lambda: connection(read_policy(api, namespace, policy).spec.kafka, secrets), secrets.close)
-        cluster.policy = found
-        if found.rebalance is not None:
-            cluster.days = found.rebalance.spec.history_days
-        return cluster
+        read = partial(read_policy, api, namespace, policy)
+        return cls(lambda: connection(read().spec.kafka, secrets), secrets.close, lambda: with_rebalances(api, read()))
+
+    @property
+    def days(self) -> int:
+        """Days of samples to keep."""
+        return _kept(self.policy)[1]
+
+    def settings_changed(self) -> bool:
+        """Whether its LeaderRebalance names another store or other days by now. Raises Transient or Terminal."""
+        return _kept(self._present()) != _kept(self.policy)
 
     def uri(self, loads: LoadConfig | None) -> str:
         """The policy's directory in the store that it names. Raises NotConfigured."""
@@ -161,6 +174,13 @@ class Cluster:
         """
         former, self.connection = self.connection, self._read()
         return former != self.connection
+
+
+def _kept(policy: LeadershipPolicy | None) -> tuple[str, int]:
+    """The store that samples are written to, and for how many days they are kept."""
+    used = policy.rebalance if policy is not None else None
+    spec = used.spec if used is not None else LeaderRebalanceSpec(policy="any")
+    return spec.store, spec.history_days
 
 
 def read_limits(period: int, metadata_mebibytes: int) -> Limits:

@@ -18,13 +18,14 @@ from urllib.request import urlopen
 
 import pytest
 
-from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient, connect
+from bellwether.adapters.kubernetes.api_client import LEADER_REBALANCES, POLICIES, KubernetesClient, connect
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.samples.sample_files import list_rounds
 from realparts.kafka import create_topics
 from realparts.kafka_topics import delete_topics
 from realparts.ports import HeldPorts
 from testkit.kafka.producer import SteadyWriter
+from testkit.kubernetes import api_objects
 from testkit.loads.load_configs import options
 from waiting import limit, until
 
@@ -151,6 +152,11 @@ def test_a_policys_cluster_is_sampled_into_its_history_with_what_consumers_read(
         until(lambda: told("sampling_failed") == slow + 1, 60, seen=log.read_text)
         api.merge(POLICIES, namespace, "main", {"spec": {"kafka": {"bootstrapServers": kafka.bootstrap.split(",")}}})
         until(lambda: told("sampling_recovered") == slow + 1, 60, seen=log.read_text)
+        # Another store or other days begin anew, without a restart of the process.
+        rebalance = api_objects.rebalance(historyDays=30)
+        rebalance["metadata"]["namespace"] = namespace
+        api.create(LEADER_REBALANCES, namespace, rebalance)
+        until(lambda: log.read_text().count('"event": "policy_served"') == 2, 60, seen=log.read_text)
     finally:
         process.send_signal(signal.SIGTERM)
         assert process.wait(limit(60)) == 0, log.read_text()

@@ -4,11 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from bellwether.adapters.kubernetes.api_client import LEADER_REBALANCES, POLICIES
 from bellwether.cli.kafka_target import KafkaTarget
 from bellwether.ports.errors import Terminal, Unauthenticated
 from bellwether_load.cli.prometheus_options import PrometheusAccess
 from bellwether_load.sampling.cluster_sampler import Cluster, Consumers
 from bellwether_load.sampling.topic_consumption import DEFAULT_QUERY
+from testkit.kubernetes import api_objects
+from testkit.kubernetes.memory_api import MemoryApi
 
 
 def reading(password: Path) -> Cluster:
@@ -51,3 +54,20 @@ def test_a_renewed_token_for_prometheus_makes_another_client(tmp_path: Path) -> 
     token.unlink()
     with pytest.raises(Terminal, match=r"--prometheus-token-file .* cannot be read as text"):
         consumers.read()
+
+
+def test_another_store_or_other_days_of_the_rebalance_are_noticed() -> None:
+    api = MemoryApi()
+    api.put(POLICIES, api_objects.policy())
+    cluster = Cluster.of_policy("main", api, "default")
+    api.put(LEADER_REBALANCES, api_objects.rebalance())
+    assert (cluster.days, cluster.settings_changed()) == (14, False)
+    for spec in ({"store": "archive"}, {"historyDays": 30}, {"store": "archive", "historyDays": 30}):
+        api.put(LEADER_REBALANCES, api_objects.rebalance(**spec))
+        assert cluster.settings_changed()
+    cluster = Cluster.of_policy("main", api, "default")
+    assert (cluster.days, cluster.settings_changed()) == (30, False)
+    api.put(LEADER_REBALANCES, api_objects.rebalance(**spec, approval="Automatic"))
+    assert not cluster.settings_changed()
+    api.delete(LEADER_REBALANCES, "default", api_objects.LOADS)
+    assert cluster.settings_changed()
