@@ -8,7 +8,7 @@ retried; sampling rounds do not wait for it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -19,7 +19,7 @@ from bellwether.ports.errors import Terminal, Transient
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.rollups.hour_roller import due_hours, roll_hour
 from bellwether_load.store.rollups.rollup_files import list_rollups
-from bellwether_load.store.samples.sample_files import AHEAD, list_rounds
+from bellwether_load.store.samples.sample_files import AHEAD, RoundFile, list_rounds
 
 PERIOD_SECONDS = 300.0
 SAMPLE_HOURS = 48
@@ -85,24 +85,27 @@ class RollupWorker:
         listing = list_rounds(self._store, now)
         if listing.ahead:
             self._warn("ahead", "samples_ahead", files=len(listing.ahead), first=listing.ahead[0].path)
-        for due in due_hours(self._store, listing, now):
+        kept: set[str] = set()
+        for due in due_hours(self._store, listing):
             if self._stop.is_set():
                 return
+            if not due.settled(now):
+                kept |= {file.path for file in due.files}
+                continue
             done = roll_hour(self._uri, due)
             self._observer.rolled(done.bytes)
             hour = datetime.fromtimestamp(due.hour, UTC).isoformat()
             self._log.info("hour_rolled_up", hour=hour, partitions=done.rows, bytes=done.bytes)
             if done.skipped:
                 self._warn(done.skipped[0], "samples_skipped", files=len(done.skipped), error=done.skipped[0])
-        self._expire(now)
+        self._expire(now, [file for file in listing.rounds if file.path not in kept])
 
-    def _expire(self, now: datetime) -> None:
-        """Remove old files. Hours and days with files are counted, not those of the calendar: a clock that runs ahead
-        for a moment must not take the history along. What such a clock has left is neither counted nor removed."""
-        listing = list_rounds(self._store, now)
-        needed = {file.path for due in due_hours(self._store, listing) for file in due.files}
-        old = _older({file.at // _HOUR for file in listing.rounds}, SAMPLE_HOURS)
-        rounds = [file.path for file in listing.rounds if file.at // _HOUR in old and file.path not in needed]
+    def _expire(self, now: datetime, done: Sequence[RoundFile]) -> None:
+        """Remove old files, of samples those that are ``done``. Hours and days with files are counted, not those of
+        the calendar: a clock that runs ahead for a moment must not take the history along. What such a clock has left
+        is neither counted nor removed."""
+        old = _older({file.at // _HOUR for file in done}, SAMPLE_HOURS)
+        rounds = [file.path for file in done if file.at // _HOUR in old]
         current = [file for file in list_rollups(self._store) if file.hour <= now.timestamp() + AHEAD]
         days = _older({file.hour // _HOUR // 24 for file in current}, self._keep_days)
         rollups = [file.path for file in current if file.hour // _HOUR // 24 in days]

@@ -47,6 +47,10 @@ class DueHour:
     hour: int
     files: tuple[RoundFile, ...]
 
+    def settled(self, now: datetime) -> bool:
+        """Whether the hour has ended, and the samples that decide on its last intervals are there."""
+        return self.hour + HOUR + SETTLED <= now.timestamp()
+
 
 @dataclass(frozen=True, slots=True)
 class Rolled:
@@ -57,8 +61,8 @@ class Rolled:
     skipped: tuple[str, ...]
 
 
-def due_hours(store: Store, listing: Listing, now: datetime | None = None) -> list[DueHour]:
-    """The hours with samples that their rollup lacks, oldest first; with ``now`` only those that have ended.
+def due_hours(store: Store, listing: Listing) -> list[DueHour]:
+    """The hours with samples that their rollup lacks, oldest first.
 
     An hour of which samples were removed already is not rolled up again: it would lose them. Raises StoreError.
     """
@@ -68,8 +72,6 @@ def due_hours(store: Store, listing: Listing, now: datetime | None = None) -> li
         files = [file for file in listing.rounds if file.cluster_id == cluster_id]
         times = [file.at for file in files]
         for hour in sorted({at // HOUR * HOUR for at in times}):
-            if now is not None and hour + HOUR + SETTLED > now.timestamp():
-                continue
             first, last = (bisect_left(times, at) for at in (hour - MARGINS[0], hour + HOUR + MARGINS[1] + 1))
             sources = {file.path for file in files[first:last]}
             rolled = _sources(store, done.get((cluster_id, hour)))

@@ -37,9 +37,9 @@ def uri(tmp_path: Path) -> str:
     return str(tmp_path)
 
 
-def due(uri: str, now: datetime | None = None) -> list[DueHour]:
+def due(uri: str) -> list[DueHour]:
     store = Store.open(uri)
-    return due_hours(store, list_rounds(store), now)
+    return due_hours(store, list_rounds(store))
 
 
 def rolled(uri: str) -> list[Rolled]:
@@ -73,10 +73,10 @@ def test_the_seconds_of_hours_add_up_to_those_of_the_whole_history(uri: str) -> 
     assert sum(row["messages"] for row in rows) == 129 * 660
 
 
-def test_an_hour_is_due_once_its_last_samples_were_written(uri: str) -> None:
-    assert [one.hour - MIDNIGHT for one in due(uri, NOW)] == [0, HOUR]
-    assert [one.hour - MIDNIGHT for one in due(uri, NOW + timedelta(minutes=15))] == [0, HOUR, 2 * HOUR]
+def test_an_hour_is_settled_once_its_last_samples_were_written(uri: str) -> None:
     assert [one.hour - MIDNIGHT for one in due(uri)] == [0, HOUR, 2 * HOUR]
+    assert [one.settled(NOW) for one in due(uri)] == [True, True, False]
+    assert [one.settled(NOW + timedelta(minutes=15)) for one in due(uri)] == [True] * 3
 
 
 def test_what_was_rolled_up_is_not_due_again(uri: str) -> None:
