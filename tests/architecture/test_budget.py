@@ -30,14 +30,14 @@ LINES = {
     "operator/bellwether/telemetry": 1473,
     "spark": 4188,
     "spark/bellwether_load/api": 258,
-    "spark/bellwether_load/cli": 1655,  # losses, a verb of its own
+    "spark/bellwether_load/cli": 1660,  # losses, a verb of its own
     "spark/bellwether_load/controller": 1513,
-    "spark/bellwether_load/losses": 779,  # new: what the loss of a broker or of a rack does, orders, a bound
+    "spark/bellwether_load/losses": 880,  # new: what the loss of a broker or of a rack does, orders, a bound
     "spark/bellwether_load/page": 922,
-    "spark/bellwether_load/plan": 905,  # what a plan rests on, and what is missing for a proposal
+    "spark/bellwether_load/plan": 985,  # what a plan rests on, what is missing for a proposal, losses
     "spark/bellwether_load/sampling": 1126,  # its thread rolls up hours and removes old files; the store lost more
     "spark/bellwether_load/store": 2019,
-    "spark/bellwether_load/verify": 1593,  # evidence, and the bound on losses
+    "spark/bellwether_load/verify": 1740,  # evidence, and losses with their bound
     "bench": 11350,  # the simulated months have acks=all, holds, Kafka's fencing, slow syncs and freezes
     "examples": 2960,
     "helm": 2129,
@@ -56,7 +56,7 @@ LINES = {
 }
 """Lines of the Python files below a folder, but for those below a longer name of the table."""
 
-FILES = {"operator": 380, "spark": 132, "bench": 97, "tests": 835}
+FILES = {"operator": 380, "spark": 135, "bench": 97, "tests": 836}
 """Python files below a folder."""
 
 FILES_IN_ONE_FOLDER = {"operator": 15, "spark": 14, "bench": 23, "tests": 49}

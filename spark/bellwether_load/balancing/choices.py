@@ -57,10 +57,11 @@ class Choices:
 
     ``replicas`` and ``eligible`` hold broker indices, padded with ``brokers``; ``leader`` is ``brokers`` where there is
     none. ``known``: has measured rates. ``consumed``: so has its consumption. ``held``: is held by name. ``stays``: is
-    held, unknown, or without candidate.
+    held, unknown, or without candidate. ``takers``: the replicas on open brokers in the ISR, each in its place.
     """
 
     replicas: Int32s
+    takers: Int32s
     eligible: Int32s
     leader: Int32s
     loads: Int64s
@@ -144,13 +145,14 @@ def choices(batch: pa.RecordBatch, slots: Slots, costs: Costs) -> Choices:
     held = pc.not_equal(batch.column("held"), "").to_numpy(zero_copy_only=False)
     open_ = np.append(slots.open, False)
     able = open_[replicas] & (replicas[:, :, None] == isr[:, None, :]).any(axis=2)
+    takers = np.where(able, replicas, brokers).astype(np.int32)
     rank = np.where(able, np.append(slots.rank, 0)[replicas], np.iinfo(np.int64).max)
     able &= rank == rank.min(axis=1, keepdims=True)
     eligible = np.where(able, replicas, brokers).astype(np.int32)
     stays = held | ~known | ~able.any(axis=1)
     eligible[stays] = brokers
     eligible[stays, 0] = leader[stays]
-    return Choices(replicas, eligible, leader, loads, follow, known, consumed, held, stays, brokers)
+    return Choices(replicas, takers, eligible, leader, loads, follow, known, consumed, held, stays, brokers)
 
 
 def rates(batch: pa.RecordBatch) -> tuple[Int64s, Int64s]:

@@ -43,6 +43,8 @@ def show_figures(figures: PlanFigures, digest: str, console: Console) -> None:
         f" minimum {rate(figures.least_moved_bytes_per_second)}",
     ):
         console.print(line, highlight=False)
+    if figures.losses:
+        console.print(plain(figures.losses), highlight=False, markup=False)
     if figures.bound_reason:
         console.print(plain(figures.bound_reason), highlight=False, markup=False)
     free = figures.without_cap

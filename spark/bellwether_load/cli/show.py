@@ -152,6 +152,7 @@ def _show(story: Story, top: int) -> None:
         bound_text(story),
         cap_text(found, unit),
         busiest_hour(found, unit),
+        found.losses_line,
         unmeasured_text(story),
         waves_text(found, WAVES),
     )

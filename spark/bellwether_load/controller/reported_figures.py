@@ -14,6 +14,7 @@ def plan_figures(plan: RebalancePlan, bound_reason: str = "") -> PlanFigures:
     free = plan.certificate.without_cap
     return PlanFigures(
         evidence=plan.evidence_line[:MESSAGE_LIMIT],
+        losses=plan.losses_line[:MESSAGE_LIMIT],
         load_before=round(plan.before.max),
         load_after=round(plan.after.max),
         bound=round(plan.certificate.bound),

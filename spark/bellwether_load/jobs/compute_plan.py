@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
 import numpy as np
 
-from bellwether_load.balancing.blocks import Int64s, Tell
+from bellwether_load.balancing.blocks import Int32s, Int64s, Tell
 from bellwether_load.balancing.bounds import Prices
 from bellwether_load.balancing.brokers import Brokers
 from bellwether_load.balancing.choices import Choices, Costs, Refused, Slots, choices
@@ -16,6 +16,8 @@ from bellwether_load.balancing.hourly import HourlyResult, by_hours
 from bellwether_load.balancing.hourly_loads import forecast
 from bellwether_load.balancing.levels import Level, Levels, levelled
 from bellwether_load.jobs.problem_reader import read_hours, read_partitions
+from bellwether_load.losses.loss_input import LossInput, domains
+from bellwether_load.losses.plan_orders import PlannedOrders, planned_orders
 from bellwether_load.plan import certificate, rebalance_plan
 from bellwether_load.plan.certificate import HourlyProof, StatisticPlan
 from bellwether_load.plan.documents import problem_digest_of_chunks
@@ -67,10 +69,12 @@ def compute_plan(uri: str, problem: str, loads: str, tell: Tell = lambda _: None
         )
         seen = forecast(brokers, hourly.hours, *loads_then)
         tell(f"busiest hour of {len(hourly.hours)}: {seen.after.moment}, on broker {seen.after.broker}")
-    moving = moves(batch, partitions, slots, leaders)
+    orders = _orders(terms, brokers, partitions, leaders)
+    moving = moves(batch, partitions, slots, leaders, orders.second)
     tell(f"{moving.leaders:,} leaders change")
     evidence = Evidence.of(read_account(store.below(f"loads/{loads}")), len(partitions), int((~partitions.known).sum()))
-    return ComputedPlan(_plan(terms, partitions, brokers, found, digest, moving, evidence, seen), moving)
+    made = _plan(terms, partitions, brokers, found, digest, moving, evidence, seen)
+    return ComputedPlan(replace(made, losses=orders.losses), moving)
 
 
 def write_plan(uri: str, computed: ComputedPlan) -> str:
@@ -94,6 +98,24 @@ def costs_of(terms: ProblemHeader) -> Costs:
     """The problem's weights."""
     asked = terms.objective
     return Costs(asked.produce_weight, asked.replication_weight, asked.consume_weight, asked.follow_weight)
+
+
+def _orders(terms: ProblemHeader, brokers: Brokers, partitions: Choices, leaders: Int32s) -> PlannedOrders:
+    """Orders of followers that keep losses low, with these leaders."""
+    racks = [b.rack for b in sorted(terms.brokers, key=lambda b: b.id)]
+    may = (partitions.eligible == partitions.takers) & (partitions.takers < len(brokers)) & ~partitions.stays[:, None]
+    case = LossInput(
+        brokers.capacity,
+        brokers.open,
+        brokers.base,
+        partitions.loads,
+        partitions.takers,
+        may,
+        partitions.leader,
+        partitions.stays,
+        domains(racks),
+    )
+    return planned_orders(case, leaders, brokers.ids.tolist(), racks)
 
 
 def _brokers(terms: ProblemHeader, slots: Slots, partitions: Choices) -> Brokers:

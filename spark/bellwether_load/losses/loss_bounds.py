@@ -119,7 +119,8 @@ class LossProof:
     def _top(self, now: Carried) -> Fraction:
         loads = relative(self.case, self.kind, now)
         domain, broker = np.unravel_index(int(loads.argmax()), loads.shape)
-        return Fraction(int(now.normal[broker] + now.fallen[domain, broker]), int(self.case.capacity[broker]))
+        # A double, as files have it.
+        return Fraction(float(loads[domain, broker]))
 
     def _guesses(self, now: Carried, loads: Floats) -> Iterator[tuple[Int64s, Int64s]]:
         """Weights without a program: all survivors of one loss alike, and the derivatives of smooth maxima."""

@@ -47,6 +47,7 @@ def loss_report(case: LossInput) -> LossReport:
         goals = {kind: float(top.load) * _AIM for kind, top in tops.items()}
         descent = OrderDescent(movable, case.leader, case.takers, goals, normal)
         descent.run(leaders=False)
+        descent.undo()
         _, second, rows = descent.result()
         order = np.where((second < case.brokers)[:, None], case.ordered(second, case.leader), case.takers)
         after = {kind: worst(losses(case, kind, case.leader, order)) for kind in tops}

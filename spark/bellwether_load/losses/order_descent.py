@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from bellwether_load.losses.loss_input import Bools, Floats, Int32s, Int64s, LossInput
 from bellwether_load.losses.loss_loads import carried
 
-_SHARPNESS = (40.0, 120.0, 400.0, 1_200.0, 4_000.0)
-_SWEEPS = 30
+_SHARPNESS = (120.0, 400.0, 1_200.0, 4_000.0)
+_SWEEPS, _UNDOING = 30, 100
 _MODES = (True, False)
 _FEW = 1e-3
 """Share of partitions that change with which a stage ends."""
@@ -78,6 +78,27 @@ class OrderDescent:
                     break
         back = np.flatnonzero(kept != self.at)
         self._apply(back, kept[back])
+
+    def undo(self, stop: float = 1.0) -> None:
+        """Give partitions back the order that they had where the leader is the same, as long as no worst loss gets
+        higher, or above ``stop`` times its goal."""
+        pairs, size = self._pairs, np.append(self._case.capacity, 1)
+        tops = {kind: goal * max(self.scores[kind], stop) for kind, goal in self._goals.items()}
+        for _ in range(_UNDOING):
+            every = np.arange(len(self.at))
+            leader = pairs.leader[every, self.at]
+            back = np.flatnonzero((self.at != self.start) & (leader == pairs.leader[every, self.start]))
+            fits = np.ones(len(back), np.bool_)
+            for kind, top in tops.items():
+                heir, home = pairs.heir[kind][back, self.start[back]], self._home[kind][leader[back]]
+                then = (self._normal[heir] + self._fallen[kind][home, heir] + self._loads[back]) / size[heir]
+                kept = (heir == self._heir(kind)[back]) | (heir == self._case.brokers)
+                fits &= kept | (then <= top)
+            back = back[fits]
+            back = back[self._apart(back, self.start[back], leaders=False)]
+            if not len(back):
+                break
+            self._apply(back, self.start[back])
 
     def _state(self) -> tuple[tuple[float, float], Int64s]:
         """How bad the present choice is, first what exceeds the limit; and the choice."""

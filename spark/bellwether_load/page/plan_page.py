@@ -94,7 +94,8 @@ def _opening(story: Story, unit: Unit) -> Markup:
             f"{unit.said(moved.load / 100)}; at least {unit.said(moved.lower_bound / 100)} must, for this maximum",
         ),
     )
-    more = busiest_hour(plan, unit), unmeasured_text(story)
+    losses = plan.losses_line and f"{plan.losses_line[0].upper()}{plan.losses_line[1:]}."
+    more = busiest_hour(plan, unit), losses, unmeasured_text(story)
     return join(
         tag("h1", "Load plan ", tag("code", plan.digest)),
         tag("p", f"{plan.policy}, Kafka cluster ", tag("code", plan.cluster_id), class_="soft"),

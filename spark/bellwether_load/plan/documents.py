@@ -36,6 +36,8 @@ _FIELDS: Mapping[str, Any] = {
     "max_moves": NonNegativeInt | None,
     "weights": _ByBroker,
     "HourlyProof.weights": Annotated[dict[Annotated[int, Field(lt=WEEK)], _ByBroker], _Sorted],
+    "lost_weights": Annotated[dict[str, _ByBroker], _Sorted],
+    "normal_weights": _ByBroker,
     "hours": Annotated[int, Field(ge=1, le=WEEK)],
     "Evidence.hours": Annotated[int, Field(ge=0, le=WEEK)],
     "share": Annotated[float, Field(ge=0, le=1)],

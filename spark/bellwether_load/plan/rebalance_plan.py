@@ -17,6 +17,7 @@ from bellwether_load.plan.certificate import Certificate
 from bellwether_load.plan.evidence import Evidence
 from bellwether_load.plan.forecast import Forecast
 from bellwether_load.plan.line_digest import chunk_digests, digest_of_chunks
+from bellwether_load.plan.plan_losses import PlanLosses
 from bellwether_load.plan.problem import NO_BROKER, PartitionInput
 
 BY_HAND = "offline/rebalance"
@@ -69,7 +70,8 @@ class RebalancePlan:
     """Content of ``plan.json``: policy, problem, balance before and after, the certificate, sums, and the forecast.
 
     ``partitions``, ``without_load``, ``without_consumption`` (a load, in which consumption counts as 0) and ``held``
-    count those of the problem. ``evidence``: what the loads rest on. ``forecast`` is None where they have no hours.
+    count those of the problem. ``evidence``: what the loads rest on. ``forecast`` is None where they have no hours,
+    ``losses`` where no broker survives another.
     """
 
     cluster_id: str
@@ -89,11 +91,17 @@ class RebalancePlan:
     brokers: tuple[BrokerLoad, ...]
     evidence: Evidence
     forecast: Forecast | None
+    losses: PlanLosses | None = None
 
     @property
     def evidence_line(self) -> str:
         """How much was measured: the first line of everything that shows the plan."""
         return self.evidence.line(self.partitions, self.without_load, self.unmeasured)
+
+    @property
+    def losses_line(self) -> str:
+        """What the loss of a broker and of a rack does; empty where it is not known."""
+        return self.losses.line(self.after.max) if self.losses else ""
 
     def missing(self, least: Rebalance) -> str:
         """What is missing for a proposal; empty where enough is measured."""

@@ -63,14 +63,20 @@ class Moves:
             yield from encoded([*texts, joined(batch.column("order"))])
 
 
-def moves(batch: pa.RecordBatch, found: Choices, slots: Slots, leaders: Int32s) -> Moves:
-    """The moves that give all partitions these ``leaders``; orders whose first is not the leader change, too."""
-    kept = (leaders < found.brokers) & ((leaders != found.leader) | (leaders != found.replicas[:, 0]))
+def moves(batch: pa.RecordBatch, found: Choices, slots: Slots, leaders: Int32s, second: Int32s) -> Moves:
+    """The moves that give all partitions these ``leaders``; orders whose first is not the leader change, too.
+
+    ``second``: who comes next after the leader, the number of brokers where the others keep their order.
+    """
+    kept = (leaders != found.leader) | (leaders != found.replicas[:, 0]) | (second < found.brokers)
+    kept &= leaders < found.brokers
     at = np.flatnonzero(kept & ~found.stays)
     ids = np.append(slots.ids, -1).astype(np.int32)
     replicas, chosen = found.replicas[at], leaders[at]
-    # A stable sort on "is not the new leader" puts it first and leaves the others as they were.
-    first = np.argsort(replicas != chosen[:, None], axis=1, kind="stable")
+    # A stable sort puts the new leader first, the next one second, and leaves the others as they were.
+    rank = np.where(replicas == chosen[:, None], 0, np.where(replicas == second[at, None], 1, 2))
+    rank[replicas == found.brokers] = 3
+    first = np.argsort(rank, axis=1, kind="stable")
     columns = [
         *(batch.column(name).take(pa.array(at)) for name in KEYS),
         _lists(replicas, ids, found.brokers),

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
+ERROR = Fraction(1, 10**9)
+"""Relative error that is allowed to figures that were rounded to a double."""
 EXAMPLES = 5
 """Maximum number of errors of one kind that are listed; the others are counted."""
 
@@ -51,3 +54,8 @@ class Faults:
     def check(self, name: str, said: str = "", found: str = "") -> Check:
         """A check with its faults."""
         return Check(name, self.of(name), said, found)
+
+
+def close(said: float, exact: Fraction) -> bool:
+    """Whether a figure is the exact one, rounded to a double."""
+    return abs(Fraction(said) - exact) <= ERROR * abs(exact)

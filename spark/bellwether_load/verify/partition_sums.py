@@ -15,6 +15,7 @@ from bellwether_load.plan.problem import NO_BROKER, ProblemHeader
 from bellwether_load.verify.checks import Faults
 from bellwether_load.verify.hour_bound import HourBound
 from bellwether_load.verify.load_rows import BITS, LOADS, Load, LoadRows, unpacked
+from bellwether_load.verify.loss_sums import LossSums
 from bellwether_load.verify.row_streams import Fingerprint, Key, MoveRow, MoveStream, joined
 
 PartitionRow = tuple[str, str, int, tuple[int, ...], tuple[int, ...], int, str]
@@ -46,7 +47,7 @@ class Sums:
     ``loads`` holds the load of each partition that an open broker leads or will lead; those that may lead it are in
     ``eligible``, up to its place in ``ends``. ``homes`` has its leader, or -1 if that may not lead it, ``numbers`` its
     index in its topic; the partitions of ``topics[i]`` begin at ``firsts[i]``. ``unmeasured``: partitions without
-    measured consumption by topic.
+    measured consumption by topic. ``losses``: sums of their own, for what the plan claims of losses.
     """
 
     base: dict[int, int]
@@ -72,6 +73,7 @@ class Sums:
     problem_digest: str = ""
     input_digest: str = ""
     plan_digest: str = ""
+    losses: LossSums | None = None
 
     def name(self, at: int) -> str:
         """Topic and index of the partition at a place in ``loads``."""
@@ -91,6 +93,7 @@ def sweep(
     faults: Faults,
     progress: Callable[[int], None] | None = None,
     bound: HourBound | None = None,
+    losses: LossSums | None = None,
     *,
     of_input: bool = False,
 ) -> Sums:
@@ -99,7 +102,7 @@ def sweep(
     ``document``: the problem's, in one line. ``of_input``: whether the digest of the problem without loads is wanted.
     """
     ids = [b.id for b in problem.brokers]
-    sums = Sums(dict.fromkeys(ids, 0), dict.fromkeys(ids, 0), dict.fromkeys(ids, 0))
+    sums = Sums(dict.fromkeys(ids, 0), dict.fromkeys(ids, 0), dict.fromkeys(ids, 0), losses=losses)
     sums.columns += len(loads.hours)
     form = _Form(faults, frozenset(ids))
     account = _Account(problem, sums, faults, bound)
@@ -208,6 +211,9 @@ class _Account:
         after = self._moved(row, carried, move, may, load) if move is not None else leader
         for broker in replicas:
             sums.base[broker] += follow
+        if sums.losses is not None:
+            order = replicas if move is None or set(move[4]) != set(replicas) else move[4]
+            sums.losses.add(replicas, row[4], (leader, after), order, load, may)
         if not may:
             if leader == NO_BROKER:
                 return
@@ -283,11 +289,10 @@ class _Account:
         ):
             if said != found:
                 add(FACTS, f"{name}: {what} is {_shown(said)}, in the problem {_shown(found)}")
-        if move[4] != (to, *(b for b in replicas if b != to)):
-            due = f"{to} first and then the others of {list(replicas)} is due"
-            add(ORDERS, f"{name}: order is {list(move[4])} where {due}")
-        elif to == leader == replicas[0]:
-            add(ORDERS, f"{name} moves nothing: {to} leads it and is first already")
+        if move[4][:1] != (to,) or sorted(move[4]) != sorted(replicas):
+            add(ORDERS, f"{name}: order is {list(move[4])}, expected {to} and then the others of {list(replicas)}")
+        elif to == leader and move[4] == replicas:
+            add(ORDERS, f"{name} moves nothing: {to} leads it, and the order is the same")
         if row[6] or carried is None or not may:
             why = f"is held ({row[6]})" if row[6] else "has no load" if carried is None else "has no candidate"
             add(STAY, f"{name} {why} and must stay as it is")

@@ -17,10 +17,11 @@ from bellwether_load.plan.forecast import BrokerHour
 from bellwether_load.plan.problem import ProblemHeader
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 from bellwether_load.verify.bound_reasons import BoundReasons, bound_reasons
-from bellwether_load.verify.checks import Check, Faults
+from bellwether_load.verify.checks import ERROR, Check, Faults, close
 from bellwether_load.verify.hour_bound import HOURLY, HourBound
 from bellwether_load.verify.load_bounds import Bounds, Weights
 from bellwether_load.verify.load_rows import BITS, HOURS, LOADS, LoadRow, LoadRows
+from bellwether_load.verify.loss_sums import LOSSES, LossSums
 from bellwether_load.verify.partition_sums import (
     COLUMN,
     ELIGIBLE,
@@ -35,9 +36,6 @@ from bellwether_load.verify.partition_sums import (
     sweep,
 )
 from bellwether_load.verify.row_streams import MOVES, MoveRow, MoveStream
-
-ERROR = Fraction(1, 10**9)
-"""Relative error that is allowed to figures that were rounded to a double."""
 
 AIM = Fraction(1, 1000)
 """The target gap, in addition to what indivisible loads cost."""
@@ -132,7 +130,8 @@ def verify(
     known = LoadRows(loads, faults, problem.objective.statistic, hours)
     bound = HourBound(problem, known.hours, claim, faults) if claim is not None and hours else None
     pinned = bool(input_digest)
-    sums = sweep(problem, document, partitions, known, stream, faults, progress, bound, of_input=pinned)
+    losses = None if plan.losses is None else LossSums(problem, plan.losses, faults)
+    sums = sweep(problem, document, partitions, known, stream, faults, progress, bound, losses, of_input=pinned)
     checks = [faults.check(BROKERS, found=f"{sum(b.open for b in problem.brokers)} of {len(problem.brokers)} open")]
     checks += [faults.check(SAME)]
     if pinned:
@@ -188,6 +187,9 @@ class _Figures:
         if proof.hourly is not None:
             checks.append(self._bound_by_hour())
         checks.append(self._brokers())
+        if sums.losses is not None:
+            sums.losses.judge(bounds.base, (self._before, self._after), after.max)
+            checks.append(faults.check(LOSSES))
         for when, said, found in (("before", plan.before, before), ("after", plan.after, after)):
             checks.append(_figure(f"maximum {when}", said.max, found.max))
             checks.append(_figure(f"mean {when}", said.mean, found.mean))
@@ -256,7 +258,7 @@ class _Figures:
     def _broker_hour(self, when: str, said: BrokerHour, carried: Mapping[int, Sequence[int]]) -> Fraction:
         hours, size, faults = self._hours, self._bounds.size, self._faults
         top = max(Fraction(max(carried[b]), capacity) for b, capacity in size.items())
-        if not _close(said.load, top):
+        if not close(said.load, top):
             faults.add(FORECAST, f"load {when} is {said.load!r}, the files give {float(top)!r}")
         who = f"broker {said.broker} in hour {said.hour} {when}"
         if said.broker not in size or said.hour not in hours:
@@ -272,7 +274,7 @@ class _Figures:
             faults.add(HOURLY, "the plan has one and no forecast, or the loads have no hours")
             return faults.check(HOURLY)
         proved = self._hourly.proved({b: base >> BITS for b, base in self._sums.base.items()}, self._allowed)
-        if not _close(claim.bound, proved):
+        if not close(claim.bound, proved):
             faults.add(HOURLY, f"the plan says {claim.bound!r}, the files give {float(proved)!r}")
         if (other := claim.statistic_plan) is not None:
             if not forecast.after.load < other.load:
@@ -290,7 +292,7 @@ class _Figures:
             for b in self._plan.brokers:
                 for when, said, carried in (("before", b.before, self._before), ("after", b.after, self._after)):
                     exact = Fraction(carried[b.id], b.capacity)
-                    if not _close(said, exact):
+                    if not close(said, exact):
                         self._faults.add(PER_BROKER, f"broker {b.id} {when} is {said!r}, there is {float(exact)!r}")
         return self._faults.check(PER_BROKER, found=f"{len(brokers)} brokers")
 
@@ -323,7 +325,7 @@ class _Figures:
             bound = bounds.bound(bounds.dual(weights, settled), settled)
             highest = max(carried[b] for b in rest)
             for what, claim, found in (("load", level.load, highest), ("bound", level.bound, bound)):
-                if not _close(claim, found):
+                if not close(claim, found):
                     faults.add(LEVELS, f"{name}: {what} is {claim!r}, the files give {float(found)!r}")
             least, most = level.bound, level.load
         return None
@@ -346,7 +348,7 @@ class _Figures:
             if (weights := self._weights(other, OTHER_CAPS, allowed or 0)) is None:
                 return None
             bound = self._bounds.bound(self._bounds.dual(weights))
-            if not _close(other.bound, bound):
+            if not close(other.bound, bound):
                 faults.add(OTHER_CAPS, f"{name}: bound is {other.bound!r}, the files give {float(bound)!r}")
             if not other.bound * (1 - float(ERROR)) <= other.load < most:
                 expected = f"expected {other.bound!r} or more, below {most!r}"
@@ -440,7 +442,3 @@ def _figure(
     shown = float(found) if isinstance(found, Fraction) else found
     faults = () if fine else (f"the plan says {said!r}, the files give {shown!r}",)
     return Check(name, faults, show(said), show(found))
-
-
-def _close(said: float, exact: Fraction) -> bool:
-    return abs(Fraction(said) - exact) <= ERROR * abs(exact)

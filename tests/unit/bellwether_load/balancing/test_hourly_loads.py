@@ -42,7 +42,7 @@ def placed() -> Choices:
     dice = np.random.default_rng(9)
     replicas = np.array([dice.permutation(BROKERS)[:3] for _ in range(PARTITIONS)], np.int32)
     none, every = np.zeros(PARTITIONS, np.int64), np.ones(PARTITIONS, np.bool_)
-    return Choices(replicas, replicas, replicas[:, 0], none, none, every, every, ~every, ~every, BROKERS)
+    return Choices(replicas, replicas, replicas, replicas[:, 0], none, none, every, every, ~every, ~every, BROKERS)
 
 
 @pytest.mark.parametrize("kind", ["in phase", "three regions", "jobs"])

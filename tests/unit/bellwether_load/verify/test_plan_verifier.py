@@ -96,11 +96,11 @@ def test_moves_out_of_order_are_named() -> None:
         ("replicas", (1, 2), "orders-0: replicas is [1, 2], in the problem [1, 2, 3]"),
         ("from_leader", 3, "orders-0: from_leader is 3, in the problem 1"),
         ("load", 20_001, "orders-0: load is 20001, in the problem 20000"),
-        ("order", (2, 3, 1), "orders-0: order is [2, 3, 1] where 2 first and then the others of [1, 2, 3] is due"),
-        ("order", (2, 1), "orders-0: order is [2, 1] where"),
-        ("order", (2, 1, 3, 4), "orders-0: order is [2, 1, 3, 4] where"),
-        ("order", (2, 1, 1), "orders-0: order is [2, 1, 1] where"),
-        ("order", (), "orders-0: order is [] where"),
+        ("order", (3, 2, 1), "orders-0: order is [3, 2, 1], expected 2 and then the others of [1, 2, 3]"),
+        ("order", (2, 1), "orders-0: order is [2, 1], expected"),
+        ("order", (2, 1, 3, 4), "orders-0: order is [2, 1, 3, 4], expected"),
+        ("order", (2, 1, 1), "orders-0: order is [2, 1, 1], expected"),
+        ("order", (), "orders-0: order is [], expected"),
     ],
 )
 def test_a_move_that_is_not_the_partitions_is_named_by_field(field: str, value: object, said: str) -> None:

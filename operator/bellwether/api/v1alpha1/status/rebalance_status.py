@@ -100,6 +100,14 @@ class PlanFigures(Reported):
         max_length=MESSAGE_LIMIT,
         description="What the plan rests on: measured period, hours of the week, partitions, and share of the bytes.",
     )
+    losses: str = Field(
+        default="",
+        max_length=MESSAGE_LIMIT,
+        description=(
+            "Load of the busiest survivor after the worst loss of one broker and of a rack, in multiples of the busiest"
+            " broker after the plan."
+        ),
+    )
     load_before: Count = Field(description="Highest relative load before the plan.")
     load_after: Count = Field(description="Highest relative load after the plan.")
     bound: Count = Field(

@@ -1,0 +1,71 @@
+"""What a plan says of losses: the worst loss of a broker and of a rack, before and after, and a proof.
+
+Made by the plan job, verified by the verifier, shown in status, in the terminal and on the page.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+LIMIT = 1.001
+"""Of plans that the bound is about: how high their busiest broker may be, as a multiple of this plan's."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorstLoss:
+    """The loss that brings a broker highest: what is ``lost`` (a broker's id, or a rack), that ``broker``, and its
+    relative ``load``."""
+
+    lost: str
+    broker: int
+    load: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlanLoss:
+    """Losses of one ``kind``, ``broker`` or ``rack``.
+
+    No plan whose busiest broker is within the limit has a lower worst loss than ``bound``. ``lost_weights``: whole
+    numbers by what is lost and survivor; ``normal_weights``: of brokers while none is lost. ``threshold``: relative
+    load; the weights count only heirs below it.
+    """
+
+    kind: str
+    before: WorstLoss
+    after: WorstLoss
+    bound: float
+    lost_weights: Mapping[str, Mapping[int, int]]
+    normal_weights: Mapping[int, int]
+    threshold: float | None
+
+    @property
+    def gap(self) -> float | None:
+        """How far the worst loss is above the bound, as a ratio minus 1; None where the bound is 0."""
+        return self.after.load / self.bound - 1 if self.bound else None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanLosses:
+    """Each kind of loss. ``limit``: relative load of an open broker, while none is lost, in the plans that the bounds
+    are about."""
+
+    limit: float
+    kinds: tuple[PlanLoss, ...]
+
+    def line(self, busiest: float) -> str:
+        """The losses in a sentence, in multiples of the busiest broker of the plan while none is lost."""
+        if not busiest or not self.kinds:
+            return ""
+        return f"worst loss {'; '.join(_said(loss, busiest) for loss in self.kinds)}"
+
+
+def _said(loss: PlanLoss, busiest: float) -> str:
+    name = "one broker" if loss.kind == "broker" else f"a {loss.kind}"
+    before, after = loss.before.load / busiest, loss.after.load / busiest
+    proved = ""
+    if loss.gap is not None:  # rounded up: the claim must hold
+        proved = f", within {math.ceil(max(loss.gap, 0.0) * 1000) / 10:g} % of the best possible"
+    where = f"of {loss.after.lost}, on broker {loss.after.broker}{proved}"
+    return f"of {name} {before:.2f}x before, {after:.2f}x after ({where})"
