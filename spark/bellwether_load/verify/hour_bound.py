@@ -72,8 +72,6 @@ class HourBound:
             self._total += min(
                 [sum(map(mul, self._weights.get(b, none), used)) + (change if b != leader else 0) for b in may]
             )
-        elif leader not in may:
-            self._total += change
 
     def proved(self, base: Mapping[int, int], allowed: int | None) -> Fraction:
         """The bound if at most ``allowed`` leaders may change; None for any number. ``base``: what following costs each

@@ -7,7 +7,7 @@ Called by ``bellwether verify-plan``, and by the operator before a plan is shown
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -381,21 +381,10 @@ class _Figures:
         return Weights(found, claimed.move_weight, most or 0, None if threshold is None else Fraction(threshold))
 
 
-def _terms(of: ProblemHeader | RebalancePlan) -> dict[str, object]:
+def _terms(of: ProblemHeader | RebalancePlan) -> dict[str, str]:
     """What a plan has in common with its problem, by its name in the files."""
-    asked = of.objective
-    return {
-        "clusterId": of.cluster_id,
-        "policy": of.policy,
-        "madeAt": str(of.made_at),
-        "objective.statistic": str(asked.statistic),
-        "objective.produceWeight": asked.produce_weight,
-        "objective.replicationWeight": asked.replication_weight,
-        "objective.consumeWeight": asked.consume_weight,
-        "objective.followWeight": asked.follow_weight,
-        "objective.preferredRacks": asked.preferred_racks,
-        "objective.maxMoves": asked.max_moves,
-    }
+    found = {"clusterId": of.cluster_id, "policy": of.policy, "madeAt": str(of.made_at)}
+    return found | {f"objective.{name}": str(value) for name, value in asdict(of.objective).items()}
 
 
 def _evidence_faults(plan: RebalancePlan, account: Mapping[str, Any], sums: Sums, hours: int) -> Iterator[str]:

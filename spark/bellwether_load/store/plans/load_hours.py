@@ -16,10 +16,7 @@ from bellwether_load.plan.forecast import WEEK
 from bellwether_load.store.columns import ahead, batches, floats, integers, texts
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.store_errors import StoreDamaged, StoreMissing
-
-LoadRow = tuple[str, str, int, float | None, float | None, memoryview | None, memoryview | None]
-"""Topic, topic id, partition, a statistic of its bytes/s in and out, and those in each hour as 64-bit numbers; None for
-null, and where no hours are read."""
+from bellwether_load.verify.load_rows import LoadRow
 
 ACCOUNT = "_loads.json"
 """The inputs of loads and their format; written last, so loads that have it are complete."""

@@ -17,7 +17,7 @@ from bellwether_load.plan.certificate import HourlyProof
 from bellwether_load.plan.documents import header_line
 from bellwether_load.plan.problem import NO_BROKER, Problem
 from bellwether_load.plan.rebalance_plan import RebalancePlan
-from bellwether_load.store.plans.load_hours import LoadRow
+from bellwether_load.verify.load_rows import LoadRow
 from bellwether_load.verify.plan_verifier import Report, verify
 from testkit.loads.small_planner import Hourly, Weighed, allowed, carried, changed, load_rows, top, weigh
 

@@ -35,7 +35,8 @@ from bellwether_load.plan.rebalance_plan import (
 )
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import plan_files, problem_files
-from bellwether_load.store.plans.load_hours import LISTS, LoadRow, of_hours, write_account
+from bellwether_load.store.plans.load_hours import LISTS, of_hours, write_account
+from bellwether_load.verify.load_rows import LoadRow
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

@@ -163,3 +163,14 @@ def test_a_threshold_leaves_out_leaders_that_a_partition_would_bring_to_it() -> 
     assert rechecked(posed, known, plan, moves).passed
     forged = replace(plan, certificate=replace(plan.certificate, threshold=None))
     assert "bound: the plan says" in "\n".join(rechecked(posed, known, forged, moves).faults)
+
+
+def test_a_bound_above_its_threshold_is_refused() -> None:
+    # Below 25 both heavy partitions must be on broker 2, which then has 40; but a plan may be above 25.
+    posed = problem(slot(0, (1,)), slot(1, (1, 2)), slot(2, (1, 2)), brokers=2, objective=Objective(follow_weight=0))
+    known = loads(posed, 9.0, 10.0, 10.0)
+    plan, moves = planned(posed, known, [1, 1, 2], weights={2: 1}, threshold=25.0)
+    assert plan.certificate.bound == 25
+    assert rechecked(posed, known, plan, moves).passed
+    forged = replace(plan, certificate=replace(plan.certificate, bound=40.0))
+    assert_wording(rechecked(posed, known, forged, moves).faults)

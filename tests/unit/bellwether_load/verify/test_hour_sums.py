@@ -90,9 +90,16 @@ def test_the_largest_rates_are_added_up_without_touching_the_next_hour():
     assert plan.forecast.after.hour == 3
 
 
-def test_what_does_not_fit_into_64_bits_is_refused():
-    asked = problem(slot(0), objective=Objective(produce_weight=2**16, follow_weight=0))
-    hourly = Hourly((3, 4), {slot(0).key: ([2**45, 0], [0, 0])})
+@pytest.mark.parametrize(
+    ("weight", "rate", "said"),
+    [
+        (2**16, 2**45, "a-0: loads add up to more than 2**61 hundredths of a byte/s"),
+        (2**18, 1, "a-0: a byte costs 262444 %: more than 262144 cannot be added up"),
+    ],
+)
+def test_what_does_not_fit_into_64_bits_is_refused(weight: int, rate: int, said: str):
+    one = slot(0, topic="a")
+    asked = problem(one, objective=Objective(produce_weight=weight, follow_weight=0))
+    hourly = Hourly((3, 4), {one.key: ([rate, 0], [0, 0])})
     plan, moves = planned(asked, hourly.at(1), hourly=hourly)
-    faults = checked(asked, hourly, plan, moves).faults
-    assert any("cannot be added up by hour" in f or "2**61" in f for f in faults)
+    assert f"loads: {said}" in checked(asked, hourly, plan, moves).faults

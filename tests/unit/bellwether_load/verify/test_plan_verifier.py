@@ -201,7 +201,7 @@ def test_other_loads_are_refused_by_the_digest_of_the_problem() -> None:
     [
         ({"cluster_id": "another"}, "clusterId is 'memory-cluster' in the plan and 'another' in the problem"),
         ({"policy": "kafka/other"}, "policy is 'kafka/main' in the plan and 'kafka/other' in the problem"),
-        ({"objective": Objective(max_moves=99)}, "objective.maxMoves is None in the plan and 99 in the problem"),
+        ({"objective": Objective(max_moves=99)}, "objective.max_moves is 'None' in the plan and '99' in the problem"),
     ],
 )
 def test_the_plan_of_another_cluster_policy_or_objective_is_refused(changed: dict[str, object], said: str) -> None:
