@@ -54,6 +54,9 @@ class Loop:
     def source_changed(self, name: str) -> None:
         self.heard.append(f"source_changed {name}")
 
+    def rebalance_changed(self) -> None:
+        self.heard.append("rebalance_changed")
+
     def wake(self) -> None:
         self.heard.append("wake")
 
@@ -213,6 +216,24 @@ def test_only_events_are_watched_so_that_kopf_writes_nothing(hall: Hall):
     register(registry, hall.loops)
     assert not registry._changing.get_all_handlers()
     assert len(list(registry._watching.get_all_handlers())) == 4
+
+
+def test_rebalances_without_a_policy_are_reported_as_they_come_and_go(hall: Hall):
+    registry, reported = kopf.OperatorRegistry(), list[str]()
+    hall.loops.unused = lambda bodies: reported.extend(one["metadata"]["name"] for one in bodies)
+    register(registry, hall.loops)
+    handlers = {one.fn.__name__: one.fn for one in registry._watching.get_all_handlers()}
+
+    def seen(kind: str, event: str, body: dict[str, Any]) -> list[str]:
+        reported.clear()
+        asyncio.run(handlers[f"{kind}_seen"](event={"type": event}, body=body))
+        return [*reported]
+
+    rebalance = api_objects.rebalance()
+    assert seen("rebalance", "ADDED", rebalance) == [api_objects.LOADS]
+    assert seen("policy", "ADDED", POLICY) == seen("rebalance", "MODIFIED", rebalance) == []
+    assert seen("policy", "DELETED", POLICY) == [api_objects.LOADS]
+    assert seen("rebalance", "DELETED", rebalance) == []
 
 
 def test_definitions_are_not_watched_so_that_no_right_to_them_is_needed(hall: Hall):
