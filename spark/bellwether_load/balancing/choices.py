@@ -6,7 +6,7 @@ rules of the files' documentation, so that every verifier of a plan computes the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,7 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bellwether.core.settings.objective import Objective
 from bellwether_load.balancing.blocks import Block, Bools, Int32s, Int64s, sums
+from bellwether_load.plan.problem import ProblemHeader
 
 LARGEST = 2**53
 """The most that all loads together may be: sums are exact up to it."""
@@ -25,39 +27,13 @@ class Refused(ValueError):
 
 
 @dataclass(frozen=True)
-class Costs:
-    """Weights in percent: cost of a byte for the leader and for a follower."""
-
-    produce: int
-    replication: int
-    consume: int
-    follow: int
-
-
-@dataclass(frozen=True)
-class Slots:
-    """The brokers as partitions see them. Arrays by index, ids ascending; ``rank``: place of the rack among those
-    preferred, the same for all that are not."""
-
-    ids: Int64s
-    open: Bools
-    rank: Int64s
-
-    @classmethod
-    def of(cls, ids: Sequence[int], open_: Sequence[bool], racks: Sequence[str | None], wanted: Sequence[str]) -> Slots:
-        """From plain values; ids ascend."""
-        places: Mapping[str | None, int] = {rack: at for at, rack in enumerate(wanted)}
-        rank = [places.get(rack, len(wanted)) for rack in racks]
-        return cls(np.array(ids, np.int64), np.array(open_, np.bool_), np.array(rank, np.int64))
-
-
-@dataclass(frozen=True)
 class Choices:
     """All partitions as arrays, a row each, in the problem's order.
 
     ``replicas`` and ``eligible`` hold broker indices, padded with ``brokers``; ``leader`` is ``brokers`` where there is
     none. ``known``: has measured rates. ``consumed``: so has its consumption. ``held``: is held by name. ``stays``: is
     held, unknown, or without candidate. ``takers``: the replicas on open brokers in the ISR, each in its place.
+    ``ids``: of the brokers, ascending.
     """
 
     replicas: Int32s
@@ -70,10 +46,15 @@ class Choices:
     consumed: Bools
     held: Bools
     stays: Bools
-    brokers: int
+    ids: Int64s
 
     def __len__(self) -> int:
         return len(self.loads)
+
+    @property
+    def brokers(self) -> int:
+        """How many there are."""
+        return len(self.ids)
 
     @property
     def out(self) -> Bools:
@@ -123,36 +104,38 @@ class Choices:
         return Block.at_start(self.brokers, ids, self.loads[ids], self.eligible[ids], self.home[ids])
 
 
-def choices(batch: pa.RecordBatch, slots: Slots, costs: Costs) -> Choices:
+def choices(batch: pa.RecordBatch, terms: ProblemHeader) -> Choices:
     """The partitions of a problem with their rates, ``produce`` and ``consume``. Refused names an invalid value."""
-    brokers = len(slots.ids)
-    replicas = _indices(batch.column("replicas"), slots)
+    listed, costs = sorted(terms.brokers, key=lambda b: b.id), terms.objective
+    ids, brokers, racks = np.array([b.id for b in listed], np.int64), len(listed), costs.preferred_racks
+    places: Mapping[str | None, int] = {rack: at for at, rack in enumerate(racks)}
+    replicas, isr = (_indices(batch.column(name), ids) for name in ("replicas", "isr"))
     rf = (replicas < brokers).sum(axis=1)
-    isr = _indices(batch.column("isr"), slots)
-    leader = _index(batch.column("leader").to_numpy(zero_copy_only=False).astype(np.int64), slots)
+    leader = _index(batch.column("leader").to_numpy(zero_copy_only=False).astype(np.int64), ids)
     known = batch.column("produce").is_valid().to_numpy(zero_copy_only=False)
     consumed = batch.column("consume").is_valid().to_numpy(zero_copy_only=False)
     produce, consume = rates(batch)
     _refuse_inexact(batch, costs, produce, consume, rf)
-    lead = costs.produce * produce + costs.replication * produce * (rf - 1) + costs.consume * consume
-    follow = costs.follow * produce
-    loads = lead - follow
+    follow = costs.follow_weight * produce
+    loads = (costs.produce_weight + costs.replication_weight * (rf - 1)) * produce + costs.consume_weight * consume
+    loads -= follow
     if (loads < 0).any():
         raise Refused(
             f"{name_of(batch, int((loads < 0).argmax()))}: leading it would cost less than following it with these"
             " weights: lower objective.followWeight"
         )
     held = pc.not_equal(batch.column("held"), "").to_numpy(zero_copy_only=False)
-    open_ = np.append(slots.open, False)
+    open_ = np.array([*(b.open for b in listed), False])
+    order = np.array([*(places.get(b.rack, len(racks)) for b in listed), 0])
     able = open_[replicas] & (replicas[:, :, None] == isr[:, None, :]).any(axis=2)
     takers = np.where(able, replicas, brokers).astype(np.int32)
-    rank = np.where(able, np.append(slots.rank, 0)[replicas], np.iinfo(np.int64).max)
+    rank = np.where(able, order[replicas], np.iinfo(np.int64).max)
     able &= rank == rank.min(axis=1, keepdims=True)
     eligible = np.where(able, replicas, brokers).astype(np.int32)
     stays = held | ~known | ~able.any(axis=1)
     eligible[stays] = brokers
     eligible[stays, 0] = leader[stays]
-    return Choices(replicas, takers, eligible, leader, loads, follow, known, consumed, held, stays, brokers)
+    return Choices(replicas, takers, eligible, leader, loads, follow, known, consumed, held, stays, ids)
 
 
 def rates(batch: pa.RecordBatch) -> tuple[Int64s, Int64s]:
@@ -172,32 +155,31 @@ def _whole(batch: pa.RecordBatch, column: str) -> Int64s:
     return whole
 
 
-def _indices(lists: pa.ListArray, slots: Slots) -> Int32s:
+def _indices(lists: pa.ListArray, brokers: Int64s) -> Int32s:
     """Lists of broker ids as a matrix of indices, padded."""
     lengths = lists.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
     ids = lists.flatten().to_numpy(zero_copy_only=False).astype(np.int64)
-    matrix = np.full((len(lists), max(1, int(lengths.max(initial=0)))), len(slots.ids), np.int32)
+    matrix = np.full((len(lists), max(1, int(lengths.max(initial=0)))), len(brokers), np.int32)
     row = np.repeat(np.arange(len(lists)), lengths)
     column = np.arange(len(ids)) - np.repeat(lengths.cumsum() - lengths, lengths)
-    matrix[row, column] = _index(ids, slots)
+    matrix[row, column] = _index(ids, brokers)
     return matrix
 
 
-def _index(ids: Int64s, slots: Slots) -> Int32s:
+def _index(ids: Int64s, brokers: Int64s) -> Int32s:
     """Broker ids as indices; -1 (no broker) as one past the last. Refused names an unknown id."""
-    if not len(slots.ids):
+    if not len(brokers):
         raise Refused("brokers: the problem lists none")
-    at = np.minimum(np.searchsorted(slots.ids, ids), len(slots.ids) - 1)
-    strange = (slots.ids[at] != ids) & (ids != -1)
+    at = np.minimum(np.searchsorted(brokers, ids), len(brokers) - 1)
+    strange = (brokers[at] != ids) & (ids != -1)
     if strange.any():
         raise Refused(f"brokers: the partitions name broker {ids[strange][0]}, which the problem does not list")
-    return np.where(ids == -1, len(slots.ids), at).astype(np.int32)
+    return np.where(ids == -1, len(brokers), at).astype(np.int32)
 
 
-def _refuse_inexact(batch: pa.RecordBatch, costs: Costs, produce: Int64s, consume: Int64s, rf: Int64s) -> None:
-    most = (
-        costs.produce + costs.replication * (rf - 1.0) + costs.follow * rf
-    ) * produce + 1.0 * costs.consume * consume
+def _refuse_inexact(batch: pa.RecordBatch, costs: Objective, produce: Int64s, consume: Int64s, rf: Int64s) -> None:
+    weight = costs.produce_weight + costs.replication_weight * (rf - 1.0) + costs.follow_weight * rf
+    most = weight * produce + 1.0 * costs.consume_weight * consume
     if most.sum() > LARGEST:
         raise Refused(
             f"loads: with these weights all partitions together are {most.sum() / 100:.3g} bytes/s, more than the"

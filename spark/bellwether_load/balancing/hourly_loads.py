@@ -11,9 +11,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from bellwether.core.settings.objective import Objective
 from bellwether_load.balancing.blocks import Block, Int32s, Int64s, column_sums
 from bellwether_load.balancing.brokers import Brokers
-from bellwether_load.balancing.choices import Choices, Costs
+from bellwether_load.balancing.choices import Choices
 from bellwether_load.balancing.descent import Float32s
 from bellwether_load.balancing.hourly_prices import HourlyPrices, Item, needed_alone, prices_of
 from bellwether_load.plan.forecast import BrokerHour, Forecast
@@ -111,12 +112,13 @@ class HourlyLoads:
         return places
 
 
-def loads_by_hour(found: Choices, costs: Costs, rows: Int64s, produce: Int64s, consume: Int64s) -> Part:
+def loads_by_hour(found: Choices, costs: Objective, rows: Int64s, produce: Int64s, consume: Int64s) -> Part:
     """Some partitions from their bytes/s in and out, a column an hour."""
     replicas = found.replicas[rows]
     rf = (replicas < found.brokers).sum(axis=1)
-    follow = costs.follow * produce
-    load = (costs.produce + costs.replication * (rf - 1))[:, None] * produce + costs.consume * consume - follow
+    follow = costs.follow_weight * produce
+    weight = (costs.produce_weight + costs.replication_weight * (rf - 1))[:, None]
+    load = weight * produce + costs.consume_weight * consume - follow
     return rows, load, column_sums(replicas, follow, found.brokers)
 
 

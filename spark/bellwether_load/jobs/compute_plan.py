@@ -11,7 +11,7 @@ import numpy as np
 from bellwether_load.balancing.blocks import Int32s, Int64s, Tell
 from bellwether_load.balancing.bounds import Prices
 from bellwether_load.balancing.brokers import Brokers
-from bellwether_load.balancing.choices import Choices, Costs, Refused, Slots, choices
+from bellwether_load.balancing.choices import Choices, Refused, choices
 from bellwether_load.balancing.hourly import HourlyResult, by_hours
 from bellwether_load.balancing.hourly_loads import forecast
 from bellwether_load.balancing.levels import Level, Levels, levelled
@@ -48,13 +48,12 @@ def compute_plan(uri: str, problem: str, loads: str, tell: Tell = lambda _: None
     """
     store = Store.open(uri)
     terms = read_terms(store, problem)
-    slots, costs = slots_of(terms), costs_of(terms)
     batch, places = read_partitions(store, problem, loads, str(terms.objective.statistic).lower())
     digest = problem_digest_of_chunks(terms, chunk_digests(lines(batch)))
-    partitions = choices(batch, slots, costs)
+    partitions = choices(batch, terms)
     tell(f"{len(partitions):,} partitions, {int((~partitions.known).sum()):,} without measured load")
-    brokers, start = _brokers(terms, slots, partitions), partitions.block
-    hourly = read_hours(store, loads, batch, places, partitions, costs)
+    brokers, start = _brokers(terms, partitions), partitions.block
+    hourly = read_hours(store, loads, batch, places, partitions, terms.objective)
     by_hour = None if hourly is None or not len(start) else partial(by_hours, hourly)
     found = levelled(start, brokers, terms.objective.max_moves, by_hour, tell)
     leaders = partitions.leader.copy()
@@ -70,7 +69,7 @@ def compute_plan(uri: str, problem: str, loads: str, tell: Tell = lambda _: None
         seen = forecast(brokers, hourly.hours, *loads_then)
         tell(f"busiest hour of {len(hourly.hours)}: {seen.after.moment}, on broker {seen.after.broker}")
     orders = _orders(terms, brokers, partitions, leaders)
-    moving = moves(batch, partitions, slots, leaders, orders.second)
+    moving = moves(batch, partitions, leaders, orders.second)
     tell(f"{moving.leaders:,} leaders change")
     evidence = Evidence.of(read_account(store.below(f"loads/{loads}")), len(partitions), int((~partitions.known).sum()))
     made = _plan(terms, partitions, brokers, found, digest, moving, evidence, seen)
@@ -83,21 +82,14 @@ def write_plan(uri: str, computed: ComputedPlan) -> str:
     return plan_files.finish(store, computed.plan, [plan_files.write_moves(store, digest, 0, computed.moves.table)])
 
 
-def slots_of(terms: ProblemHeader) -> Slots:
-    """The problem's brokers as partitions see them."""
+def _brokers(terms: ProblemHeader, partitions: Choices) -> Brokers:
     brokers = sorted(terms.brokers, key=lambda b: b.id)
-    return Slots.of(
-        [b.id for b in brokers],
-        [b.open for b in brokers],
-        [b.rack for b in brokers],
-        terms.objective.preferred_racks,
-    )
-
-
-def costs_of(terms: ProblemHeader) -> Costs:
-    """The problem's weights."""
-    asked = terms.objective
-    return Costs(asked.produce_weight, asked.replication_weight, asked.consume_weight, asked.follow_weight)
+    open_ = np.array([b.open for b in brokers], np.bool_)
+    if not open_.any() and len(partitions):
+        why = "; ".join(f"{b.id}: {b.why}" for b in brokers[:3])
+        raise Refused(f"brokers: none of the {len(brokers)} may lead ({why}): plan when one is healthy")
+    base, capacity = partitions.base, np.array([b.capacity for b in brokers], np.int64)
+    return Brokers.of(partitions.ids, open_, capacity, base, base + partitions.led(partitions.fixed))
 
 
 def _orders(terms: ProblemHeader, brokers: Brokers, partitions: Choices, leaders: Int32s) -> PlannedOrders:
@@ -116,15 +108,6 @@ def _orders(terms: ProblemHeader, brokers: Brokers, partitions: Choices, leaders
         domains(racks),
     )
     return planned_orders(case, leaders, brokers.ids.tolist(), racks)
-
-
-def _brokers(terms: ProblemHeader, slots: Slots, partitions: Choices) -> Brokers:
-    if not slots.open.any() and len(partitions):
-        why = "; ".join(f"{b.id}: {b.why}" for b in terms.brokers[:3])
-        raise Refused(f"brokers: none of the {len(slots.ids)} may lead ({why}): plan when one is healthy")
-    capacity = np.array([b.capacity for b in sorted(terms.brokers, key=lambda b: b.id)], np.int64)
-    base = partitions.base
-    return Brokers.of(slots.ids, slots.open, capacity, base, base + partitions.led(partitions.fixed))
 
 
 def _plan(

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pyarrow as pa
 
+from bellwether.core.settings.objective import Objective
 from bellwether_load.balancing.blocks import Int64s
-from bellwether_load.balancing.choices import Choices, Costs, Refused, name_of
+from bellwether_load.balancing.choices import Choices, Refused, name_of
 from bellwether_load.balancing.hourly_loads import HourlyLoads, Part, loads_by_hour
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans.load_hours import LISTS, known_hours, load_files
@@ -37,7 +38,7 @@ def read_partitions(store: Store, problem: str, loads: str, statistic: str) -> t
 
 
 def read_hours(
-    store: Store, loads: str, batch: pa.RecordBatch, places: Int64s, found: Choices, costs: Costs
+    store: Store, loads: str, batch: pa.RecordBatch, places: Int64s, found: Choices, costs: Objective
 ) -> HourlyLoads | None:
     """The same loads by hour of the week; None where they have no hours. Raises StoreError; the passes Refused."""
     folder = store.below(f"loads/{loads}")

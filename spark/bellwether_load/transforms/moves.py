@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bellwether_load.balancing.blocks import Int32s
-from bellwether_load.balancing.choices import Choices, Slots
+from bellwether_load.balancing.choices import Choices
 from bellwether_load.transforms.problem_partitions import KEYS, encoded, joined
 
 _BROKERS = pa.list_(pa.int32())
@@ -63,7 +63,7 @@ class Moves:
             yield from encoded([*texts, joined(batch.column("order"))])
 
 
-def moves(batch: pa.RecordBatch, found: Choices, slots: Slots, leaders: Int32s, second: Int32s) -> Moves:
+def moves(batch: pa.RecordBatch, found: Choices, leaders: Int32s, second: Int32s) -> Moves:
     """The moves that give all partitions these ``leaders``; orders whose first is not the leader change, too.
 
     ``second``: who comes next after the leader, the number of brokers where the others keep their order.
@@ -71,7 +71,7 @@ def moves(batch: pa.RecordBatch, found: Choices, slots: Slots, leaders: Int32s, 
     kept = (leaders != found.leader) | (leaders != found.replicas[:, 0]) | (second < found.brokers)
     kept &= leaders < found.brokers
     at = np.flatnonzero(kept & ~found.stays)
-    ids = np.append(slots.ids, -1).astype(np.int32)
+    ids = np.append(found.ids, -1).astype(np.int32)
     replicas, chosen = found.replicas[at], leaders[at]
     # A stable sort puts the new leader first, the next one second, and leaves the others as they were.
     rank = np.where(replicas == chosen[:, None], 0, np.where(replicas == second[at, None], 1, 2))

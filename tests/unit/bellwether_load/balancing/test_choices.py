@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from bellwether_load.balancing.choices import Choices, Costs, Refused, Slots, choices
+from bellwether.core.settings.objective import Objective
+from bellwether_load.balancing.choices import Choices, Refused, choices
+from bellwether_load.plan.problem import BrokerInput, ProblemHeader
 
 NOBODY = 3  # one past the last of three brokers
-SLOTS = Slots.of([10, 20, 30], [True, True, True], ["a", "b", None], [])
-COSTS = Costs(100, 100, 100, 100)
+OBJECTIVE = Objective()
+
+
+def weighing(produce: int, replication: int, consume: int, follow: int) -> Objective:
+    return Objective(
+        produce_weight=produce, replication_weight=replication, consume_weight=consume, follow_weight=follow
+    )
 
 
 def row(replicas: Sequence[int] = (10, 20, 30), **said: Any) -> dict[str, Any]:
@@ -36,8 +44,10 @@ def batch(*rows: dict[str, Any]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist(list(rows), schema=schema)
 
 
-def of(*rows: dict[str, Any], slots: Slots = SLOTS, costs: Costs = COSTS) -> Choices:
-    return choices(batch(*rows), slots, costs)
+def of(*rows: dict[str, Any], objective: Objective = OBJECTIVE, closed: int = 0, racks: str = "ab-") -> Choices:
+    brokers = tuple(BrokerInput(b, rack, open=b != closed) for b, rack in zip((10, 20, 30), racks, strict=True))
+    header = ProblemHeader("cluster", "ns/policy", datetime(2026, 1, 1, tzinfo=UTC), objective, brokers)
+    return choices(batch(*rows), header)
 
 
 def eligible(found: Choices) -> list[list[int]]:
@@ -51,7 +61,7 @@ def test_leading_costs_what_comes_in_and_goes_out_less_what_following_costs():
 
 
 def test_weights_count():
-    assert of(row(), costs=Costs(1, 10, 1000, 2)).loads.tolist() == [5 + 100 + 2000 - 10]
+    assert of(row(), objective=weighing(1, 10, 1000, 2)).loads.tolist() == [5 + 100 + 2000 - 10]
 
 
 def test_rates_are_rounded_half_to_even():
@@ -65,7 +75,7 @@ def test_a_partition_without_consumers_measured_has_its_produce_alone():
 
 def test_weights_that_make_leading_cheaper_than_following_are_refused():
     with pytest.raises(Refused, match=r"orders-0: .*lower objective\.followWeight"):
-        of(row((10, 20)), costs=Costs(0, 10, 0, 100))
+        of(row((10, 20)), objective=weighing(0, 10, 0, 100))
 
 
 @pytest.mark.parametrize("rate", [math.nan, math.inf, -1.0, 2.0**46])
@@ -80,13 +90,12 @@ def test_a_broker_that_is_not_listed_is_refused():
 
 
 def test_the_eligible_are_open_and_in_sync():
-    closed = Slots.of([10, 20, 30], [True, False, True], [None] * 3, [])
-    assert eligible(of(row(), row(isr=[10, 20]), slots=closed)) == [[0, 2], [0]]
+    assert eligible(of(row(), row(isr=[10, 20]), closed=20)) == [[0, 2], [0]]
 
 
 def test_only_the_first_preferred_rack_that_has_a_candidate_counts():
-    racks = Slots.of([10, 20, 30], [True] * 3, ["a", "b", "c"], ["b", "a"])
-    found = of(row(), row((10, 30)), row((30,)), row(isr=[10, 30]), slots=racks)
+    wanted = Objective(preferred_racks=("b", "a"))
+    found = of(row(), row((10, 30)), row((30,)), row(isr=[10, 30]), objective=wanted, racks="abc")
     assert eligible(found) == [[1], [0], [2], [0]]
 
 
@@ -103,8 +112,7 @@ def test_one_that_stays_and_has_no_leader_is_left_out():
 
 
 def test_one_whose_leader_may_not_lead_must_move():
-    closed = Slots.of([10, 20, 30], [False, True, True], [None] * 3, [])
-    found = of(row(), row(leader=-1), slots=closed)
+    found = of(row(), row(leader=-1), closed=10)
     assert found.home.tolist() == [3, 3]
     assert found.free.tolist() == [True, True]
     assert found.leader.tolist() == [0, NOBODY]
@@ -125,4 +133,4 @@ def test_only_partitions_with_a_choice_are_in_the_block():
 
 def test_loads_that_add_up_to_more_than_is_exact_are_refused():
     with pytest.raises(Refused, match=r"more than the 9\.01e\+13 up to which sums are exact: .* orders-3 has the most"):
-        of(row(), row(partition=3, produce=2.0**45), costs=Costs(10_000, 100, 100, 100))
+        of(row(), row(partition=3, produce=2.0**45), objective=weighing(10_000, 100, 100, 100))

@@ -7,15 +7,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from bellwether.core.settings.objective import Objective
 from bellwether_load.balancing.brokers import Brokers
-from bellwether_load.balancing.choices import Choices, Costs
+from bellwether_load.balancing.choices import Choices
 from bellwether_load.balancing.hourly_loads import HourlyLoads, forecast, loads_by_hour
 from bellwether_load.histories.loads import UNKNOWN, filled
 from bellwether_load.histories.samples import Floats
 from testkit.loads.load_histories import measured, rates
 
 PARTITIONS, BROKERS, HOURS = 24, 4, 6
-COSTS = Costs(100, 100, 100, 100)
+COSTS = Objective()
 OPEN = Brokers.of(
     np.arange(1, 1 + BROKERS),
     np.array([True, True, True, False]),
@@ -42,7 +43,8 @@ def placed() -> Choices:
     dice = np.random.default_rng(9)
     replicas = np.array([dice.permutation(BROKERS)[:3] for _ in range(PARTITIONS)], np.int32)
     none, every = np.zeros(PARTITIONS, np.int64), np.ones(PARTITIONS, np.bool_)
-    return Choices(replicas, replicas, replicas, replicas[:, 0], none, none, every, every, ~every, ~every, BROKERS)
+    broker_ids = np.arange(BROKERS)
+    return Choices(replicas, replicas, replicas, replicas[:, 0], none, none, every, every, ~every, ~every, broker_ids)
 
 
 @pytest.mark.parametrize("kind", ["in phase", "three regions", "jobs"])
