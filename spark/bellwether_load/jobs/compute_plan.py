@@ -171,7 +171,7 @@ def _balance(brokers: Brokers, carried: Int64s) -> rebalance_plan.LoadBalance:
 def _certificate(brokers: Brokers, widest: Int64s, found: Levels, top: Fraction) -> certificate.Certificate:
     first, *others = found.levels
     floor = Fraction(first.floor)
-    gap = float(top / floor - 1) if floor else None if top else 0.0
+    gap = max(0.0, float(top / floor - 1)) if floor else None if top else 0.0  # a double may be above its bound
     item = max((Fraction(int(w), int(c)) for w, c in zip(widest, brokers.capacity, strict=True)), default=0)
     levels, settled = [], first.brokers.settled
     for level in others:

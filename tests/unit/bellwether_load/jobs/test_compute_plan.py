@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 from bellwether.cli.main import main
 from bellwether.core.model.cluster import PartitionKey
+from bellwether.core.settings.objective import Objective
 from bellwether.ports.errors import Terminal
 from bellwether_load.balancing.choices import Refused
 from bellwether_load.jobs.compute_plan import ComputedPlan, compute_plan, write_plan
@@ -261,3 +262,11 @@ def test_loads_that_are_not_there_are_named(tmp_path: Path):
 def test_a_plan_reads_back_as_it_was_made(tmp_path: Path):
     made = planned(tmp_path, *posed(11))
     assert read_plan(Store.open(str(tmp_path)), made.plan.digest) == made.plan
+
+
+def test_a_bound_that_is_rounded_up_leaves_no_negative_gap(tmp_path: Path):
+    brokers = (BrokerInput(1, capacity=300), BrokerInput(2, capacity=300))
+    asked = problem(slot(0, (1, 2)), brokers=brokers, objective=Objective(follow_weight=0))
+    made = planned(tmp_path, asked, loads(asked, 5.0))  # 10 / 3 is below its double
+    assert recheck(tmp_path, made.plan.digest).exit_code == 0
+    assert made.plan.certificate.gap == 0
