@@ -144,7 +144,7 @@ def better(others: Sequence[Alternative], load: Fraction) -> tuple[Alternative, 
 def _descended(block: Block, brokers: Brokers, sharpness: float, goal: float) -> Block:
     """One stage of the descent. A settled broker is at the goal where it is at its ceiling, and never above it."""
     settled, leader = brokers.settled, block.leader.copy()
-    capacity: Floats = np.where(settled, np.maximum(brokers.ceiling, 1e-9) / max(goal, 1e-300), brokers.capacity)
+    capacity: Floats = np.where(settled, np.maximum(brokers.ceiling, 1e-9) / max(goal, 1e-200), brokers.capacity)
     parts = Parts(np.arange(len(block)), np.ones(len(block), np.float32), leader)
     carried = (brokers.fixed + block.led).astype(np.float64)
     carried[~brokers.open] = 0

@@ -156,6 +156,8 @@ class Program:
 
     def _prices(self, duals: Floats) -> Prices:
         weights = np.maximum(duals[: len(self._open)], 0)
+        if not weights.any():  # an optimum of 0 has no price, and equal ones prove as much
+            weights = np.ones_like(weights)
         move = (max(float(duals[len(self._open)]), 0.0) + self._fewest) * self._load
         unit = min(_WEIGHT / max(float(weights.max()), 1e-300), _MOVE / max(move, 1e-300))
         by_broker = np.zeros(self.block.brokers, np.int64)

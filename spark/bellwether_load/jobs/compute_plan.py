@@ -175,6 +175,8 @@ def _certificate(brokers: Brokers, widest: Int64s, found: Levels, top: Fraction)
     item = max((Fraction(int(w), int(c)) for w, c in zip(widest, brokers.capacity, strict=True)), default=0)
     levels, settled = [], first.brokers.settled
     for level in others:
+        if not level.bound.prices.weights[level.brokers.free].any():  # nothing is proved of brokers that carry nothing
+            break
         more = tuple(int(b) for b in brokers.ids[level.brokers.settled & ~settled])
         settled = level.brokers.settled
         proof = (*_proof(level), level.load, level.floor)

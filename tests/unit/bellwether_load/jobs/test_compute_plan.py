@@ -270,3 +270,11 @@ def test_a_bound_that_is_rounded_up_leaves_no_negative_gap(tmp_path: Path):
     made = planned(tmp_path, asked, loads(asked, 5.0))  # 10 / 3 is below its double
     assert recheck(tmp_path, made.plan.digest).exit_code == 0
     assert made.plan.certificate.gap == 0
+
+
+def test_levels_end_at_brokers_that_need_not_carry_anything(tmp_path: Path):
+    brokers = tuple(BrokerInput(b, capacity=300 if b in {3, 9} else 100, open=b != 2) for b in range(1, 10))
+    slots = (slot(0, (5,)), slot(1, (3, 5, 9)), slot(2, (4, 7, 3), leader=3))
+    asked = problem(*slots, brokers=brokers, objective=Objective(follow_weight=0))
+    made = planned(tmp_path, asked, loads(asked, 543_982.0, 22_809.0, 327_543.0))
+    assert recheck(tmp_path, made.plan.digest).exit_code == 0
