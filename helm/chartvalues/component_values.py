@@ -353,7 +353,7 @@ class Spark(Model):
 
     enabled: bool = Field(default=False, description="Permit the operator to create Jobs for LeaderRebalances.")
     namespaces: list[Namespace] = Field(
-        default_factory=list, description="Namespaces of these policies. Empty: the release's."
+        default_factory=list, description="Namespaces of these LeaderRebalances. Empty: the release's."
     )
     image: SparkImage = Field(default_factory=SparkImage, description="Image of the jobs.")
     service_account: ServiceAccount = Field(
