@@ -67,13 +67,13 @@ class LoadConfig(Model):
         except ValidationError as error:
             raise InvalidLoadConfig(f"--load-config {path}: {explain(error, cls)}") from None
 
-    def uri(self, policy: LeadershipPolicy) -> str:
-        """URI of a policy's own directory in the store that it names. Raises NotConfigured.
+    def uri(self, policy: LeadershipPolicy, store: str | None = None) -> str:
+        """URI of a policy's own directory in the store that it names, or in ``store``. Raises NotConfigured.
 
         A policy without LeaderRebalance uses the store that ``spec.store`` has by default: its samples are the history
         that its first plan needs.
         """
-        return self._store(policy).uri_of(policy.metadata.namespace, policy.metadata.name)
+        return self._store(policy, store).uri_of(policy.metadata.namespace, policy.metadata.name)
 
     def settings(self, policy: LeadershipPolicy) -> LoadSettings:
         """The store and the profile that a policy's LeaderRebalance names. Raises NotConfigured."""
@@ -85,10 +85,10 @@ class LoadConfig(Model):
             store, _named("profile", self.profiles, named.spec.profile, metadata.namespace), self.uri(policy)
         )
 
-    def _store(self, policy: LeadershipPolicy) -> LoadStore:
+    def _store(self, policy: LeadershipPolicy, name: str | None = None) -> LoadStore:
         metadata, used = policy.metadata, policy.rebalance
         named = used.spec if used is not None else LeaderRebalanceSpec(policy=metadata.name)
-        return _named("store", self.stores, named.store, metadata.namespace)
+        return _named("store", self.stores, name or named.store, metadata.namespace)
 
 
 def _named(field: str, configured: Mapping[str, Usable], name: str, namespace: str) -> Usable:

@@ -63,7 +63,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "--retention-days",
     type=click.IntRange(1, 3660),
     help="Retention of hourly rollups, in days; samples are kept for two days."
-    "  [default: historyDays of the policy's LeaderRebalance, or 14]",
+    "  [default: historyDays of the policy's LeaderRebalance, all until there is one; with --bootstrap 14]",
 )
 @click.option("--prometheus", metavar="URL", help="Prometheus with the consumer throughput of each topic.")
 @click.option(

@@ -7,9 +7,13 @@ In: settings that all clusters share, and where a cluster is. Out: samples in th
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
+
+from pydantic import ValidationError
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.brokers.log_dirs import LogDirs
@@ -41,6 +45,8 @@ MARKS = ("$namespace", "$policy")
 
 # Time limit for the metadata of a large cluster; the rest of the period is for the requests of the same round.
 _MAP_SECONDS, _MAP_SHARE = 20.0, 1 / 3
+
+_DEFAULTS = LeaderRebalanceSpec(policy="any")
 
 
 @dataclass(frozen=True)
@@ -117,11 +123,11 @@ class ClusterSampler:
         settings = self._settings
 
         def prepare() -> None:
-            if cluster.settings_changed():
-                self._stop.set()  # begun again with the store and the days that hold now
             changed, readers = cluster.read(), settings.consumers.read(cluster.policy)
             if changed or readers is not rounds.sources.readers:
                 rounds.sources = _sources(cluster.connection, readers, settings.limits)
+            if cluster.settings_changed():  # last: the connection does not depend on LeaderRebalances
+                self._stop.set()  # begun again with the store and the days that hold now
 
         self._sampler = Sampler(rounds, writer.write, Schedule(settings.period), SystemClock(), self._metrics)
         self._sampler.run(self._stop, prepare)
@@ -141,6 +147,7 @@ class Cluster:
         self._present = present
         self.connection = read()
         self.policy = present()
+        self._kept = _kept(self.policy, (_DEFAULTS.store, None if self.policy is not None else _DEFAULTS.history_days))
         self.close = close
         """Removes temporary files of the connection."""
 
@@ -154,18 +161,18 @@ class Cluster:
         return cls(lambda: connection(read().spec.kafka, secrets), secrets.close, lambda: with_rebalances(api, read()))
 
     @property
-    def days(self) -> int:
-        """Days of samples to keep."""
-        return _kept(self.policy)[1]
+    def days(self) -> int | None:
+        """Days of samples to keep; None while no LeaderRebalance has said how many."""
+        return self._kept[1]
 
     def settings_changed(self) -> bool:
         """Whether its LeaderRebalance names another store or other days by now. Raises Transient or Terminal."""
-        return _kept(self._present()) != _kept(self.policy)
+        return _kept(self._present(), self._kept) != self._kept
 
     def uri(self, loads: LoadConfig | None) -> str:
         """The policy's directory in the store that it names. Raises NotConfigured."""
         assert loads is not None and self.policy is not None  # noqa: S101, PT018 - the options were checked
-        return loads.uri(self.policy)
+        return loads.uri(self.policy, self._kept[0])
 
     def read(self) -> bool:
         """Read the policy and its Secrets, or the options' files, again; returns whether the connection changed.
@@ -176,11 +183,26 @@ class Cluster:
         return former != self.connection
 
 
-def _kept(policy: LeadershipPolicy | None) -> tuple[str, int]:
-    """The store that samples are written to, and for how many days they are kept."""
-    used = policy.rebalance if policy is not None else None
-    spec = used.spec if used is not None else LeaderRebalanceSpec(policy="any")
-    return spec.store, spec.history_days
+def _kept(policy: LeadershipPolicy | None, former: tuple[str, int | None]) -> tuple[str, int | None]:
+    """The store that samples are written to, and for how many days they are kept.
+
+    What the policy's LeaderRebalance says of both holds even if it is invalid otherwise; ``former`` holds while it says
+    nothing valid or there is none: a mistake in it, or its replacement, must not delete history.
+    """
+    spec = policy.rebalances.body.get("spec") if policy is not None else None
+    if spec is None:
+        return former
+    store, days = former
+    with suppress(ValidationError):
+        store = _with(spec, "store").store
+    with suppress(ValidationError):
+        days = _with(spec, "historyDays").history_days
+    return store, days
+
+
+def _with(spec: Mapping[str, Any], field: str) -> LeaderRebalanceSpec:
+    given = {field: spec[field]} if field in spec else {}
+    return LeaderRebalanceSpec.model_validate({"policy": "any", **given})
 
 
 def read_limits(period: int, metadata_mebibytes: int) -> Limits:

@@ -1,8 +1,8 @@
 """Roll up the hours that have ended, and remove old files: a thread of the sampler's process.
 
-In: a store, the number of days to keep. Out: a rollup an hour; samples are kept for two days, in which late ones still
-count, and rollups as long as plans use them. Started by ``bellwether sample``. An error is logged once and the work is
-retried; sampling rounds do not wait for it.
+In: a store, the number of days to keep, or None to keep all. Out: a rollup an hour; samples are kept for two days, in
+which late ones still count, and rollups as long as plans use them. Started by ``bellwether sample``. An error is logged
+once and the work is retried; sampling rounds do not wait for it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class RollupObserver(Protocol):
 class RollupWorker:
     """Rollups of a store. ``start`` it once the first round is written, and ``stop`` it at the end."""
 
-    def __init__(self, store: Store, uri: str, keep_days: int, clock: Clock, observer: RollupObserver) -> None:
+    def __init__(self, store: Store, uri: str, keep_days: int | None, clock: Clock, observer: RollupObserver) -> None:
         self._store = store
         self._uri = uri
         self._keep_days = keep_days
@@ -132,5 +132,5 @@ class RollupWorker:
             self._log.warning(event, **fields)
 
 
-def _older(found: Iterable[int], keep: int) -> set[int]:
-    return set(sorted(found)[:-keep])
+def _older(found: Iterable[int], keep: int | None) -> set[int]:
+    return set(sorted(found)[:-keep]) if keep is not None else set()

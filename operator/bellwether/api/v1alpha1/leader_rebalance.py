@@ -37,7 +37,10 @@ class LeaderRebalance(Object):
 
 @dataclass(frozen=True, slots=True)
 class ChosenRebalance:
-    """The LeaderRebalance that a policy uses, with its object, and why it does not use others that name it, by name."""
+    """The LeaderRebalance that a policy uses, and why it does not use others that name it, by name.
+
+    ``body`` is the object that is used, or would be if it were valid; empty if none names the policy.
+    """
 
     used: LeaderRebalance | None = None
     body: Mapping[str, Any] = field(default_factory=dict)
@@ -67,7 +70,7 @@ def choose_rebalance(policy: str, bodies: Iterable[Mapping[str, Any]], *, placed
             text = "must not be set: spec.placement of the policy also applies to load plans: remove it"
             raise InvalidObject(f"LeaderRebalance {_name(first)}: spec.objective.preferredRacks: {text}")
     except InvalidObject as error:
-        return ChosenRebalance(unused={_name(first): (first, str(error)), **unused})
+        return ChosenRebalance(None, first, {_name(first): (first, str(error)), **unused})
     return ChosenRebalance(used, first, unused)
 
 

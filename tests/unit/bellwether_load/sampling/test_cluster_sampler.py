@@ -1,17 +1,26 @@
 from __future__ import annotations
 
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bellwether.adapters.kubernetes.api_client import LEADER_REBALANCES, POLICIES
 from bellwether.cli.kafka_target import KafkaTarget
+from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal, Unauthenticated
+from bellwether_load.api.load_config import LoadConfig
 from bellwether_load.cli.prometheus_options import PrometheusAccess
-from bellwether_load.sampling.cluster_sampler import Cluster, Consumers
+from bellwether_load.sampling.cluster_sampler import Cluster, ClusterSampler, Consumers, Settings, read_limits
+from bellwether_load.sampling.sampler_metrics import SamplingMetrics
 from bellwether_load.sampling.topic_consumption import DEFAULT_QUERY
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
+
+STORES = LoadConfig.model_validate(
+    {"stores": {n: {"namespaces": ["*"], "uri": u} for n, u in (("default", "/data"), ("archive", "/archive"))}}
+)
 
 
 def reading(password: Path) -> Cluster:
@@ -61,6 +70,8 @@ def test_another_store_or_other_days_of_the_rebalance_are_noticed() -> None:
     api.put(POLICIES, api_objects.policy())
     cluster = Cluster.of_policy("main", api, "default")
     api.put(LEADER_REBALANCES, api_objects.rebalance())
+    assert cluster.settings_changed()
+    cluster = Cluster.of_policy("main", api, "default")
     assert (cluster.days, cluster.settings_changed()) == (14, False)
     for spec in ({"store": "archive"}, {"historyDays": 30}, {"store": "archive", "historyDays": 30}):
         api.put(LEADER_REBALANCES, api_objects.rebalance(**spec))
@@ -69,5 +80,62 @@ def test_another_store_or_other_days_of_the_rebalance_are_noticed() -> None:
     assert (cluster.days, cluster.settings_changed()) == (30, False)
     api.put(LEADER_REBALANCES, api_objects.rebalance(**spec, approval="Automatic"))
     assert not cluster.settings_changed()
+
+
+def of_rebalance(**spec: Any) -> tuple[MemoryApi, Cluster]:
+    """The cluster of a policy whose LeaderRebalance names a store and days of its own."""
+    api = MemoryApi()
+    api.put(POLICIES, api_objects.policy())
+    api.put(LEADER_REBALANCES, api_objects.rebalance(store="archive", historyDays=91, **spec))
+    return api, Cluster.of_policy("main", api, "default")
+
+
+def test_invalid_rebalance_still_says_store_and_days() -> None:
+    api, cluster = of_rebalance()
+    api.merge(LEADER_REBALANCES, "default", api_objects.LOADS, {"spec": {"schedule": "99 99 * * *"}})
+    assert not cluster.settings_changed()
+    again = Cluster.of_policy("main", api, "default")
+    assert (again.days, again.uri(STORES)) == (91, "/archive/default/main")
+
+
+@pytest.mark.parametrize("spec", [{"historyDays": 0, "store": ["archive"]}, {"historyDays": "many"}])
+def test_store_and_days_that_are_invalid_leave_the_former(spec: dict[str, Any]) -> None:
+    api, cluster = of_rebalance()
+    api.merge(LEADER_REBALANCES, "default", api_objects.LOADS, {"spec": spec})
+    assert not cluster.settings_changed()
+
+
+def test_absence_of_the_rebalance_changes_neither_store_nor_days() -> None:
+    api, cluster = of_rebalance()
     api.delete(LEADER_REBALANCES, "default", api_objects.LOADS)
+    assert not cluster.settings_changed()
+    assert (cluster.days, cluster.uri(STORES)) == (91, "/archive/default/main")
+
+
+def test_days_are_unknown_until_there_is_a_rebalance() -> None:
+    api = MemoryApi()
+    api.put(POLICIES, api_objects.policy())
+    cluster = Cluster.of_policy("main", api, "default")
+    assert (cluster.days, cluster.uri(STORES)) == (None, "/data/default/main")
+    api.put(LEADER_REBALANCES, api_objects.rebalance())
     assert cluster.settings_changed()
+
+
+def test_credentials_are_renewed_while_rebalances_cannot_be_listed(tmp_path: Path) -> None:
+    stop, reads, looks = threading.Event(), [], []
+
+    def read() -> Connection:
+        reads.append(1)
+        return Connection(("127.0.0.1:1",))
+
+    def present() -> None:
+        looks.append(1)
+        if len(looks) > 1:
+            stop.set()
+            raise Terminal("leaderrebalances is forbidden")
+
+    cluster = Cluster(read, present=present)
+    consumers = Consumers(None, DEFAULT_QUERY, PrometheusAccess().read)
+    settings = Settings(str(tmp_path), None, 1, 0.1, None, consumers, False, read_limits(1, 1))
+    ClusterSampler(settings, lambda: cluster, SamplingMetrics(), stop).run()
+    assert len(reads) == 2

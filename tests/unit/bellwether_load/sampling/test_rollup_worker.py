@@ -30,7 +30,7 @@ def few_hours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rollup_worker, "SAMPLE_HOURS", 2)
 
 
-def worker(path: Path, metrics: SamplingMetrics, days: int = 9, now=LATER) -> tuple[RollupWorker, Store]:
+def worker(path: Path, metrics: SamplingMetrics, days: int | None = 9, now=LATER) -> tuple[RollupWorker, Store]:
     store = Store.open(str(path))
     return RollupWorker(store, str(path), days, ManualClock(now), metrics), store
 
@@ -73,6 +73,13 @@ def test_samples_stay_until_they_are_rolled_up(tmp_path: Path, metrics: Sampling
     (tmp_path / "rollups").write_text("no folder")
     one.once()
     assert hours_of(list_rounds(store).rounds) == {0, 1, 2, 3}
+
+
+def test_rollups_stay_while_no_days_are_known(tmp_path: Path, metrics: SamplingMetrics) -> None:
+    one, store = worker(tmp_path, metrics, days=None)
+    sampled(store, 0, 24, 48)
+    one.once()
+    assert hours_of(list_rollups(store)) == {0, 24, 48}
 
 
 def test_old_rollups_go_by_days_that_have_some(tmp_path: Path, metrics: SamplingMetrics) -> None:
