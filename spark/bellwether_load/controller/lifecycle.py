@@ -152,9 +152,10 @@ def on_judged(run: RebalanceRun, settings: Rebalance, approved: str, now: dateti
     if run.state in UNDER_WAY and not _approves(run, settings, approved):
         text = f"{DESCRIPTIONS[Reason.PLAN_PROPOSED]} The approval was removed after {run.taken_up} partitions."
         return run.become(RunState.PROPOSED, Reason.PLAN_PROPOSED, text)
-    if run.state is not RunState.PROPOSED or run.made_at is None:
+    if run.state is not RunState.PROPOSED:
         return run
-    if settings.expired(run.made_at, now):
+    # Of a plan that only the undo record knows the time is read with the plan, and its waves end it by that.
+    if run.made_at is not None and settings.expired(run.made_at, now):
         return run.become(RunState.IDLE, Reason.PLAN_EXPIRED, EXPIRED_MESSAGE)
     if _approves(run, settings, approved):
         return run.become(RunState.APPROVED, Reason.APPLYING, APPROVED_MESSAGE)

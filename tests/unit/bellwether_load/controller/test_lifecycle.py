@@ -216,6 +216,10 @@ class TestJudged:
         assert on_progress(found, application(9, taken_up=3), None) == found
         assert on_judged(found, BY_HAND, DIGEST, START).state is RunState.APPROVED
 
+    def test_plan_known_by_its_record_alone_can_be_approved(self):
+        lost = replace(run(RunState.PROPOSED), made_at=None)
+        assert on_judged(lost, BY_HAND, DIGEST, after(2 * DAY)).state is RunState.APPROVED
+
     @pytest.mark.parametrize("state", sorted(set(RunState) - UNDER_WAY - {RunState.PROPOSED}))
     def test_in_no_other_state_an_approval_means_anything(self, state: RunState):
         assert on_judged(run(state), BY_HAND, DIGEST, after(2 * DAY)) == run(state)
