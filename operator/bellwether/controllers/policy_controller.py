@@ -247,7 +247,7 @@ class PolicyController(threading.Thread):
             self._reporter.metrics.end_reconcile(self.namespace, self.policy_name)
         self._took_seconds = seconds = self._clock.monotonic() - began
         self._rebalance.on_result(policy, result)
-        report = self._session.qualified(result.report, policy)
+        report = self._rebalance.qualified(self._session.qualified(result.report, policy), policy)
         rebalance = self._rebalance.status()
         if self._reporter.publish(policy, report, memory, seconds, generations, rebalance, self._must_lead):
             self._rebalance.on_published(rebalance)

@@ -10,7 +10,7 @@ import pytest
 from bellwether.adapters.kubernetes.api_client import LEADER_REBALANCES, POLICIES
 from bellwether.controllers.policy_manager import PolicyManager
 from bellwether.core.signals import Reading
-from bellwether.ports.errors import Transient
+from bellwether.ports.errors import Terminal, Transient
 from testkit.kubernetes import api_objects
 from testkit.messages import assert_wording
 from testkit.simulation.operator_fixture import MemoryOperator
@@ -26,6 +26,10 @@ def created(name: str, moment: str, **spec: Any) -> api_objects.Body:
     body = api_objects.rebalance(name, **spec)
     body["metadata"]["creationTimestamp"] = moment
     return body
+
+
+def leading(operator: MemoryOperator, broker: int) -> int:
+    return [p.leader for p in operator.site.cluster.partitions()].count(broker)
 
 
 @pytest.fixture
@@ -94,8 +98,63 @@ def test_a_sick_broker_is_demoted_while_rebalances_cannot_be_read(tmp_path: Path
     made.api.refuse("list", LEADER_REBALANCES, Transient("the API server is overloaded"))
     made.site.signals.say(1, Reading.FAILING)
     made.go(loop, 10)
-    assert [p.leader for p in made.site.cluster.partitions() if p.leader == 1] == []
+    assert leading(made, 1) == 0
     assert len(made.desks) == 1
+    made.close()
+
+
+def test_a_sick_broker_is_demoted_before_rebalances_were_ever_read():
+    operator = MemoryOperator.well()
+    operator.api.refuse("list", LEADER_REBALANCES, Terminal("leaderrebalances is forbidden"))
+    loop = operator.make()
+    operator.site.signals.say(1, Reading.FAILING)
+    operator.step(loop, 10)
+    assert leading(operator, 1) == 0
+    assert operator.connector.renewed == 0
+    status, reason, message = operator.condition("RebalanceUsable")
+    assert (status, reason) == ("False", "NoEvidence")
+    assert "leaderrebalances is forbidden" in message
+    assert_wording(message)
+    operator.close()
+
+
+LIMITED = {"dwellSeconds": 0, "capacity": {"maxBytesPerSecond": 1}}
+
+
+def test_unread_rebalances_let_no_leader_pass_limits_by_load():
+    operator = MemoryOperator.well()
+    operator.api.refuse("list", LEADER_REBALANCES, Terminal("leaderrebalances is forbidden"))
+    loop = operator.make(demotion=LIMITED)
+    before = leading(operator, 1)
+    operator.site.signals.say(1, Reading.FAILING)
+    operator.step(loop, 10)
+    assert leading(operator, 1) == before > 0
+    operator.close()
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_an_invalid_rebalance_leaves_limits_by_load(tmp_path: Path, restarted: bool):
+    made = Desked(tmp_path)
+    loop = made.make(rebalance=SPEC, demotion=LIMITED)
+    made.annotate(rebalance="please")
+    made.until(loop, "Proposed")
+    made.go(loop, 5)
+    before = leading(made, 1)
+    made.change(rebalance={"schedule": "99 99 * * *"})
+    made.go(loop, 3)
+    if restarted:
+        loop.release()
+        loop = made.loop()
+    made.site.signals.say(1, Reading.FAILING)
+    made.go(loop, 15)
+    assert leading(made, 1) == before > 0
+    status, reason, message = made.condition("RebalanceUsable")
+    assert (status, reason) == ("False", "NoEvidence")
+    assert f"LeaderRebalance {api_objects.LOADS}" in message
+    assert_wording(message)
+    made.change(rebalance={"schedule": None})
+    made.go(loop, 3)
+    assert "RebalanceUsable" not in {c["type"] for c in made.body()["status"]["conditions"]}
     made.close()
 
 

@@ -113,8 +113,8 @@ def loads_missing_message(capacity: Capacity, loads: Loads | None) -> str | None
     meanwhile = "only maxLeaders limits brokers" if capacity.max_leaders is not None else "nothing limits brokers"
     return (
         f"no loads are measured, so maxBytesPerSecond of spec.demotion.capacity has no effect yet"
-        f" ({meanwhile}): create a LeaderRebalance of this policy and request a plan (bellwether rebalance, or its"
-        " spec.schedule), whose job measures loads; its status has the result of the last one"
+        f" ({meanwhile}): request a plan of the policy's LeaderRebalance (bellwether rebalance, or its spec.schedule),"
+        " whose job measures loads; its status has the result of the last one. If there is none, create it"
     )
 
 
