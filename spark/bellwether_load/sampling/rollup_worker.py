@@ -93,6 +93,9 @@ class RollupWorker:
                 kept |= {file.path for file in due.files}
                 continue
             done = roll_hour(self._uri, due)
+            if not done.bytes:
+                kept |= {file.path for file in due.files}
+                continue
             self._observer.rolled(done.bytes)
             hour = datetime.fromtimestamp(due.hour, UTC).isoformat()
             self._log.info("hour_rolled_up", hour=hour, partitions=done.rows, bytes=done.bytes)

@@ -54,7 +54,7 @@ class DueHour:
 
 @dataclass(frozen=True, slots=True)
 class Rolled:
-    """Result of one hour: rows, bytes, and files that could not be read, with the cause."""
+    """Result of one hour: rows, bytes (0: not written), and files that could not be read, with the cause."""
 
     rows: int
     bytes: int
@@ -90,7 +90,18 @@ def _sources(store: Store, file: RollupFile | None) -> set[str]:
 
 
 def roll_hour(uri: str, due: DueHour) -> Rolled:
-    """Roll up an hour, and write its file. Raises StoreError; StoreNewer for samples of a later release."""
+    """Roll up an hour, and write its file. Raises StoreError; StoreNewer for samples of a later release.
+
+    Leaves the hour as it is if a sample file was removed since it was listed: a rollup that has it must not be replaced
+    by one that lacks it.
+    """
+    try:
+        return _rolled(uri, due)
+    except StoreMissing:
+        return Rolled(0, 0, ())
+
+
+def _rolled(uri: str, due: DueHour) -> Rolled:
     store, skipped = Store.open(uri), dict[str, str]()
     readable = [file for file in due.files if _is_readable(store, file, skipped)]
     tables, refused = [], 0
@@ -119,7 +130,7 @@ def _ranges(store: Store, files: Sequence[RoundFile], skipped: dict[str, str]) -
     for file in sorted(files, key=lambda file: (-file.size, file.path)):
         try:
             return key_ranges(store, file.path, PIECE)
-        except (StoreDamaged, StoreMissing) as error:
+        except StoreDamaged as error:
             skipped[file.path] = str(error)
     return [KeyRange()]
 
@@ -128,7 +139,7 @@ def _is_readable(store: Store, file: RoundFile, skipped: dict[str, str]) -> bool
     try:
         with store.parquet(file.path) as parquet:
             require_format(parquet.metadata.metadata, sample_files.FORMAT, file.cluster_id, store.where(file.path))
-    except (StoreDamaged, StoreMissing) as error:
+    except StoreDamaged as error:
         skipped[file.path] = str(error)
         return False
     return True
@@ -144,7 +155,7 @@ def _read(store: Store, files: Sequence[RoundFile], within: KeyRange, skipped: d
             with store.parquet(file.path) as parquet, store.reading(file.path):
                 table = read_range(parquet, sample_files.SCHEMA.names, within)
             tables.append(_conformed(table, store.where(file.path)))
-        except (StoreDamaged, StoreMissing) as error:
+        except StoreDamaged as error:
             skipped[file.path] = str(error)
     return pa.concat_tables(tables)
 

@@ -118,6 +118,16 @@ def test_an_hour_whose_samples_were_removed_keeps_its_rollup(uri: str) -> None:
     assert contents(uri) == before
 
 
+def test_a_task_that_finds_samples_removed_writes_no_rollup(uri: str) -> None:
+    late, store = due(uri)[0], Store.open(uri)
+    rolled(uri)
+    before = contents(uri)
+    for file in late.files:
+        store.delete(file.path)
+        assert roll_hour(uri, late) == Rolled(0, 0, ())
+    assert contents(uri) == before
+
+
 def test_pieces_do_not_change_what_is_rolled_up(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rolled(uri)
     tables = [Store.open(uri).read_table(path) for path in contents(uri)]
