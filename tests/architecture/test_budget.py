@@ -35,7 +35,7 @@ LINES = {
     "spark/bellwether_load/losses": 880,  # new: what the loss of a broker or of a rack does, orders, a bound
     "spark/bellwether_load/page": 922,
     "spark/bellwether_load/plan": 985,  # what a plan rests on, what is missing for a proposal, losses
-    "spark/bellwether_load/sampling": 1150,  # rolls up hours, removes old files; no mistake in objects deletes history
+    "spark/bellwether_load/sampling": 1190,  # rolls up hours, removes old files; no mistake in objects deletes history
     "spark/bellwether_load/store": 2019,
     "spark/bellwether_load/verify": 1696,  # evidence, and losses with their bound
     "bench": 11350,  # the simulated months have acks=all, holds, Kafka's fencing, slow syncs and freezes
