@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.api_client import LEADER_REBALANCES, POLICIES
+from bellwether.adapters.kubernetes.api_client import EVENTS, LEADER_REBALANCES, POLICIES, Resource
 from bellwether.controllers.policy_manager import PolicyManager
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import Terminal, Transient
 from testkit.kubernetes import api_objects
 from testkit.messages import assert_wording
 from testkit.simulation.operator_fixture import MemoryOperator
-from testkit.simulation.rebalance_fixture import SPEC, Desked
+from testkit.simulation.rebalance_fixture import SPEC, Desked, asking
 
 
 def ready(operator: MemoryOperator, name: str) -> tuple[str, str, str]:
@@ -155,6 +155,54 @@ def test_an_invalid_rebalance_leaves_limits_by_load(tmp_path: Path, restarted: b
     made.change(rebalance={"schedule": None})
     made.go(loop, 3)
     assert "RebalanceUsable" not in {c["type"] for c in made.body()["status"]["conditions"]}
+    made.close()
+
+
+def refuse_status_of(name: str, operator: MemoryOperator) -> None:
+    """The API refuses to write the status of that LeaderRebalance."""
+    apply = operator.api.apply
+
+    def refused(resource: Resource, namespace: str, called: str, *rest: Any, **how: Any) -> Any:
+        if (resource, called) == (LEADER_REBALANCES, name):
+            raise Terminal("a webhook denied the request")
+        return apply(resource, namespace, called, *rest, **how)
+
+    operator.api.apply = refused  # type: ignore[method-assign]
+
+
+def events(operator: MemoryOperator, kind: str) -> list[str]:
+    found = [body for key, body in operator.api.objects.items() if key[0] == EVENTS.plural]
+    return [one["reason"] for one in found if one["regarding"]["kind"] == kind]
+
+
+def test_a_refused_status_of_the_rebalance_silences_no_event(tmp_path: Path):
+    made = Desked(tmp_path)
+    loop = made.make(rebalance=SPEC)
+    refuse_status_of(api_objects.LOADS, made)
+    made.go(loop, 3)
+    made.site.signals.say(1, Reading.FAILING)
+    made.go(loop, 10)
+    assert "Demoted" in events(made, "BrokerHealth")
+    assert "LeadersMoved" in events(made, "LeadershipPolicy")
+    made.close()
+
+
+def test_a_refused_status_of_an_unused_rebalance_stops_no_plan(two: Desked):
+    refuse_status_of("younger", two)
+    loop = two.make()
+    two.api.merge(LEADER_REBALANCES, "default", "older", dict(asking(rebalance="please")))
+    two.go(loop, 10)
+    assert len(two.planner.started) == 1
+    two.close()
+
+
+def test_a_job_waits_until_the_used_rebalance_is_written(tmp_path: Path):
+    made = Desked(tmp_path)
+    loop = made.make(rebalance=SPEC)
+    refuse_status_of(api_objects.LOADS, made)
+    made.annotate(rebalance="please")
+    made.go(loop, 10)
+    assert made.planner.started == []
     made.close()
 
 

@@ -281,7 +281,6 @@ class StatusReporter:
         said.status = status
         must_lead()
         self._statuses.write_policy(namespace, name, status)
-        self._write_rebalances(policy, rebalance, must_lead)
         rebalance_news = [(item, _rebalance_of(policy)) for item in of_rebalance(said.rebalance, rebalance)]
         own = [
             (item, about if item.broker is None else _health_of(policy, item.broker, said.uids))
@@ -302,19 +301,26 @@ class StatusReporter:
             )
         self._events.flush()
         said.report, said.rebalance = report, rebalance
+        self._write_rebalances(policy, rebalance, must_lead)
 
     def _write_rebalances(
         self, policy: LeadershipPolicy, now: LeaderRebalanceStatus | None, must_lead: Callable[[], None]
     ) -> None:
-        """Status of the policy's LeaderRebalance, and of others that name it why they are not used."""
+        """Status of the policy's LeaderRebalance, and of others that name it why they are not used.
+
+        Raises Transient or Terminal where that of the used one is not written. Others wait for the next report.
+        """
         used, namespace = policy.rebalance, policy.metadata.namespace
+        for body, why in policy.rebalances.unused.values():
+            must_lead()
+            try:
+                self._say_unused(body, why)
+            except BellwetherError as error:
+                log.warning("status_not_written", error=str(error))
         if used is not None and now is not None:
             must_lead()
             status = rendered_status.rebalance_status(used, now, self._clock.now())
             self._statuses.write_rebalance(namespace, used.metadata.name, status)
-        for body, why in policy.rebalances.unused.values():
-            must_lead()
-            self._say_unused(body, why)
 
     def _of(self, namespace: str, name: str) -> _Said:
         with self._lock:
