@@ -206,6 +206,22 @@ def test_a_job_waits_until_the_used_rebalance_is_written(tmp_path: Path):
     made.close()
 
 
+def test_plans_of_a_replaced_rebalance_are_no_event_of_the_next(tmp_path: Path):
+    made = Desked(tmp_path)
+    loop = made.proposed()
+    other = created("other", "2030-01-01T00:00:00Z", **SPEC)
+    other["metadata"]["uid"] = "uid-other"
+    other["status"] = {"state": "Proposed", "digest": "abcd", "reason": "PlanProposed", "message": "m"}
+    made.api.put(LEADER_REBALANCES, other)
+    made.go(loop, 3)
+    before = events(made, "LeaderRebalance")
+    made.api.delete(LEADER_REBALANCES, "default", api_objects.LOADS)
+    made.go(loop, 3)
+    assert ready(made, "other")[0] == "True"
+    assert events(made, "LeaderRebalance") == before
+    made.close()
+
+
 def test_changes_of_a_rebalance_wake_the_policy_that_it_names(operator: MemoryOperator):
     loop = operator.make()
     manager = PolicyManager(lambda _: loop, lambda *_: None)

@@ -64,7 +64,8 @@ class _Said:
     uids: Mapping[int, str] = field(default_factory=dict)
     tidied_at: float = float("-inf")
     report: Report | None = None
-    rebalance: LeaderRebalanceStatus | None = None
+    rebalance: tuple[str, LeaderRebalanceStatus | None] = "", None
+    """The uid of the LeaderRebalance that was used, and its state."""
 
 
 class StatusReporter:
@@ -281,7 +282,9 @@ class StatusReporter:
         said.status = status
         must_lead()
         self._statuses.write_policy(namespace, name, status)
-        rebalance_news = [(item, _rebalance_of(policy)) for item in of_rebalance(said.rebalance, rebalance)]
+        uid, (former, known) = policy.rebalance.metadata.uid if policy.rebalance is not None else "", said.rebalance
+        changes = of_rebalance(known, rebalance) if uid == former else ()
+        rebalance_news = [(item, _rebalance_of(policy)) for item in changes]
         own = [
             (item, about if item.broker is None else _health_of(policy, item.broker, said.uids))
             for item in news(said.report, report)
@@ -300,7 +303,7 @@ class StatusReporter:
                 budget=f"{namespace}/{name}",
             )
         self._events.flush()
-        said.report, said.rebalance = report, rebalance
+        said.report, said.rebalance = report, (uid, rebalance)
         self._write_rebalances(policy, rebalance, must_lead)
 
     def _write_rebalances(
