@@ -56,12 +56,13 @@ def policy_named(body: Mapping[str, Any]) -> str:
 def choose_rebalance(policy: str, bodies: Iterable[Mapping[str, Any]], *, placed: bool = False) -> ChosenRebalance:
     """Of the LeaderRebalances of a namespace the one of a policy: the oldest that names it, by time and then by name.
 
+    One without a creation time, which is not in the API yet, is the youngest.
     ``placed``: the policy has ``spec.placement``, which decides for its plans, too.
     """
     mine = [body for body in bodies if policy_named(body) == policy and not _head(body).get("deletionTimestamp")]
     if not mine:
         return ChosenRebalance()
-    first, *others = sorted(mine, key=lambda body: (str(_head(body).get("creationTimestamp") or ""), _name(body)))
+    first, *others = sorted(mine, key=_age)
     text = f"policy {policy} uses LeaderRebalance {_name(first)}, which is older or first by name: delete one of them"
     unused = {_name(body): (body, text) for body in others}
     try:
@@ -72,6 +73,11 @@ def choose_rebalance(policy: str, bodies: Iterable[Mapping[str, Any]], *, placed
     except InvalidObject as error:
         return ChosenRebalance(None, first, {_name(first): (first, str(error)), **unused})
     return ChosenRebalance(used, first, unused)
+
+
+def _age(body: Mapping[str, Any]) -> tuple[bool, str, str]:
+    created = str(_head(body).get("creationTimestamp") or "")
+    return not created, created, _name(body)
 
 
 def _head(body: Mapping[str, Any]) -> Mapping[str, Any]:

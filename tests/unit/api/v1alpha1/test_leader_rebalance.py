@@ -47,6 +47,10 @@ def test_of_equally_old_ones_the_first_by_name_is_used():
     assert used(chosen(named("b"), named("a"))) == "a"
 
 
+def test_a_rebalance_of_a_file_is_younger_than_stored_ones():
+    assert used(chosen(rebalance("a"), named("b"))) == "b"
+
+
 def test_a_rebalance_that_is_being_deleted_is_not_used():
     going = named("a", "2026-11-29T00:00:00Z")
     going["metadata"]["deletionTimestamp"] = "2026-11-29T03:00:00Z"
