@@ -179,6 +179,9 @@ class PolicyController(threading.Thread):
         try:
             if deletion is not None:
                 self._rebalance.close()
+                self._reporter.rebalances_idle(
+                    self.namespace, self.policy_name, Reason.REBALANCE_UNUSED, f"{deletion.occasion}: no plan goes on"
+                )
                 return self._requeue.jitter(deletion.step(self, policy))
             self.ensure_connected(policy)
             self._finalizer.adopt(body)

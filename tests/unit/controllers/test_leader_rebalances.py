@@ -222,6 +222,60 @@ def test_plans_of_a_replaced_rebalance_are_no_event_of_the_next(tmp_path: Path):
     made.close()
 
 
+def test_an_invalid_policy_makes_its_rebalance_not_ready(tmp_path: Path):
+    made = Desked(tmp_path)
+    loop = made.proposed()
+    stood = made.status
+    made.api.merge(POLICIES, "default", "main", {"spec": {"mode": "Bogus"}})
+    made.go(loop, 3)
+    status, reason, message = ready(made, api_objects.LOADS)
+    assert (status, reason) == ("False", "InvalidPolicy")
+    assert_wording(message)
+    assert {**made.status, "conditions": []} == {**stood, "conditions": []}
+    assert made.rebalance_condition("RebalanceProposed")[0] == "True"
+    made.api.merge(POLICIES, "default", "main", {"spec": {"mode": "Enforce"}})
+    made.go(loop, 3)
+    assert ready(made, api_objects.LOADS)[0] == "True"
+    made.close()
+
+
+def test_an_unreachable_cluster_makes_rebalances_not_ready_from_the_start(two: Desked):
+    two.connector.trouble = Transient("no broker answers")
+    loop = two.make()
+    two.go(loop, 3)
+    two.api.writes.clear()
+    two.go(loop, 3)
+    assert two.api.writes == []
+    for name in ("older", "younger"):
+        assert ready(two, name)[:2] == ("False", "ClusterUnreachable")
+    two.connector.trouble = None
+    two.go(loop, 3)
+    assert ready(two, "older")[0] == "True"
+    assert ready(two, "younger")[:2] == ("False", "RebalanceUnused")
+    two.close()
+
+
+def test_rebalances_of_other_policies_keep_their_status(tmp_path: Path):
+    made = Desked(tmp_path)
+    loop = made.make()
+    found = made.api.put(LEADER_REBALANCES, api_objects.rebalance(policy="other"))
+    made.connector.trouble = Transient("no broker answers")
+    made.go(loop, 3)
+    assert made.api.get(LEADER_REBALANCES, "default", api_objects.LOADS) == found
+    made.close()
+
+
+def test_a_policy_in_deletion_makes_its_rebalance_not_ready(tmp_path: Path):
+    made = Desked(tmp_path)
+    loop = made.proposed()
+    made.api.merge(POLICIES, "default", "main", {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
+    made.go(loop)
+    status, reason, message = ready(made, api_objects.LOADS)
+    assert (status, reason) == ("False", "RebalanceUnused")
+    assert_wording(message)
+    made.close()
+
+
 def test_changes_of_a_rebalance_wake_the_policy_that_it_names(operator: MemoryOperator):
     loop = operator.make()
     manager = PolicyManager(lambda _: loop, lambda *_: None)

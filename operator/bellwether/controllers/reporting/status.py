@@ -140,15 +140,22 @@ def rebalance_status(used: LeaderRebalance, now: LeaderRebalanceStatus, moment: 
     return now.model_copy(update={"observed_generation": generation, "conditions": conditions}).body()
 
 
-def unused_rebalance(body: Mapping[str, Any], why: str, moment: datetime) -> Object:
-    """The status of a LeaderRebalance that no policy uses: ``Ready`` says why, its plan stays."""
+def unused_rebalance(
+    body: Mapping[str, Any], why: str, moment: datetime, reason: Reason = Reason.REBALANCE_UNUSED
+) -> Object:
+    """The status of a LeaderRebalance that no policy uses now: ``Ready`` says why, its plan stays.
+
+    For another ``reason``, one of its policy, the conditions of its plan stay, too.
+    """
     standing, generation = body.get("status") or {}, int(body["metadata"].get("generation") or 0)
     try:
         before = {c.type: c for c in LeaderRebalanceStatus.model_validate(standing).conditions}
     except ValidationError:  # of another version
         standing, before = {}, {}
-    said = rendered((Condition("Ready", False, Reason.REBALANCE_UNUSED, why),), generation, before, moment)
-    return {**standing, "observedGeneration": generation, "conditions": [c.body() for c in said]}
+    said = rendered((Condition("Ready", False, reason, why),), generation, before, moment)
+    kept = [] if reason is Reason.REBALANCE_UNUSED else [c for c in before.values() if c.type != "Ready"]
+    conditions = sorted((c.body() for c in (*said, *kept)), key=lambda c: str(c["type"]))
+    return {**standing, "observedGeneration": generation, "conditions": conditions}
 
 
 def broker_status(

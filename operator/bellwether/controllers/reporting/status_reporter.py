@@ -133,8 +133,17 @@ class StatusReporter:
             except BellwetherError as error:
                 log.warning("status_not_written", error=str(error))
 
-    def _say_unused(self, body: Mapping[str, Any], why: str) -> None:
-        metadata, status = body["metadata"], rendered_status.unused_rebalance(body, why, self._clock.now())
+    def rebalances_idle(self, namespace: str, policy: str, reason: Reason, why: str) -> None:
+        """Report, in the LeaderRebalances that name a policy, that it is not reconciled, and why."""
+        try:
+            for body in self.rebalances(namespace):
+                if policy_named(body) == policy:
+                    self._say_unused(body, why, reason)
+        except BellwetherError as error:
+            log.warning("status_not_written", error=str(error))
+
+    def _say_unused(self, body: Mapping[str, Any], why: str, reason: Reason = Reason.REBALANCE_UNUSED) -> None:
+        metadata, status = body["metadata"], rendered_status.unused_rebalance(body, why, self._clock.now(), reason)
         self._statuses.write_rebalance(metadata["namespace"], metadata["name"], status)
 
     def overwritten(self, resource: Resource, found: Object) -> bool:
@@ -211,6 +220,7 @@ class StatusReporter:
             self._events.post(_about(body), str(reason), message, warning=True, budget=f"{namespace}/{name}")
         except BellwetherError as error:
             log.warning("status_not_written", error=str(error))
+        self.rebalances_idle(namespace, name, reason, f"policy {name} is not reconciled: {message}")
 
     def problems(self) -> list[str]:
         """Problems that keep this process from writing statuses, each once."""
