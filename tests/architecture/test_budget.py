@@ -19,7 +19,7 @@ LINES = {
     "operator/bellwether/adapters": 10360,  # what proves a log directory's broker, answers read whole, rules of alerts
     "operator/bellwether/api": 4580,  # LeaderRebalance, a kind of its own
     "operator/bellwether/cli": 10180,  # doctor says which pods and listeners it did not check
-    "operator/bellwether/controllers": 2780,  # watches LeaderRebalances, and says which one a policy uses
+    "operator/bellwether/controllers": 2790,  # watches LeaderRebalances, says which one is used, or why none is
     "operator/bellwether/core": 13804,  # cures by a table; causes, freezes, links; identity, partial answers, drains
     "operator/bellwether/ports": 563,  # the seam to the load side
     "operator/bellwether/probes": 6036,  # several listeners, causes, gaps of both sides, slow answers, pairs that lag
