@@ -18,7 +18,6 @@ from bellwether.cli.kafka_target import KafkaTarget, kafka_options
 from bellwether.cli.output import OUTPUT, print_document, printed
 from bellwether.core.settings.objective import Objective, Statistic
 from bellwether.ports.errors import BellwetherError, Terminal
-from bellwether_load.cli.plan_figures import rate
 from bellwether_load.cli.verify_plan import plain
 from bellwether_load.plan.evidence import Evidence
 from bellwether_load.plan.problem import PartitionInput, Problem
@@ -54,7 +53,7 @@ _RACK = "rack"
 def losses(
     uri: str, name: str | None, statistic: str, at_most: float | None, top: int, output: str, kafka: KafkaTarget
 ) -> None:
-    """Show what the other brokers would carry if a broker or a rack were lost.
+    """Show what the loss of a broker or a rack overloads.
 
     Each partition would fall to the next replica in its order that is in the ISR and may lead. With --bootstrap the
     cluster is read now; without, the newest problem of the store is used. Exit status: 4 if --at-most is exceeded, 1 if
@@ -196,6 +195,8 @@ def _present(kafka: KafkaTarget, statistic: Statistic) -> Problem:
 
 
 def _show(document: dict[str, Any], top: int) -> None:
+    from bellwether_load.cli.plan_figures import rate
+
     evidence, normal = document["evidence"], document["busiest"]
     click.echo(evidence["text"])
     if evidence["measured"] < evidence["partitions"]:

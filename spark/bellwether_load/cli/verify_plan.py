@@ -26,7 +26,7 @@ _UNITS = "(maximum, mean, item and bound: bytes/s per 100 units of capacity; mov
 @click.option("--plan", required=True, metavar="URI", help="Folder of the plan: STORE/plans/DIGEST.")
 @OUTPUT
 def verify_plan(problem: str, loads: str, plan: str, output: str) -> None:
-    """Verify a load plan independently, from its inputs.
+    """Verify a load plan from its inputs, independently.
 
     Checks the digests, every move, the balance, and the proof of the bound. Uses only the moves and weights of the
     plan, and shares no arithmetic with the planner. Exit status: 0 if every figure of the plan is correct, 4 if the

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from bellwether_load.store.samples.sample_writer import SampleWriter
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether_load.sampling.rounds import Rounds
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.samples import sample_files
+from bellwether_load.store.samples.sample_files import SampleWriter
 from testkit.kafka.sampled_cluster import Site, partition
 from testkit.loads.sample_rounds import CLUSTER, MIDNIGHT
 
