@@ -8,7 +8,7 @@ once and the work is retried; sampling rounds do not wait for it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -101,17 +101,21 @@ class RollupWorker:
             self._log.info("hour_rolled_up", hour=hour, partitions=done.rows, bytes=done.bytes)
             if done.skipped:
                 self._warn(done.skipped[0], "samples_skipped", files=len(done.skipped), error=done.skipped[0])
-        self._expire(now, [file for file in listing.rounds if file.path not in kept])
+        self._expire(now, listing.rounds, kept)
 
-    def _expire(self, now: datetime, done: Sequence[RoundFile]) -> None:
-        """Remove old files, of samples those that are ``done``. Hours and days with files are counted, not those of
-        the calendar: a clock that runs ahead for a moment must not take the history along. What such a clock has left
-        is neither counted nor removed."""
+    def _expire(self, now: datetime, listed: Sequence[RoundFile], kept: Set[str]) -> None:
+        """Remove old files, of samples those that are not ``kept``, of rollups those without samples: others would be
+        made again. Hours and days with files are counted, not those of the calendar: a clock that runs ahead for a
+        moment must not take the history along. What such a clock has left is neither counted nor removed."""
+        done = [file for file in listed if file.path not in kept]
         old = _older({file.at // _HOUR for file in done}, SAMPLE_HOURS)
-        rounds = [file.path for file in done if file.at // _HOUR in old]
+        rounds = {file.path for file in done if file.at // _HOUR in old}
         current = [file for file in list_rollups(self._store) if file.hour <= now.timestamp() + AHEAD]
         days = _older({file.hour // _HOUR // 24 for file in current}, self._keep_days)
-        rollups = [file.path for file in current if file.hour // _HOUR // 24 in days]
+        sampled = {file.at // _HOUR for file in listed if file.path not in rounds}
+        rollups = [
+            file.path for file in current if file.hour // _HOUR // 24 in days and file.hour // _HOUR not in sampled
+        ]
         left = [
             file.path
             for file in self._store.list(temporary=True)

@@ -90,6 +90,16 @@ def test_old_rollups_go_by_days_that_have_some(tmp_path: Path, metrics: Sampling
     assert not store.exists("rollups/cluster=MkU3OEVBNTcwNTJENDM2Qg/date=2021-11-21")
 
 
+def test_rollups_stay_as_long_as_their_samples(tmp_path: Path, metrics: SamplingMetrics) -> None:
+    one, store = worker(tmp_path, metrics, days=1)
+    sampled(store, 0, 1, 24)
+    one.once()
+    before = metrics.registry.get_sample_value("bellwether_sampler_written_bytes_total", {"kind": "rollup"})
+    assert hours_of(list_rounds(store).rounds) == hours_of(list_rollups(store)) == {1, 24}
+    one.once()
+    assert metrics.registry.get_sample_value("bellwether_sampler_written_bytes_total", {"kind": "rollup"}) == before
+
+
 def test_a_clock_that_was_ahead_removes_nothing_and_is_named_once(tmp_path: Path, metrics: SamplingMetrics) -> None:
     one, store = worker(tmp_path, metrics, days=2)
     sampled(store, 0, 1, 24 * 400, 24 * 500)
