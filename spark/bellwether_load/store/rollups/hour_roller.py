@@ -64,7 +64,7 @@ class Rolled:
 def due_hours(store: Store, listing: Listing) -> list[DueHour]:
     """The hours with samples that their rollup lacks, oldest first.
 
-    An hour of which samples were removed already is not rolled up again: it would lose them. Raises StoreError.
+    An hour of which samples that were read are removed already is not rolled up again: it would lose them. Raises StoreError.
     """
     done = {(file.cluster_id, file.hour): file for file in list_rollups(store)}
     found = []
@@ -74,19 +74,21 @@ def due_hours(store: Store, listing: Listing) -> list[DueHour]:
         for hour in sorted({at // HOUR * HOUR for at in times}):
             first, last = (bisect_left(times, at) for at in (hour - MARGINS[0], hour + HOUR + MARGINS[1] + 1))
             sources = {file.path for file in files[first:last]}
-            rolled = _sources(store, done.get((cluster_id, hour)))
-            if sources - rolled and not rolled - sources:
+            rolled, skipped = _sources(store, done.get((cluster_id, hour)))
+            if sources - rolled and rolled - skipped <= sources:
                 found.append(DueHour(cluster_id, hour, tuple(files[first:last])))
     return sorted(found, key=lambda due: due.hour)
 
 
-def _sources(store: Store, file: RollupFile | None) -> set[str]:
+def _sources(store: Store, file: RollupFile | None) -> tuple[set[str], set[str]]:
+    """The samples that a rollup names, and those of them that it skipped."""
     if file is None:
-        return set()
+        return set(), set()
     try:
-        return set(read_about(store, file).sources)
+        about = read_about(store, file)
+        return set(about.sources), set(about.skipped)
     except (StoreDamaged, StoreMissing):
-        return set()  # made again
+        return set(), set()  # made again
 
 
 def roll_hour(uri: str, due: DueHour) -> Rolled:
@@ -116,6 +118,7 @@ def _rolled(uri: str, due: DueHour) -> Rolled:
     inside = [file.at for file in readable if due.hour <= file.at < due.hour + HOUR and file.path not in skipped]
     about = {
         "sources": [file.path for file in due.files],
+        "skipped": sorted(skipped),
         "since": min(inside, default=0),
         "until": max(inside, default=0),
         "covered": max((pc.max(t.column("covered_seconds")).as_py() or 0 for t in tables if len(t)), default=0),

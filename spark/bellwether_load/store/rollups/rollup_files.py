@@ -74,7 +74,8 @@ class RollupFile:
 class About:
     """What a rollup says of itself: its ``sources``, the first and the last second that was sampled (0 for none).
 
-    ``covered``: the most seconds that it covers of a partition. ``refused``: samples with invalid numbers.
+    ``skipped``: the sources that could not be read. ``covered``: the most seconds that it covers of a partition.
+    ``refused``: samples with invalid numbers.
     """
 
     sources: tuple[str, ...]
@@ -83,6 +84,7 @@ class About:
     covered: int
     rows: int
     refused: int
+    skipped: tuple[str, ...] = ()
 
 
 def rollup_path(cluster_id: str, hour: int) -> str:
@@ -113,14 +115,14 @@ def about_of(parquet: Any, cluster_id: str, where: str) -> About:
     require_format(metadata, FORMAT, cluster_id, where)
     try:
         said = json.loads(metadata[ABOUT_KEY])
-        sources = tuple(str(name) for name in said["sources"])
+        sources, skipped = (tuple(map(str, names)) for names in (said["sources"], said.get("skipped", ())))
         numbers = {name: int(said[name]) for name in ("since", "until", "covered", "refused")}
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise StoreDamaged(f"{where}: does not describe itself ({error!r}). Move it out of the store") from None
     missing = set(SCHEMA.names) - set(parquet.schema_arrow.names)
     if missing:
         raise StoreDamaged(f"{where}: has no column {', '.join(sorted(missing))}. Move it out of the store")
-    return About(sources, rows=parquet.metadata.num_rows, **numbers)
+    return About(sources, rows=parquet.metadata.num_rows, skipped=skipped, **numbers)
 
 
 def write_rollup(store: Store, cluster_id: str, hour: int, tables: Sequence[Any], about: Mapping[str, Any]) -> int:

@@ -159,6 +159,20 @@ def test_a_damaged_file_is_named_and_the_others_count(uri: str, spoil: Callable[
     assert due(uri) == []
 
 
+def test_a_damaged_file_that_was_removed_does_not_end_an_hour(uri: str) -> None:
+    store = Store.open(uri)
+    *_, damaged, late = [file.path for file in list_rounds(store).rounds if file.at < MIDNIGHT + HOUR]
+    held_back = store.read_bytes(late)
+    store.delete(late)
+    store.write_bytes(damaged, b"half")
+    rolled(uri)
+    store.delete(damaged)
+    store.write_bytes(late, held_back)
+    assert [one.hour - MIDNIGHT for one in due(uri)] == [0, HOUR]
+    assert rolled(uri)[0].skipped == ()
+    assert due(uri) == []
+
+
 def test_added_columns_are_read_and_a_later_format_is_an_error(uri: str) -> None:
     store = Store.open(uri)
     file, other = list_rounds(store).rounds[3:5]
