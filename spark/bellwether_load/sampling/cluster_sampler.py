@@ -80,11 +80,13 @@ class ClusterSampler:
         self._stop = stop
         self._served = served
         self._sampler: Sampler | None = None
+        self._rollups: RollupWorker | None = None
 
     def problems(self, bound_seconds: float) -> list[str]:
         """Failures that only a restart fixes. A round may take a whole period, and the store another one."""
-        sampler = self._sampler
-        return [] if sampler is None else sampler.problems(bound_seconds + 2 * self._settings.period)
+        sampler, rollups = self._sampler, self._rollups
+        found = [] if sampler is None else sampler.problems(bound_seconds + 2 * self._settings.period)
+        return found + ([] if rollups is None else rollups.problems())
 
     def run(self) -> None:
         """Sample until ``stop``. Raises Transient or Terminal before the first round."""
@@ -110,6 +112,7 @@ class ClusterSampler:
             )
             rollups = RollupWorker(store, uri, settings.retention_days or cluster.days, clock, self._metrics)
             writer = SampleWriter(store, rollups.start if settings.rollups else lambda: None)
+            self._rollups = rollups
             try:
                 return work(cluster, rounds, writer, store)
             finally:

@@ -56,6 +56,7 @@ class RollupWorker:
         self._observer = observer
         self._log = structlog.get_logger(__name__)
         self._said: set[str] = set()
+        self._failure = ""
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -71,15 +72,25 @@ class RollupWorker:
         if self._thread is not None:
             self._thread.join(timeout_seconds)
 
+    def problems(self) -> list[str]:
+        """Reports that the thread has ended by itself. Does not block."""
+        thread = self._thread
+        return [] if thread is None or thread.is_alive() or self._stop.is_set() else ["the rollups' thread has ended"]
+
     def once(self) -> None:
-        """Roll up and remove what is due."""
+        """Roll up and remove what is due. A failure is logged when it begins, or is another one."""
+        failure, unexpected = "", None
         try:
             self._once(self._clock.now())
         except (Transient, Terminal) as error:
+            failure = str(error)
+        except Exception as error:  # else the thread would end, and rollups with it
+            failure, unexpected = repr(error), error
+        if failure:
             self._observer.refused()
-            self._warn("rollups", "rollups_failed", error=str(error))
-        else:
-            self._said.discard("rollups")
+            if failure != self._failure:
+                self._log.warning("rollups_failed", error=failure, exc_info=unexpected)
+        self._failure = failure
 
     def _once(self, now: datetime) -> None:
         listing = list_rounds(self._store, now)

@@ -64,7 +64,8 @@ class Rolled:
 def due_hours(store: Store, listing: Listing) -> list[DueHour]:
     """The hours with samples that their rollup lacks, oldest first.
 
-    An hour of which samples that were read are removed already is not rolled up again: it would lose them. Raises StoreError.
+    An hour of which samples that were read are removed already is not rolled up again: it would lose them. Raises
+    StoreError.
     """
     done = {(file.cluster_id, file.hour): file for file in list_rollups(store)}
     found = []
@@ -141,7 +142,10 @@ def _ranges(store: Store, files: Sequence[RoundFile], skipped: dict[str, str]) -
 def _is_readable(store: Store, file: RoundFile, skipped: dict[str, str]) -> bool:
     try:
         with store.parquet(file.path) as parquet:
-            require_format(parquet.metadata.metadata, sample_files.FORMAT, file.cluster_id, store.where(file.path))
+            where, names = store.where(file.path), parquet.schema_arrow.names
+            require_format(parquet.metadata.metadata, sample_files.FORMAT, file.cluster_id, where)
+            if missing := sorted(set(sample_files.SCHEMA.names).difference(names)):
+                raise StoreDamaged(f"{where}: has no column {', '.join(missing)}. Move it out of the store")
     except StoreDamaged as error:
         skipped[file.path] = str(error)
         return False

@@ -132,5 +132,50 @@ def test_a_store_that_refuses_is_named_once_and_tried_again(tmp_path: Path, metr
     assert metrics.registry.get_sample_value("bellwether_sampler_store_failures_total") == 3
 
 
+def test_another_failure_of_the_store_is_named_too(tmp_path: Path, metrics: SamplingMetrics) -> None:
+    (tmp_path / "samples").write_text("a file")
+    one, store = worker(tmp_path, metrics)
+    with structlog.testing.capture_logs() as said:
+        one.once()
+        (tmp_path / "samples").unlink()
+        sampled(store, 0)
+        (tmp_path / "rollups").write_text("no folder")
+        one.once()
+        one.once()
+    assert ["samples: cannot be listed" in line["error"] for line in said] == [True, False]
+
+
+def test_an_unexpected_error_is_logged_and_the_thread_goes_on(
+    tmp_path: Path, metrics: SamplingMetrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, store = worker(tmp_path, metrics)
+    sampled(store, 0)
+    monkeypatch.setattr(rollup_worker, "PERIOD_SECONDS", 0.01)
+    with monkeypatch.context() as broken, structlog.testing.capture_logs() as said:
+        broken.setattr(rollup_worker, "due_hours", [].__getitem__)
+        one.start()
+        until(lambda: said)
+    until(lambda: hours_of(list_rollups(store)) == {0})
+    assert (one.problems(), "TypeError" in said[0]["error"]) == ([], True)
+    one.stop()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_thread_that_ended_by_itself_is_a_problem(
+    tmp_path: Path, metrics: SamplingMetrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, _ = worker(tmp_path, metrics)
+
+    def end(*_: object) -> None:
+        raise SystemExit
+
+    monkeypatch.setattr(rollup_worker, "list_rounds", end)
+    assert one.problems() == []
+    one.start()
+    until(one.problems)
+    one.stop()
+    assert one.problems() == []
+
+
 def test_stopping_what_was_never_started_is_no_trouble(tmp_path: Path, metrics: SamplingMetrics) -> None:
     worker(tmp_path, metrics)[0].stop()

@@ -159,6 +159,17 @@ def test_a_damaged_file_is_named_and_the_others_count(uri: str, spoil: Callable[
     assert due(uri) == []
 
 
+@pytest.mark.parametrize("missing", ["topic_id", "end_offset"])
+def test_a_file_without_a_column_is_named_and_skipped(uri: str, missing: str) -> None:
+    store = Store.open(uri)
+    path = list_rounds(store).rounds[7].path
+    table = store.read_table(path)
+    store.write_table(path, table.drop_columns([missing]))
+    first, *_ = rolled(uri)
+    assert first.skipped == (f"{store.where(path)}: has no column {missing}. Move it out of the store",)
+    assert first.rows == 3
+
+
 def test_a_damaged_file_that_was_removed_does_not_end_an_hour(uri: str) -> None:
     store = Store.open(uri)
     *_, damaged, late = [file.path for file in list_rounds(store).rounds if file.at < MIDNIGHT + HOUR]
