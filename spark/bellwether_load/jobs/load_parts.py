@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bellwether_load.histories.loads import Levels, Loads, LoadSums, filled
+from bellwether_load.histories.loads import WEEK, Levels, Loads, LoadSums, filled
 from bellwether_load.histories.rollups import HOUR
+from bellwether_load.histories.samples import UNKNOWN, Bools
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.key_ranges import KEY, Key, KeyRange, encoded, read_range
 from bellwether_load.store.plans.load_hours import LISTS, of_hours
@@ -56,7 +57,10 @@ class PartTask:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Of measured partitions: how many have a load, and why others have none; bytes in the logs of both."""
+    """Of measured partitions: how many have a load, and why others have none; bytes in the logs of both.
+
+    ``by_hours``: bytes in the logs of those with a load, by the number of hours of the week that are known of each.
+    """
 
     partitions: int = 0
     loads: int = 0
@@ -65,9 +69,12 @@ class Counts:
     samples: int = 0
     log_bytes: int = 0
     log_bytes_without_load: int = 0
+    by_hours: tuple[int, ...] = (0,) * (WEEK + 1)
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+        *numbers, _ = fields(self)
+        total = (getattr(self, f.name) + getattr(other, f.name) for f in numbers)
+        return Counts(*total, tuple(a + b for a, b in zip(self.by_hours, other.by_hours, strict=True)))
 
 
 def hour_of_week(hour: int) -> int:
@@ -97,7 +104,16 @@ def write_part(uri: str, name: str, files: Sequence[RollupFile], hours: Sequence
         samples=int(found.samples.sum()),
         log_bytes=int(found.log_bytes[loaded].sum()),
         log_bytes_without_load=int(found.log_bytes[~loaded].sum()),
+        by_hours=_by_hours(found, loaded),
     )
+
+
+def _by_hours(found: Loads, loaded: Bools) -> tuple[int, ...]:
+    """See ``Counts``. An empty log counts as a byte, so that partitions are counted where no size is known."""
+    known = (found.produce_hours != UNKNOWN).sum(axis=1)[loaded]
+    weights = np.zeros(WEEK + 1, np.int64)
+    np.add.at(weights, known, np.maximum(found.log_bytes[loaded], 1))
+    return tuple(weights.tolist())
 
 
 def measured(store: Store, files: Sequence[RollupFile], within: KeyRange) -> tuple[list[Key], Loads]:

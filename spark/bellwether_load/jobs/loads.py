@@ -34,6 +34,8 @@ from bellwether_load.store.store_errors import StoreDamaged, StoreMissing
 
 NOTHING = 3
 USUAL_DAYS = 14
+NEARLY_ALL_PERCENT = 95
+"""Of the bytes: a new topic of a few bytes does not make the evidence that of an hour."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
 Tell = Callable[[str], None]
@@ -271,8 +273,15 @@ def _account(chosen: Chosen, counts: Counts) -> dict[str, Any]:
         "withoutSizes": counts.without_sizes,
         "logBytes": counts.log_bytes,
         "logBytesWithoutLoad": counts.log_bytes_without_load,
-        "hours": len(chosen.hours),
+        "hours": _measured_hours(counts),
     }
+
+
+def _measured_hours(counts: Counts) -> int:
+    """So many hours of the week are known of the partitions with nearly all bytes, whichever ones of each."""
+    least = sum(counts.by_hours) * NEARLY_ALL_PERCENT
+    at_least = ((hours, sum(counts.by_hours[hours:])) for hours in range(WEEK, 0, -1))
+    return next((hours for hours, weight in at_least if 0 < least <= weight * 100), 0)
 
 
 def _written(seconds: int | None) -> str | None:

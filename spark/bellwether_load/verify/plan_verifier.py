@@ -393,7 +393,7 @@ def _evidence_faults(plan: RebalancePlan, account: Mapping[str, Any], sums: Sums
     for name in ("since", "until", "hours", "share"):
         if (said := getattr(plan.evidence, name)) != (given := getattr(found, name)):
             yield f"{name} is {said}, the loads give {given}"
-    if hours and found.hours != hours:
+    if hours and found.hours > hours:  # fewer: those of the partitions with nearly all bytes
         yield f"_loads.json says {found.hours} hours, the loads have {hours}"
 
 

@@ -64,6 +64,14 @@ def test_an_hour_names_when_a_day_will_be_complete(tmp_path: Path):
     assert_wording(lines(plan))
 
 
+@pytest.mark.parametrize(("size", "hours"), [(1_000_000_000, 0), (1_000, 24)])
+def test_hours_are_those_of_nearly_all_bytes(tmp_path: Path, size: int, hours: int):
+    recent = {("orders", i): history(DAY, size)[-2:] for i in range(1, 10)}
+    plan = planned_from(tmp_path, {("orders", 0): history(DAY, 90_000_000)} | recent, 10)
+    assert (plan.evidence.hours, plan.evidence.share) == (hours, 1.0)
+    assert (plan.missing(Rebalance()) == "") is (hours == 24)
+
+
 @pytest.mark.parametrize(("percent", "enough"), [(90, False), (96, True)])
 def test_the_bytes_of_a_partition_without_load_weigh(tmp_path: Path, percent: int, enough: bool):
     measured = {("orders", i): history(DAY, percent * 10_000_000) for i in range(9)}
