@@ -6,7 +6,7 @@ hours of the week that they know. Out: parts, and counts of what they hold.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from itertools import groupby
 from typing import Any
@@ -73,8 +73,8 @@ class Counts:
 
     def __add__(self, other: Counts) -> Counts:
         *numbers, _ = fields(self)
-        total = (getattr(self, f.name) + getattr(other, f.name) for f in numbers)
-        return Counts(*total, tuple(a + b for a, b in zip(self.by_hours, other.by_hours, strict=True)))
+        total = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in numbers}
+        return Counts(**total, by_hours=tuple(a + b for a, b in zip(self.by_hours, other.by_hours, strict=True)))
 
 
 def hour_of_week(hour: int) -> int:
@@ -117,30 +117,42 @@ def _by_hours(found: Loads, loaded: Bools) -> tuple[int, ...]:
 
 
 def measured(store: Store, files: Sequence[RollupFile], within: KeyRange) -> tuple[list[Key], Loads]:
-    """The partitions that these rollups, in order of time, have in a range, and their loads. Raises StoreError."""
-    numbers: dict[Key, int] = {}
+    """The partitions that these rollups, in order of time, have in a range, and their loads. Raises StoreError.
+
+    Those that no rollup of the last 24 hours has are left out: of topics that were deleted, or made anew.
+    """
+    newest = [file for file in files if file.hour > files[-1].hour - 24 * HOUR]
+    there = {key for file in newest for key in _distinct(_read(store, [file], KEY, within))[0]}
+    numbers = {key: number for number, key in enumerate(sorted(there))}
     sums = LoadSums()
     for _, day in groupby(files, key=lambda file: file.hour // HOUR // 24):
-        tables = [ROLLUPS.empty_table()]
-        for file in day:
-            with store.parquet(file.path) as parquet, store.reading(file.path):
-                tables.append(read_range(parquet, ROLLUPS.names, within).cast(ROLLUPS))
-        table = pa.concat_tables(tables).unify_dictionaries().combine_chunks()
-        owner = _numbered(table, numbers)
+        table = _read(store, day, ROLLUPS.names, within)
+        keys, where = _distinct(table)
+        owner = np.array([numbers.get(key, -1) for key in keys], np.int64)[where]
+        if (gone := owner < 0).any():
+            table, owner = table.filter(pa.array(~gone)).combine_chunks(), owner[~gone]
         at = table.column("hour").cast(pa.int64()).to_numpy()
         sums.add(len(numbers), owner, (at // HOUR + _THURSDAY) % 168, rows_of(table))
     return list(numbers), sums.loads()
 
 
-def _numbered(table: Any, numbers: dict[Key, int]) -> Any:
-    """For each row the number of its partition; new ones are added."""
+def _read(store: Store, files: Iterable[RollupFile], columns: list[str], within: KeyRange) -> Any:
+    schema = pa.schema([ROLLUPS.field(name) for name in columns])
+    tables = [schema.empty_table()]
+    for file in files:
+        with store.parquet(file.path) as parquet, store.reading(file.path):
+            tables.append(read_range(parquet, columns, within).cast(schema))
+    return pa.concat_tables(tables).unify_dictionaries().combine_chunks()
+
+
+def _distinct(table: Any) -> tuple[list[Key], Any]:
+    """The partitions of a table, and for each row which it is."""
     (topics, topic), (ids, topic_id) = encoded(table.column("topic")), encoded(table.column("topic_id"))
     partition = table.column("partition").to_numpy().astype(np.int64)
     _, first, where = np.unique(
         ((topic * len(ids) + topic_id) << 32) | partition, return_index=True, return_inverse=True
     )
-    keys = ((topics[topic[row]], ids[topic_id[row]], int(partition[row])) for row in first.tolist())
-    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)[where]
+    return [(topics[topic[row]], ids[topic_id[row]], int(partition[row])) for row in first.tolist()], where
 
 
 def _table(keys: Sequence[Key], found: Loads, which: Sequence[int]) -> Any:

@@ -86,6 +86,17 @@ def test_loads_say_on_what_they_rest(tmp_path: Path):
     assert (said["rollups"], said["samples"], said["logBytes"], said["logBytesWithoutLoad"]) == (2, 73, 69_000, 0)
 
 
+def test_partitions_that_the_last_day_lacks_are_left_out(tmp_path: Path):
+    later = [replace(s, at=s.at + 25 * 3600) for s in steady(70)]
+    histories = {("deleted", 0): steady(70), ("kept", 0): [*steady(70), *later], ("new", 0): later}
+    write_rounds(Store.open(str(tmp_path)), histories)
+    assert run("--store", str(tmp_path), "--name", "x").exit_code == 0
+    rows = pq.read_table(tmp_path / "loads/x").to_pylist()
+    assert [(row["topic"], row["samples"]) for row in rows] == [("kept", 140), ("new", 70)]
+    said = account(tmp_path)
+    assert (said["partitions"], said["loads"], said["logBytes"]) == (2, 2, 2 * 69_000)
+
+
 def test_rollups_alone_give_the_same_loads(tmp_path: Path):
     paths = write_rounds(Store.open(str(tmp_path)), {("apples", 0): steady(70)})
     run("--store", str(tmp_path), "--name", "x")

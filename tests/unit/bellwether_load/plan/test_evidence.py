@@ -75,7 +75,7 @@ def test_hours_are_those_of_nearly_all_bytes(tmp_path: Path, size: int, hours: i
 @pytest.mark.parametrize(("percent", "enough"), [(90, False), (96, True)])
 def test_the_bytes_of_a_partition_without_load_weigh(tmp_path: Path, percent: int, enough: bool):
     measured = {("orders", i): history(DAY, percent * 10_000_000) for i in range(9)}
-    seen_once = {("orders", 9): [Sample(0, 5, 9 * (100 - percent) * 10_000_000)]}
+    seen_once = {("orders", 9): [Sample(3600, 5, 9 * (100 - percent) * 10_000_000)]}
     plan = planned_from(tmp_path, measured | seen_once, 10)
     assert plan.evidence.share == pytest.approx(percent / 100, abs=1e-4)
     assert (plan.missing(Rebalance()) == "") is enough
