@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from bellwether.ports.errors import Terminal
+from bellwether.ports.errors import BellwetherError, Terminal, Transient
 from bellwether_load.histories.samples import UNKNOWN
 from bellwether_load.jobs import load_parts
 from bellwether_load.jobs import loads as job
@@ -87,18 +87,19 @@ def test_both_engines_write_the_same_bytes(engine: Engine, store: Store, spark: 
 
 
 @pytest.mark.spark
-def test_an_error_of_a_task_is_named(spark: SparkSession):
+@pytest.mark.parametrize("kind", [Terminal, Transient])
+def test_an_error_of_a_task_is_named(spark: SparkSession, kind: type[BellwetherError]):
     from bellwether_load.engines.spark import SparkEngine
 
     def work(number: int) -> int:
         if number == 2:
-            raise Terminal("part 2 cannot be read: upgrade it")
+            raise kind("part 2 cannot be read: upgrade it")
         return number
 
     engine = SparkEngine(spark)
     assert engine.run(work, [0, 1]) == [0, 1]
     assert engine.run(work, []) == []
-    with pytest.raises(Terminal, match=r"^part 2 cannot be read: upgrade it$"):
+    with pytest.raises(kind, match=r"^part 2 cannot be read: upgrade it$"):
         engine.run(work, [0, 1, 2])
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from bellwether.ports.errors import Terminal
+from bellwether.ports.errors import Terminal, Transient
 from bellwether_load.engines.engine import Result, Task
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class SparkEngine:
         self._session = session
 
     def run(self, work: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:
-        """See ``Engine``. Spark repeats a task that ended with any other error than Terminal."""
+        """See ``Engine``. Spark repeats a task that ended with an unexpected error."""
         if not tasks:
             return []
 
@@ -31,7 +31,7 @@ class SparkEngine:
                 for number in batch.column("id").to_pylist():
                     try:
                         result: object = work(tasks[number])
-                    except Terminal as error:  # another try would end alike
+                    except (Terminal, Transient) as error:  # Spark would wrap it in its own, with a traceback
                         result = error
                     columns = [pa.array([number]), pa.array([pickle.dumps(result)])]
                     yield pa.RecordBatch.from_arrays(columns, ["number", "result"])
@@ -39,6 +39,6 @@ class SparkEngine:
         rows = self._session.range(0, len(tasks), 1, len(tasks)).mapInArrow(each, "number long, result binary")
         found = {row.number: pickle.loads(row.result) for row in rows.collect()}  # noqa: S301 - written by ``each``
         for result in found.values():
-            if isinstance(result, Terminal):
+            if isinstance(result, (Terminal, Transient)):
                 raise result
         return [found[number] for number in range(len(tasks))]
