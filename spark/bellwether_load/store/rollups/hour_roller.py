@@ -7,6 +7,7 @@ one; runs at once write the same bytes.
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,6 +38,9 @@ PIECE = 16_384
 """Partitions that are rolled up at a time: with 90 rounds some 200 MB."""
 SETTLED = LONGEST + 300
 """Seconds after an hour: its last intervals are decided by the samples after it, which may be written late."""
+
+_ONE_HOUR = threading.Lock()
+"""A process that samples several clusters needs the memory of one hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,8 @@ def roll_hour(uri: str, due: DueHour) -> Rolled:
     by one that lacks it.
     """
     try:
-        return _rolled(uri, due)
+        with _ONE_HOUR:
+            return _rolled(uri, due)
     except StoreMissing:
         return Rolled(0, 0, ())
 

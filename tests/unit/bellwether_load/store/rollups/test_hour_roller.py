@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
+from time import sleep
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -126,6 +130,22 @@ def test_a_task_that_finds_samples_removed_writes_no_rollup(uri: str) -> None:
         store.delete(file.path)
         assert roll_hour(uri, late) == Rolled(0, 0, ())
     assert contents(uri) == before
+
+
+def test_a_process_rolls_up_one_hour_at_a_time(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once, most, roll = [0], [0], hour_roller.roll
+
+    def counted(*arguments: Any) -> Any:
+        at_once[0] += 1
+        most.append(at_once[0])
+        sleep(0.05)
+        at_once[0] -= 1
+        return roll(*arguments)
+
+    monkeypatch.setattr(hour_roller, "roll", counted)
+    with ThreadPoolExecutor(3) as threads:
+        assert sum(one.rows for one in threads.map(partial(roll_hour, uri), due(uri))) == 7
+    assert max(most) == 1
 
 
 def test_pieces_do_not_change_what_is_rolled_up(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
