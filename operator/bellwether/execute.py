@@ -234,12 +234,13 @@ def _confirm(
             break
         if pause is not None:
             world.clock.sleep(pause)
+    now = world.clock.now()
     for one in [a for key, a in done.elections.items() if wait or key in ended]:
         del done.elections[one.move.key]
         if _leader(one, found) == one.move.leads_next:
             done.led.add(one.move.key)
         if one.move.key not in ended:
-            done.unseen[one.move.key] = UnseenElection(one.before.leader, one.move.leads_next)
+            done.unseen[one.move.key] = UnseenElection(one.before.leader, one.move.leads_next, now)
             done.holds.append(Hold(one.move.key, one.move.topic, Reason.NO_ANSWER, _NOT_ELECTED))
     conflicting = [a for a in sent if seen[a.move.key] in (ReadbackResult.TOUCHED, ReadbackResult.OVERTAKEN)]
     over = wait or bool(conflicting)

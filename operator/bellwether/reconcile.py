@@ -82,6 +82,8 @@ def reconcile(
     world.quarantine_orders.keep(quarantines.orders)
     changes = quarantine_changes(snapshot.quarantine_orders, quarantines.orders)
     before = kept_from_leading(memory.record, snapshot.quarantine_orders)
+    late, unseen = seen_late(memory.unseen_elections, snapshot.cluster, snapshot.now)
+    memory = replace(memory, unseen_elections=unseen)
     if policy.acts:
         occasion, approved_by = rebalance_input.occasion, rebalance_input.approved_by
         entry = begin_entry(context, memory.record, plan, progress, occasion, approved_by, changes)
@@ -94,6 +96,7 @@ def reconcile(
     flaps = count_flaps(snapshot.flaps, before, kept, snapshot.now, policy.promotion.flap_window_seconds)
     context = context.with_snapshot(flaps=flaps)
     elected = election.done(result.elected, snapshot.now) if election is not None else None
+    result = replace(result, elected=result.elected + late)
     said = report(context, plan, result, recovered.notes, progress, quarantines, elected, last, memory.elections)
     return ReconcileResult(said, memory.after(said, context, quarantines), wanted)
 
@@ -103,17 +106,15 @@ def _act(
 ) -> tuple[ExecutionResult, Memory]:
     """Execute the plan; the memory has the record as stored, how long elections took, and which checks begin again."""
     world.clusters.avoid(replace(memory, verdicts=context.verdicts).suspects | set(plan.decisions.demoted))
-    late, unseen = seen_late(memory.unseen_elections, context.snapshot.cluster)
     done = execute(plan, context.snapshot.record, context.policy, world, recovered.strays, entry)
-    unseen = {key: one for key, one in unseen.items() if key not in done.led} | done.unseen
+    unseen = {key: one for key, one in memory.unseen_elections.items() if key not in done.led} | done.unseen
     elections, checks = memory.elections, memory.checks
     if done.led:
         elections = (*elections, done.election_seconds)[-MOVES_KEPT:]
     if done.unanswered and done.asked is not None:
         checks = after_sending(checks, done.asked)
-    result = replace(done.result, elected=len(done.led) + late)
     memory = replace(memory, record=done.record, overwritten={}, checks=checks, elections=elections)
-    return result, replace(memory, unseen_elections=unseen)
+    return replace(done.result, elected=len(done.led)), replace(memory, unseen_elections=unseen)
 
 
 def _end_actions(

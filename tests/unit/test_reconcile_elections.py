@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from bellwether.core.execution.reorder_checks import UnseenElection
 from bellwether.core.planning.preferred_election import AUTO_REBALANCE_CONFIG, AutoRebalance
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import Reading
@@ -67,6 +68,19 @@ def test_leaders_that_metadata_shows_late_are_counted_once(restarted: MemorySite
         assert (imbalance(restarted), sum(one.result.elected for one in operator.reports)) == (0, 0)
     operator.reconciles(5)
     assert sum(one.result.elected for one in operator.reports) == 10
+
+
+def test_elections_that_are_seen_late_are_no_part_of_the_last_run(restarted: MemorySite):
+    operator = Operator(restarted, EVERY_30)
+    operator.reconciles(5)
+    bounce(restarted)
+    while (found := last(operator).election) is None or found.last is None:
+        led = next(p for p in restarted.cluster.partitions() if p.leader == 2)
+        assert operator.memory is not None
+        unseen = {led.key: UnseenElection(1, 2, restarted.clock.now())}
+        operator.memory = replace(operator.memory, unseen_elections=unseen)
+        operator.reconciles(1)
+    assert (last(operator).result.elected, found.last.elected) == (11, 10)
 
 
 def test_without_an_interval_nothing_is_elected_or_read(restarted: MemorySite):

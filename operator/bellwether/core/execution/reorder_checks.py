@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import groupby
 from typing import NamedTuple
@@ -183,16 +183,21 @@ def can_elect(move: Move, fact: Partition) -> bool:
 
 
 class UnseenElection(NamedTuple):
-    """An election that Kafka accepted and no read has shown: who led before it, and whom it elects."""
+    """An election that Kafka accepted and no read has shown: who led before it, whom it elects, when it was sent."""
 
     before: int | None
     leader: int
+    at: datetime
+
+
+FORGOTTEN = timedelta(minutes=5)
+"""By then an election has been seen, or came to nothing: a leader that follows was elected by another."""
 
 
 def seen_late(
-    unseen: Mapping[PartitionKey, UnseenElection], cluster: Cluster
+    unseen: Mapping[PartitionKey, UnseenElection], cluster: Cluster, now: datetime
 ) -> tuple[int, dict[PartitionKey, UnseenElection]]:
-    """How many of these elections metadata shows now, and those that it does not show yet.
+    """How many of these elections metadata shows now, and those that it does not show yet, for some minutes.
 
     Metadata of 250 elections trailed by 4 to 9 s on a slow disk, longer than an execution waits for it.
     """
@@ -200,7 +205,8 @@ def seen_late(
     for key, one in unseen.items():
         partition = cluster.by_key.get(key)
         if partition is not None and (partition.leader_unknown or partition.leader == one.before):
-            still[key] = one
+            if now - one.at < FORGOTTEN:
+                still[key] = one
         elif partition is not None:
             seen += partition.leader == one.leader
     return seen, still

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from bellwether.core.execution.reorder_checks import (
     ReadbackResult,
+    UnseenElection,
     batches,
     can_elect,
     overtaken_message,
@@ -16,9 +18,10 @@ from bellwether.core.execution.reorder_checks import (
     record_intents,
     record_results,
     replica_set_changed_message,
+    seen_late,
     verify,
 )
-from bellwether.core.model.cluster import Partition
+from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.undo_record import EntryState, SentOrder, UndoEntry
 from bellwether.core.planning.plan import MoveKind, Plan
 from bellwether.core.reasons import Reason
@@ -262,3 +265,13 @@ def test_an_overtaken_reassignment_is_reported_with_its_epochs():
 def test_a_leader_that_is_no_longer_named_holds_its_move():
     found = precheck([MOVE], [partition(leader_unknown=True)])
     assert (found.moves, [h.reason for h in found.holds]) == ((), [Reason.LISTENER_MISSING])
+
+
+@pytest.mark.parametrize(
+    ("leader", "minutes", "seen", "kept"), [(1, 4, 0, True), (1, 5, 0, False), (2, 4, 1, False), (3, 4, 0, False)]
+)
+def test_an_election_that_is_never_seen_is_forgotten(leader: int, minutes: int, seen: int, kept: bool):
+    unseen = {MOVE.key: UnseenElection(1, 2, START)}
+    cluster = Cluster("any", partitions=(partition(leader=leader),))
+    found = seen_late(unseen, cluster, START + timedelta(minutes=minutes))
+    assert found == (seen, unseen if kept else {})
