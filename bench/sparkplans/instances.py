@@ -110,7 +110,7 @@ def write(store: Store, found: Instance) -> None:
     rates = {"produce": found.rates.astype(np.float64), "consume": found.rates * CONSUMERS}
     loads = {f"{kind}_{figure}": pa.array(rates[kind]) for kind in rates for figure in ("median", "p95", "peak")}
     evidence = {"samples": pa.array([1440] * count, pa.int32()), "covered_seconds": pa.array([86_400] * count)}
-    table = pa.table({**keys, **loads, "messages_median": pa.array(found.rates / 1000), **evidence})
+    table = pa.table({**keys, **loads, **evidence})
     if case.hours:
         for field, rate in zip(LISTS, rates.values(), strict=True):
             table = table.append_column(field, _by_hour(rate, case.hours).cast(field.type))

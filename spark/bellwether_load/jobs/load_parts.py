@@ -119,7 +119,7 @@ def _by_hours(found: Loads, loaded: Bools) -> tuple[int, ...]:
 def measured(store: Store, files: Sequence[RollupFile], within: KeyRange) -> tuple[list[Key], Loads]:
     """The partitions that these rollups, in order of time, have in a range, and their loads. Raises StoreError.
 
-    Those that no rollup of the last 24 hours has are left out: of topics that were deleted, or made anew.
+    Those that no rollup of the last 24 hours has are left out: of topics that were deleted or recreated.
     """
     newest = [file for file in files if file.hour > files[-1].hour - 24 * HOUR]
     there = {key for file in newest for key in _distinct(_read(store, [file], KEY, within))[0]}

@@ -391,7 +391,6 @@ def write_loads(
     for place, kind in enumerate(("produce", "consume")):
         for statistic in ("median", "p95", "peak"):
             columns[f"{kind}_{statistic}"] = pa.array([known[k][place] for k in keys], pa.float64())
-    columns["messages_median"] = pa.array([1.0] * len(keys), pa.float64())
     columns["samples"] = pa.array([60] * len(keys), pa.int32())
     columns["covered_seconds"] = pa.array([3600] * len(keys), pa.int64())
     table = pa.table(columns)
