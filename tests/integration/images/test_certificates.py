@@ -38,6 +38,7 @@ SERVED = {
             ("leadershippolicies", "LeadershipPolicy"),
             ("brokerhealths", "BrokerHealth"),
             ("signalsources", "SignalSource"),
+            ("leaderrebalances", "LeaderRebalance"),
         )
     ],
 }

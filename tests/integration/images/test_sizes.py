@@ -12,7 +12,8 @@ from images.running import Unpacked
 pytestmark = pytest.mark.image
 
 
-@pytest.mark.parametrize(("target", "limit"), [("operator", 380), ("spark", 1200)])
+# The operator's image has the sampler, too, which rolls up hours with numpy.
+@pytest.mark.parametrize(("target", "limit"), [("operator", 410), ("spark", 1200)])
 def test_an_image_is_no_larger_than_it_was(images: Callable[[str], Unpacked], target: str, limit: int) -> None:
     found = measuring.sizes(images(target).image)
     measuring.note(target, size=found)
