@@ -18,6 +18,7 @@ from bellwether_load.store.filesystems import Store
 from bellwether_load.store.rollups.rollup_files import ABOUT_KEY, SCHEMA, list_rollups, write_rollup
 from bellwether_load.store.samples import sample_files
 from sparkloads.traffic import MIDNIGHT, MINUTES, Cluster, Seen
+from testkit.loads.sample_rounds import read_table
 
 CLUSTER_ID = "bWFkZS11cC1jbHVzdGVyLQ"
 _DAY = 86_400
@@ -47,7 +48,7 @@ def repeat_days(store: Store, days: int) -> Filled:
     files = list_rollups(store)
     rows, size = 0, 0
     for file in files:
-        table: Any = store.read_table(file.path)
+        table: Any = read_table(store, file.path)
         about = json.loads((table.schema.metadata or {})[ABOUT_KEY])
         for day in range(days):
             hour = file.hour + day * _DAY

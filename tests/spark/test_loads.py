@@ -17,6 +17,7 @@ from bellwether_load.store.filesystems import Store
 from bellwether_load.store.rollups.rollup_files import list_rollups
 from testkit.loads.load_histories import MIDNIGHT, deleted, led, measured, steady
 from testkit.loads.sample_files import Histories, write_rounds
+from testkit.loads.sample_rounds import read_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,7 +46,7 @@ def run(engine: Engine, store: Store, name: str = "now") -> load_parts.Counts:
 
 
 def written(store: Store, folder: str) -> list[dict[str, Any]]:
-    return [row for file in store.list(folder) for row in store.read_table(file.path).to_pylist()]
+    return [row for file in store.list(folder) for row in read_table(store, file.path).to_pylist()]
 
 
 def test_samples_become_loads(engine: Engine, store: Store):
@@ -108,7 +109,7 @@ def test_an_error_of_a_task_is_named(spark: SparkSession, kind: type[BellwetherE
 def test_spark_reads_rollups_as_a_table(engine: Engine, store: Store, spark: SparkSession, tmp_path: Path):
     run(engine, store)
     rows = spark.read.parquet((tmp_path / "rollups").as_uri()).groupBy("topic").sum("messages").collect()
-    tables = [store.read_table(file.path) for file in list_rollups(store)]
+    tables = [read_table(store, file.path) for file in list_rollups(store)]
     for row in rows:
         total = sum(r["messages"] for table in tables for r in table.to_pylist() if r["topic"] == row["topic"])
         assert row["sum(messages)"] == total

@@ -132,11 +132,6 @@ class Store:
             raise StoreDamaged(f"{self.where(path)}: has more than {SMALL_FILE_LIMIT} bytes")
         return data
 
-    def read_table(self, path: str, columns: list[str] | None = None) -> Any:
-        """Read a Parquet file as a table. Raises StoreError; StoreDamaged if it is not Parquet."""
-        with self.parquet(path) as file, self._translated(path, "read"):
-            return file.read(columns=columns)
-
     @contextmanager
     def parquet(self, path: str) -> Iterator[Any]:
         """An open ``pyarrow.parquet.ParquetFile``: its metadata, or a row group at a time. Raises StoreError.

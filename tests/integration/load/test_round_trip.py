@@ -34,6 +34,7 @@ from bellwether_load.sampling.topic_consumption import DEFAULT_QUERY
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans.plan_files import read_plan
 from realparts.kafka import create_topics
+from testkit.loads.sample_rounds import read_table
 from waiting import limit
 
 if TYPE_CHECKING:
@@ -375,5 +376,5 @@ def tell(measured: str) -> None:
 
 
 def table(store: Path, part: Path) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = Store.open(str(store)).read_table(part.relative_to(store).as_posix()).to_pylist()
+    rows: list[dict[str, Any]] = read_table(Store.open(str(store)), part.relative_to(store).as_posix()).to_pylist()
     return rows

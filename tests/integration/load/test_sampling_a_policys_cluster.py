@@ -27,6 +27,7 @@ from realparts.ports import HeldPorts
 from testkit.kafka.producer import SteadyWriter
 from testkit.kubernetes import api_objects
 from testkit.loads.load_configs import options
+from testkit.loads.sample_rounds import read_table
 from waiting import limit, until
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def made(api: KubernetesClient, namespace: str, bootstrap: str) -> None:
 def read(store: Store) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for file in list_rounds(store).rounds:
-        table: Any = store.read_table(file.path)
+        table: Any = read_table(store, file.path)
         found += table.to_pylist()
     return found
 

@@ -33,6 +33,7 @@ from bellwether_load.store.filesystems import Store
 from bellwether_load.store.samples.sample_files import list_rounds
 from realparts.kafka import create_topics
 from realparts.kafka_topics import admin, delete_topics
+from testkit.loads.sample_rounds import read_table
 from waiting import limit, until
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def read(store: Store, topic: str) -> dict[int, list[tuple[datetime, int | None,
     """When, end and size of each of a topic's partitions, in order of time."""
     found: dict[int, list[tuple[datetime, int | None, int | None]]] = defaultdict(list)
     for file in list_rounds(store).rounds:
-        table: Any = store.read_table(file.path)
+        table: Any = read_table(store, file.path)
         for row in table.to_pylist():
             if row["topic"] == topic:
                 found[row["partition"]].append((row["at"], row["end_offset"], row["log_bytes"]))

@@ -21,6 +21,7 @@ from bellwether.core.model.cluster import TopicPartition
 from bellwether_load.store.filesystems import Store
 from testkit.kubernetes.api_objects import LOADS
 from testkit.loads.load_configs import options
+from testkit.loads.sample_rounds import read_table
 from testkit.processes.crash_points import REACHED
 from testkit.processes.plan_jobs import complete, end_job, met
 from testkit.processes.sites import condition
@@ -94,7 +95,7 @@ class Rebalanced:
 
     def wanted(self, digest: str) -> dict[TopicPartition, tuple[int, ...]]:
         """The order that the plan gives each partition of the topic; its own where the plan leaves it."""
-        moves = self.store.read_table(f"plans/{digest}/moves/part-00000.parquet").to_pylist()
+        moves = read_table(self.store, f"plans/{digest}/moves/part-00000.parquet").to_pylist()
         orders = self.site.orders()
         return {**orders, **{TopicPartition(m["topic"], m["partition"]): tuple(m["order"]) for m in moves}}
 

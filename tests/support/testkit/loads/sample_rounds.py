@@ -54,6 +54,12 @@ def held(store: Store) -> Counter[Sample]:
 
 def read(store: Store, path: str) -> list[Sample]:
     """The samples of one file, in its order."""
-    table: Any = store.read_table(path)
+    table: Any = read_table(store, path)
     columns = [table.column(name).to_pylist() for name in ("at", "topic", "partition", "end_offset")]
     return [(int(at.timestamp()), topic, partition, end) for at, topic, partition, end in zip(*columns, strict=True)]
+
+
+def read_table(store: Store, path: str) -> Any:
+    """A Parquet file of a store as a table. Raises StoreError."""
+    with store.parquet(path) as file, store.reading(path):
+        return file.read()

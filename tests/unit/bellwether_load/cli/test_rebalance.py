@@ -20,6 +20,7 @@ from bellwether_load.cli.plan_figures import rate
 from bellwether_load.store.filesystems import Store
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
+from testkit.loads.sample_rounds import read_table
 from testkit.messages import assert_wording
 from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.operator_fixture import MemoryOperator
@@ -239,7 +240,7 @@ class TestByHand:
         hand.site.cluster.create_topic("many", assignment=[(1, 2, 3)] * 12)
         hand.planner.rates = lambda _: 100.0
         digest = digest_in(hand.run("--dry-run"))
-        moved = hand.planner.store.read_table(f"plans/{digest}/moves/part-00000.parquet").to_pylist()
+        moved = read_table(hand.planner.store, f"plans/{digest}/moves/part-00000.parquet").to_pylist()
         assert len(moved) >= 6
         one = next(m for m in moved if m["topic"] == "many" and m["to_leader"] == 2)
         hand.site.cluster.foreign_reorder(hand.site.cluster.partition("many", one["partition"]).name, (3, 2, 1))

@@ -15,6 +15,7 @@ from bellwether.ports.errors import Terminal, Transient
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.store_errors import StoreUnavailable
 from testkit.kubernetes.api_objects import LOADS
+from testkit.loads.sample_rounds import read_table
 from testkit.messages import assert_wording
 from testkit.simulation.rebalance_fixture import SPEC, Desked, Planner
 from waiting import limit
@@ -62,7 +63,7 @@ def test_a_plan_that_was_changed_between_proposal_and_approval_is_refused(desked
     digest = desked.status["digest"]
     store = desked.planner.store
     path = f"plans/{digest}/moves/part-00000.parquet"
-    table = store.read_table(path)
+    table = read_table(store, path)
     store.write_table(path, table.slice(1))
     before = desked.led()
     desked.approve()

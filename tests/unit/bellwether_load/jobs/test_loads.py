@@ -20,6 +20,7 @@ from bellwether_load.store.filesystems import Store
 from bellwether_load.store.samples.sample_files import FORMAT_KEY
 from testkit.loads.load_histories import MIDNIGHT, Sample, steady
 from testkit.loads.sample_files import write_rounds
+from testkit.loads.sample_rounds import read_table
 
 
 def run(*arguments: str) -> Result:
@@ -110,7 +111,7 @@ def test_rollups_alone_give_the_same_loads(tmp_path: Path):
 def test_samples_of_a_later_format_are_an_error(tmp_path: Path):
     store = Store.open(str(tmp_path))
     (path,) = write_rounds(store, {("apples", 0): steady(1)})
-    table = store.read_table(path)
+    table = read_table(store, path)
     store.write_table(path, table.replace_schema_metadata({**table.schema.metadata, FORMAT_KEY: b"samples/3"}))
     result = run("--store", str(tmp_path), "--name", "x")
     assert result.exit_code == 1

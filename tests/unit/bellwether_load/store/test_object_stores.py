@@ -19,7 +19,7 @@ from bellwether_load.store.rollups.hour_roller import due_hours, roll_hour
 from bellwether_load.store.samples import sample_files
 from bellwether_load.store.samples.sample_files import list_rounds
 from bellwether_load.store.store_errors import StoreDamaged, StoreMissing, StoreUnavailable, StoreUnusable
-from testkit.loads.sample_rounds import held, rows, told
+from testkit.loads.sample_rounds import held, read_table, rows, told
 
 BUCKET = "bucket"
 KEY, SECRET = "AKIAEXAMPLEKEY", "a-very-secret-key"
@@ -271,4 +271,4 @@ def test_a_bucket_that_is_not_there_is_named(store, bucket):
 def test_damage_in_a_bucket_is_no_fault_of_the_network(store):
     store.write_bytes("x.parquet", b"no Parquet" * 20)
     with pytest.raises(StoreDamaged):
-        store.read_table("x.parquet")
+        read_table(store, "x.parquet")

@@ -13,6 +13,7 @@ from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import plan_files
 from bellwether_load.store.plans.plan_store import FilePlanStore
 from bellwether_load.store.store_errors import StoreDamaged, StoreMissing
+from testkit.loads.sample_rounds import read_table
 from testkit.loads.small_planner import NOON, loads, planned, problem, slot, write_loads
 
 NAME = "kafka.main.at-1"
@@ -54,7 +55,7 @@ def test_they_are_as_of_the_moment_of_the_problem_and_weighed_as_the_policy_says
 def test_the_statistic_is_the_policys(store: Store, shelf: FilePlanStore):
     run(store)
     path = f"loads/{NAME}/part-0.parquet"
-    table = store.read_table(path)
+    table = read_table(store, path)
     place = table.schema.get_field_index("produce_peak")
     store.write_table(path, table.set_column(place, "produce_peak", [[1000.0] * len(table)]))
     median, peak = (shelf.measured(NAME, Objective(statistic=s), {}) for s in (Statistic.MEDIAN, Statistic.PEAK))

@@ -10,7 +10,7 @@ from bellwether_load.store.filesystems import Store
 from bellwether_load.store.samples import sample_files
 from bellwether_load.store.samples.sample_files import SampleWriter, list_rounds, require_format, write_round
 from bellwether_load.store.store_errors import StoreDamaged, StoreNewer, StoreUnusable
-from testkit.loads.sample_rounds import CLUSTER, MIDNIGHT, held, rows, told
+from testkit.loads.sample_rounds import CLUSTER, MIDNIGHT, held, read_table, rows, told
 
 FOLDER = f"samples/cluster={CLUSTER}/hour=2021-11-21T01"
 FORMAT = {b"bellwether.format": b"samples/2", b"bellwether.cluster_id": CLUSTER.encode()}
@@ -23,7 +23,7 @@ def test_a_round_is_read_again_as_it_was_written(store: Store) -> None:
     assert (file.path, file.cluster_id, file.size) == (f"{FOLDER}/0100-0a1b2c3d.parquet", CLUSTER, size)
     assert file.at == int(one.at.timestamp())
     assert held(store) == told(one)
-    found = store.read_table(file.path)
+    found = read_table(store, file.path)
     assert found.column("topic_id").to_pylist() == list(one.topic_id)
     assert found.column("leader").to_pylist() == list(one.leader)
     assert found.column("leader_epoch").to_pylist() == list(one.leader_epoch)
