@@ -211,7 +211,7 @@ TokenOrigin = OAuth | TokenFile | AwsMskIam
 """Where tokens for OAUTHBEARER come from."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True)
 class Security:
     """How connections are encrypted and authenticated.
 

@@ -214,7 +214,7 @@ def _described(
     moves = dict(_reassignments(dialogue, deadline))
     metadata = _metadata(dialogue, deadline, topics, last)
     moves.update(_reassignments(dialogue, deadline))
-    return metadata, moves, _elr(dialogue, deadline, metadata.short_topics)
+    return metadata, moves, _elr(dialogue, deadline, metadata)
 
 
 def _partitions(metadata: Metadata, moves: _Moves, elr: _Elr, address: str) -> tuple[Partition, ...]:
@@ -322,16 +322,18 @@ def _told_apart(
     return serving, absent - serving
 
 
-def _elr(dialogue: BrokerConnection, deadline: Deadline, topics: Collection[str]) -> _Elr:
+def _elr(dialogue: BrokerConnection, deadline: Deadline, metadata: Metadata) -> _Elr:
     """Eligible leader replicas (KIP-966), asked for only where there can be any.
 
     A member of the ELR is a replica out of the ISR, and only a cluster that switched the feature on has one.
     """
+    topics: Collection[str] = metadata.short_topics
     if not topics or dialogue.features.get(_ELR_FEATURE, 0) < 1:
         return {}
     if dialogue.version(DescribeTopicPartitionsRequest, 0) is None:
         return {}
     found: dict[PartitionKey, _Replicas] = {}
+    left = sum(len(topic.partitions) for topic in metadata.topics if topic.short)
     cursor = None
     while True:
         request = DescribeTopicPartitionsRequest(
@@ -349,6 +351,10 @@ def _elr(dialogue: BrokerConnection, deadline: Deadline, topics: Collection[str]
         following = answer.next_cursor
         if following is None:
             return found
+        page = sum(len(topic.partitions) for topic in answer.topics)
+        left -= page
+        if page == 0 or left < 0:
+            raise Transient(f"{dialogue.address} describes other partitions than its metadata names: it is read again")
         cursor = DescribeTopicPartitionsRequest.Cursor(
             topic_name=following.topic_name, partition_index=following.partition_index
         )

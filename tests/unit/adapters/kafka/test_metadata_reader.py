@@ -323,6 +323,20 @@ class TestEligibleLeaders:
             ("b", 0, ()),
         ]
 
+    @pytest.mark.parametrize("known", [0, 2])
+    def test_pages_without_end_or_without_partitions_are_refused(self, known: int) -> None:
+        def endless(request: Any) -> Any:
+            answer = self.paged(request)
+            answer.next_cursor = DescribeTopicPartitionsResponse.Cursor(topic_name="a", partition_index=0)
+            answer.topics = answer.topics[:known]
+            return answer
+
+        topics = [topic("a", partition(0, isr=()), partition(1, isr=(1,)))]
+        with ScriptedBroker(answers(*topics, features=ELR) | {DescribeTopicPartitionsRequest: endless}) as broker:
+            with pytest.raises(Transient, match="describes other partitions than its metadata names"):
+                reader(broker).read()
+            assert len(broker.asked(DescribeTopicPartitionsRequest)) <= 9
+
     @pytest.mark.parametrize(("features", "kept"), [(ELR, True), ({}, False), ({next(iter(ELR)): 0}, False)])
     def test_whether_the_cluster_keeps_any_is_read_from_its_features(
         self, features: Mapping[str, int], kept: bool

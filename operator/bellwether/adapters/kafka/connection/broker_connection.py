@@ -241,8 +241,11 @@ class BrokerConnection:
         try:
             answer = decode(frame)
         except (ValueError, LookupError, TypeError, OverflowError, AssertionError, struct.error) as error:
+            why = f" ({str(error)[:100]})" if type(error) is ValueError else ""
             raise BrokerConnectionError(
-                stage, self.address, f"its answer to {type(request).__name__} cannot be read: it may be no Kafka broker"
+                stage,
+                self.address,
+                f"its answer to {type(request).__name__} cannot be read{why}: it may be no Kafka broker",
             ) from error
         self.throttled_seconds += getattr(answer, "throttle_time_ms", 0) / 1000
         return answer

@@ -23,6 +23,8 @@ from bellwether.core.model.cluster import Broker, Partition
 _PARTITION = struct.Struct(">hiii")
 _INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
 _LONGEST_VARINT = 5
+_MOST_REPLICAS = 32
+"""Of one partition: ten times what clusters have. What is compared for each pair of replicas stays small."""
 _LEADER_AS_SAID = frozenset({NONE, LEADER_NOT_AVAILABLE, REPLICA_NOT_AVAILABLE})
 # Any other code leaves the leader unknown: LISTENER_NOT_FOUND is a leader without the listener that was asked.
 
@@ -122,6 +124,8 @@ def decode_metadata(received: bytearray, version: int, last: Metadata | None = N
             topic, following = _topic(frame, at, name or "", after_name, ids)
         else:
             following = at + end - begin
+        if topic.name in places:
+            raise ValueError(f"topic {topic.name} twice")
         places[topic.name] = at, following, topic
         at = following
     if version == 10:
@@ -172,6 +176,8 @@ class _Ids(dict[bytes, tuple[int, ...]]):
     """Arrays of broker ids by their bytes: one tuple for all that are equal."""
 
     def __missing__(self, raw: bytes) -> tuple[int, ...]:
+        if len(raw) > 4 * _MOST_REPLICAS:
+            raise ValueError(f"a partition with {len(raw) // 4:,} replicas, at most {_MOST_REPLICAS} are read")
         found = self[raw] = struct.unpack(f">{len(raw) // 4}i", raw)
         return found
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import re
 import ssl
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from bellwether.adapters import pem
 from bellwether.adapters.clocks import SystemClock
@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from kafka.net.sasl.scram import ScramClient
 
 _STATUS = re.compile(r"[a-z_]{1,64}")
+_ITERATIONS = 4_096, 100_000
+"""Least and most of SCRAM's hash: few let a false server guess the password (RFC 7677, 4), many cost CPU. Kafka
+allows 4,096 to 16,384."""
+_Versions = tuple[tuple[int, ...] | None, ...]
+_contexts: WeakKeyDictionary[Security, tuple[_Versions, ssl.SSLContext]] = WeakKeyDictionary()
+"""One for as long as a connection has these settings, however many clusters there are."""
 
 
 def tls_context(security: Security) -> ssl.SSLContext:
@@ -30,7 +36,11 @@ def tls_context(security: Security) -> ssl.SSLContext:
     """
     default = ssl.get_default_verify_paths()
     files = (security.ca_file or default.cafile or "", security.cert_file, security.key_file)
-    return _context(security, tuple(_version(file) for file in files))
+    versions = tuple(_version(file) for file in files)
+    known = _contexts.get(security)
+    if known is None or known[0] != versions:
+        known = _contexts[security] = versions, _context(security)
+    return known[1]
 
 
 def _version(file: str) -> tuple[int, ...] | None:
@@ -42,8 +52,7 @@ def _version(file: str) -> tuple[int, ...] | None:
     return None if found is None else (found.st_ino, found.st_mtime_ns, found.st_size)
 
 
-@lru_cache(16)
-def _context(security: Security, _versions: tuple[tuple[int, ...] | None, ...]) -> ssl.SSLContext:
+def _context(security: Security) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.check_hostname = security.verify_hostname
@@ -152,9 +161,12 @@ class Exchange:
             return
         try:
             if number == 0:
+                _check_iterations(message)
                 self._scram.process_server_first_message(message)
             else:
                 self._scram.process_server_final_message(message)
+        except _Iterations:
+            raise
         except (KeyError, UnicodeError, ValueError):
             raise ValueError("the server's SCRAM answer is not valid") from None
 
@@ -169,6 +181,23 @@ class Exchange:
             return self._security.oauth.remedy
         named = dict(self._security.names)
         return f"check {named.get('username', 'username')}, {named.get('password', 'password')} and mechanism"
+
+
+class _Iterations(ValueError):
+    """A number of iterations that is not allowed."""
+
+
+def _check_iterations(message: bytes) -> None:
+    """Raises before anything is hashed, so the server gets nothing that was made of the password."""
+    least, most = _ITERATIONS
+    for asked in [part[2:] for part in message.split(b",") if part.startswith(b"i=")]:
+        if not (asked.isdigit() and len(asked) < 10):
+            raise ValueError
+        if not least <= int(asked) <= most:
+            raise _Iterations(
+                f"asks for {int(asked):,} SCRAM iterations, not {least:,} to {most:,}: set this user's password again"
+                f" with iterations={least} (kafka-configs.sh --alter --add-config)"
+            )
 
 
 def _refusal(message: bytes) -> str:

@@ -263,3 +263,15 @@ def test_unknown_tagged_fields_are_skipped() -> None:
     one = struct.pack(">hiii", 0, 0, 1, 1) + b"\1\1\1" + tag
     found = decode_metadata(HEAD + ONE_TOPIC + b"\2" + one + bytes(4) + tag + bytes(2) + tag, 13)
     assert len(of(found, "a").partitions) == 1
+
+
+def test_partition_with_many_replicas_is_refused() -> None:
+    assert decode_metadata(frame(topic("a", partition(0, range(32), range(32), 0, ()))), 13).topics
+    for wide in (partition(0, range(33)), partition(0, isr=range(33)), partition(0, offline=range(20_000))):
+        with pytest.raises(ValueError, match="replicas, at most 32 are read"):
+            decode_metadata(frame(topic("a", wide)), 13)
+
+
+def test_topic_that_comes_twice_is_refused() -> None:
+    with pytest.raises(ValueError, match="topic a twice"):
+        decode_metadata(frame(topic("a", partition(0)), topic("a", partition(1))), 13)

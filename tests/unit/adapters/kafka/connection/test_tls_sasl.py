@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,22 @@ def test_server_that_does_not_follow_scram_is_refused_without_password(answer: b
     assert caught.value.__cause__ is None
 
 
+@pytest.mark.parametrize("asked", ["1", "4095", "100001", "5000,i=1", "4096,i=1000000", "1,i=4096"])
+def test_few_or_many_scram_iterations_are_refused_without_password(asked: str) -> None:
+    scram = exchange("SCRAM-SHA-256")
+    nonce = scram.message(0).rpartition(b"r=")[2]
+    with pytest.raises(ValueError, match="SCRAM iterations, not 4,096 to 100,000"):
+        scram.answer(0, b"r=" + nonce + b"server,s=QSXCR+Q6sek8bf92,i=" + asked.encode())
+
+
+@pytest.mark.parametrize("asked", ["+5000", " 5000", "50_00", "0000005000", ""])
+def test_scram_iterations_are_digits(asked: str) -> None:
+    scram = exchange("SCRAM-SHA-256")
+    nonce = scram.message(0).rpartition(b"r=")[2]
+    with pytest.raises(ValueError, match="SCRAM answer is not valid"):
+        scram.answer(0, b"r=" + nonce + b"server,s=QSXCR+Q6sek8bf92,i=" + asked.encode())
+
+
 def test_server_that_cannot_prove_that_it_knows_password_is_refused() -> None:
     scram = exchange("SCRAM-SHA-256")
     nonce = scram.message(0).rpartition(b"r=")[2]
@@ -60,6 +78,17 @@ def test_a_client_certificate_is_loaded_and_host_names_are_verified(tmp_path: Pa
     assert context.check_hostname
     assert len(context.get_ca_certs()) == 1
     assert not tls_context(Security(protocol="SSL", verify_hostname=False)).check_hostname  # type: ignore[arg-type]
+
+
+def test_hundred_clusters_keep_their_contexts_and_forgotten_ones_go(tmp_path: Path) -> None:
+    names = ({"ca_file": str(Authority(tmp_path).path), "username": str(i), "password": "x"} for i in range(100))
+    securities = [Security(protocol="SASL_SSL", mechanism="PLAIN", **name) for name in names]  # type: ignore[arg-type]
+    before = [tls_context(security) for security in securities]
+    assert all(tls_context(one) is context for one, context in zip(securities, before, strict=True))
+    contexts = [weakref.ref(context) for context in before]
+    del securities, before
+    gc.collect()
+    assert [context() for context in contexts] == [None] * 100
 
 
 def test_key_with_passphrase_is_refused_without_prompting(tmp_path: Path) -> None:
