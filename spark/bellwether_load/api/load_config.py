@@ -68,12 +68,15 @@ class LoadConfig(Model):
             raise InvalidLoadConfig(f"--load-config {path}: {explain(error, cls)}") from None
 
     def uri(self, policy: LeadershipPolicy, store: str | None = None) -> str:
-        """URI of a policy's own directory in the store that it names, or in ``store``. Raises NotConfigured.
-
-        A policy without LeaderRebalance uses the store that ``spec.store`` has by default: its samples are the history
-        that its first plan needs.
-        """
+        """URI of a policy's own directory in ``store``, or in the one that it names: without a LeaderRebalance the
+        default of ``spec.store``. Raises NotConfigured."""
         return self._store(policy, store).uri_of(policy.metadata.namespace, policy.metadata.name)
+
+    def uris(self, policy: LeadershipPolicy) -> dict[str, str]:
+        """URIs of the policy's own directories in all stores that its namespace may use, by the store's name."""
+        namespace, name = policy.metadata.namespace, policy.metadata.name
+        usable = (item for item in self.stores.items() if allows(item[1].namespaces, namespace))
+        return {key: store.uri_of(namespace, name) for key, store in usable}
 
     def settings(self, policy: LeadershipPolicy) -> LoadSettings:
         """The store and the profile that a policy's LeaderRebalance names. Raises NotConfigured."""

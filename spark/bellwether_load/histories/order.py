@@ -11,8 +11,12 @@ import numpy as np
 from bellwether_load.histories.samples import UNKNOWN, Bools, Ints, Rows, Samples, inner
 
 
-def usable(samples: Samples, shortest: int) -> Samples:
-    """The answered samples of each partition by time, each at least ``shortest`` seconds after the one before."""
+def usable(samples: Samples, shortest: int, restart: int) -> Samples:
+    """The answered samples of each partition by time, each at least ``shortest`` seconds after the one before.
+
+    They are counted from each multiple of ``restart`` seconds, so that the result does not depend on where the
+    given samples begin, if they begin at such a multiple.
+    """
     answered = samples.end != UNKNOWN
     if not answered.all():
         samples = samples.keep(answered)
@@ -25,7 +29,7 @@ def usable(samples: Samples, shortest: int) -> Samples:
         order = _in_time(samples, moment)
         samples, moment = samples.take(order), moment[order]
         close = inner(samples.bounds, len(samples.at)) & (np.diff(samples.at) < shortest)
-    return samples.keep(_spaced(samples, moment, close, shortest))
+    return samples.keep(_spaced(samples, moment, close, shortest, restart))
 
 
 def _in_time(samples: Samples, moment: Ints) -> Rows:
@@ -43,18 +47,26 @@ def _in_time(samples: Samples, moment: Ints) -> Rows:
     return order
 
 
-def _spaced(samples: Samples, moment: Ints, close: Bools, shortest: int) -> Bools:
-    """Marks the first sample of a partition, the next one that is far enough from it, and so on."""
-    kept = np.ones(len(moment), dtype=np.bool_)
+def _spaced(samples: Samples, moment: Ints, close: Bools, shortest: int, restart: int) -> Bools:
+    """Marks the first sample of a partition in each stretch of ``restart`` seconds, the next one that is far enough
+    from it, and so on; none that is too close to the first one of the next stretch."""
     owner = samples.owner
-    crowded = np.unique(owner[:-1][close])
+    crowded = np.isin(owner, owner[:-1][close])
+    begins = np.ones(len(moment), dtype=np.bool_)
+    begins[1:] = (np.diff(owner) != 0) | (np.diff(samples.at // restart) != 0)
+    firsts = np.flatnonzero(begins)
+    ends = np.append(firsts[1:], len(moment))
     after = np.searchsorted(moment, moment + shortest)
-    starts, ends = samples.bounds[crowded], samples.bounds[crowded + 1]
-    kept[np.isin(owner, crowded)] = False
-    # One step of all crowded partitions at a time.
+    kept = ~crowded
+    starts, limits = firsts[crowded[firsts]], ends[crowded[firsts]]
+    # One step of all stretches at a time.
     while len(starts):
         kept[starts] = True
         starts = after[starts]
-        inside = starts < ends
-        starts, ends = starts[inside], ends[inside]
+        inside = starts < limits
+        starts, limits = starts[inside], limits[inside]
+    later = ends[np.cumsum(begins) - 1]
+    there = later < len(moment)
+    rows, later = np.flatnonzero(there), later[there]
+    kept[rows[(owner[later] == owner[rows]) & (moment[later] - moment[rows] < shortest)]] = False
     return kept

@@ -51,7 +51,7 @@ def roll(samples: Samples, start: int) -> tuple[Bools, HourRows]:
     inside = (samples.at >= start) & (samples.at < start + HOUR)
     there = summed(inside, samples.bounds) > 0
     sizes = np.where(inside, samples.size, UNKNOWN)
-    ordered = usable(samples, SHORTEST)
+    ordered = usable(samples, SHORTEST, MARGINS[0])  # at which hours begin, and what is read for each
     intervals = between(ordered, LONGEST)
     bytes_in, sized = produced(intervals)
     in_hour = (intervals.ended > start) & (intervals.ended <= start + HOUR)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import structlog
 from pydantic import ValidationError
 
 from bellwether.adapters.clocks import SystemClock
@@ -38,7 +39,7 @@ from bellwether_load.sampling.sampler_metrics import SamplingMetrics
 from bellwether_load.sampling.schedules import Schedule
 from bellwether_load.sampling.topic_consumption import BODY_LIMIT, SERIES_LIMIT, TopicReaders
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.samples.sample_files import SampleWriter
+from bellwether_load.store.samples.sample_files import SampleWriter, list_rounds
 
 MARKS = ("$namespace", "$policy")
 """Replaced in a query by those of the policy."""
@@ -150,7 +151,7 @@ class Cluster:
         self._present = present
         self.connection = read()
         self.policy = present()
-        self._kept = _kept(self.policy, (_DEFAULTS.store, None if self.policy is not None else _DEFAULTS.history_days))
+        self._kept = _kept(self.policy, (None, None if self.policy is not None else _DEFAULTS.history_days))
         self.close = close
         """Removes temporary files of the connection."""
 
@@ -173,9 +174,22 @@ class Cluster:
         return _kept(self._present(), self._kept) != self._kept
 
     def uri(self, loads: LoadConfig | None) -> str:
-        """The policy's directory in the store that it names. Raises NotConfigured."""
+        """The policy's directory in the store that its LeaderRebalance names.
+
+        While none does, where its newest samples are, and without any the store that is the default: a sampler that
+        starts while the LeaderRebalance is being replaced goes on where it was. Raises NotConfigured, StoreError.
+        """
         assert loads is not None and self.policy is not None  # noqa: S101, PT018 - the options were checked
-        return loads.uri(self.policy, self._kept[0])
+        if self._kept[0] is not None:
+            return loads.uri(self.policy, self._kept[0])
+        found = {}
+        for name, uri in loads.uris(self.policy).items():
+            if rounds := list_rounds(Store.open(uri)).rounds:
+                found[name] = rounds[-1].at
+        store = max(found, key=found.__getitem__, default=_DEFAULTS.store)
+        why = "it has the newest samples" if found else "it is the default"
+        structlog.get_logger(__name__).info("no_rebalance_names_a_store", store=store, chosen_because=why)
+        return loads.uri(self.policy, store)
 
     def read(self) -> bool:
         """Read the policy and its Secrets, or the options' files, again; returns whether the connection changed.
@@ -186,11 +200,11 @@ class Cluster:
         return former != self.connection
 
 
-def _kept(policy: LeadershipPolicy | None, former: tuple[str, int | None]) -> tuple[str, int | None]:
+def _kept(policy: LeadershipPolicy | None, former: tuple[str | None, int | None]) -> tuple[str | None, int | None]:
     """The store that samples are written to, and for how many days they are kept.
 
     What the policy's LeaderRebalance says of both holds even if it is invalid otherwise; ``former`` holds while it says
-    nothing valid or there is none: a mistake in it, or its replacement, must not delete history.
+    nothing valid or there is none: a mistake in it, or its replacement, must not delete history. None: not known.
     """
     spec = policy.rebalances.body.get("spec") if policy is not None else None
     if spec is None:

@@ -101,7 +101,7 @@ def measured(*histories: History) -> Loads:
 
 def exact(*histories: History) -> Levels:
     """Median and 95th percentile of bytes/s in, from all intervals of the whole histories; no peak."""
-    intervals = between(usable(samples(*histories), SHORTEST), LONGEST)
+    intervals = between(usable(samples(*histories), SHORTEST, MARGINS[0]), LONGEST)
     bytes_in, _ = produced(intervals)
     seconds, bounds = intervals.seconds, intervals.bounds
     total = summed(seconds, bounds)

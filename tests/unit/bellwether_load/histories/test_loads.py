@@ -32,6 +32,14 @@ def test_a_steady_partition_has_one_rate():
     assert found.sized.tolist() == [True]
 
 
+@pytest.mark.parametrize("period", [1, 7, 11, 20, 29])
+def test_periods_below_thirty_seconds_lose_nothing_between_hours(period: int):
+    found = measured([Sample(at, 3 * at, 30 * at) for at in range(5, 3 * 3600, period)])
+    lost = len(range(5, 3 * 3600, period)) * period - period - int(found.covered[0])
+    assert 0 <= lost < 30  # after the last sample that is far enough from the one before
+    assert levels(found.produce) == near(30.0, 30.0, 30.0)
+
+
 def test_levels_are_those_of_the_time_not_of_the_samples():
     # Ten minutes in one step at a rate of 10, then five steps of a minute at 60.
     history = [Sample(0, 0, 0), Sample(600, 600, 6000)]

@@ -10,16 +10,16 @@ from bellwether_load.histories.order import usable
 from testkit.loads.load_histories import MIDNIGHT, Sample, samples, steady
 
 
-def kept(*histories: list[Sample], shortest: int = 30) -> list[list[tuple[int, int]]]:
+def kept(*histories: list[Sample], restart: int = 1200) -> list[list[tuple[int, int]]]:
     """For each partition the moments, from midnight, and the ends of what is left."""
-    found = usable(samples(*histories), shortest)
+    found = usable(samples(*histories), 30, restart)
     rows = list(zip((found.at - MIDNIGHT).tolist(), found.end.tolist(), strict=True))
     return [rows[a:b] for a, b in itertools.pairwise(found.bounds.tolist())]
 
 
 def test_samples_in_order_stay_as_they_are():
     given = samples(steady(5), steady(3))
-    assert usable(given, 30) is given
+    assert usable(given, 30, 1200) is given
 
 
 def test_unanswered_samples_go():
@@ -59,6 +59,12 @@ def test_steps_are_counted_from_the_last_sample_that_was_kept():
     assert [at for at, _ in kept([Sample(at, at) for at in (0, 20, 40, 50, 70, 75, 200)])[0]] == [0, 40, 70, 200]
 
 
+def test_samples_close_to_the_next_stretch_make_way_for_its_first():
+    at = (0, 20, 40, 50, 80, 90, 95, 105, 125)
+    assert [at for at, _ in kept([Sample(at, at) for at in at], restart=100)[0]] == [0, 40, 105]
+    assert [at for at, _ in kept([Sample(at, at) for at in (0, 99, 101, 190, 219)], restart=100)[0]] == [0, 101, 219]
+
+
 def test_partitions_next_to_a_crowded_one_keep_all_samples():
     crowded = [Sample(at, at) for at in (0, 10, 20, 30)]
     assert kept(steady(2), crowded, steady(2)) == [[(0, 0), (60, 100)], [(0, 0), (30, 30)], [(0, 0), (60, 100)]]
@@ -75,7 +81,7 @@ BEST = [
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(len(BEST)), len(BEST)))[::7])
 def test_of_samples_at_one_moment_the_best_informed_counts_in_whatever_order_they_come(order: tuple[int, ...]):
-    found = usable(samples([BEST[i] for i in order]), 30)
+    found = usable(samples([BEST[i] for i in order]), 30, 1200)
     assert (found.end.tolist(), found.size.tolist(), found.epoch.tolist()) == ([5], [50], [4])
 
 
@@ -94,5 +100,5 @@ def test_the_latest_moment_and_the_last_partition_are_not_mixed_up():
 
 def test_missing_values_in_ties_keep_the_order_deterministic():
     rows = [Sample(0, 5, consume=None), Sample(0, 5, consume=2.0), Sample(0, 5, consume=1.0)]
-    found = [usable(samples(list(p)), 30).consume.tolist() for p in itertools.permutations(rows)]
+    found = [usable(samples(list(p)), 30, 1200).consume.tolist() for p in itertools.permutations(rows)]
     assert found == [[np.float32(2.0)]] * 6

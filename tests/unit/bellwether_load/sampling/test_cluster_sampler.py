@@ -15,8 +15,11 @@ from bellwether_load.cli.prometheus_options import PrometheusAccess
 from bellwether_load.sampling.cluster_sampler import Cluster, ClusterSampler, Consumers, Settings, read_limits
 from bellwether_load.sampling.sampler_metrics import SamplingMetrics
 from bellwether_load.sampling.topic_consumption import DEFAULT_QUERY
+from bellwether_load.store.filesystems import Store
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
+from testkit.loads.load_histories import steady
+from testkit.loads.sample_files import write_rounds
 
 STORES = LoadConfig.model_validate(
     {"stores": {n: {"namespaces": ["*"], "uri": u} for n, u in (("default", "/data"), ("archive", "/archive"))}}
@@ -110,6 +113,18 @@ def test_absence_of_the_rebalance_changes_neither_store_nor_days() -> None:
     api.delete(LEADER_REBALANCES, "default", api_objects.LOADS)
     assert not cluster.settings_changed()
     assert (cluster.days, cluster.uri(STORES)) == (91, "/archive/default/main")
+
+
+def test_sampler_without_rebalance_goes_on_where_the_newest_samples_are(tmp_path: Path) -> None:
+    uris = {name: str(tmp_path / name) for name in ("default", "archive", "former", "foreign")}
+    stores = {name: {"namespaces": ["other" if name == "foreign" else "*"], "uri": uri} for name, uri in uris.items()}
+    loads = LoadConfig.model_validate({"stores": stores})
+    for name, minutes in (("archive", 3), ("former", 2), ("foreign", 4)):
+        write_rounds(Store.open(f"{uris[name]}/default/main"), {("apples", 0): steady(minutes)})
+    api, cluster = of_rebalance()
+    api.delete(LEADER_REBALANCES, "default", api_objects.LOADS)
+    again = Cluster.of_policy("main", api, "default")
+    assert (again.uri(loads), again.days, again.settings_changed()) == (cluster.uri(loads), None, False)
 
 
 def test_days_are_unknown_until_there_is_a_rebalance() -> None:
