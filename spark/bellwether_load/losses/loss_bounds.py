@@ -23,6 +23,8 @@ _WHOLE = 1_000_000
 """The largest weight."""
 _VARIABLES = 30_000
 """Most of a linear program that is solved for weights."""
+_STATED = 100_000
+"""Weights that a proof may have, of whole losses: all those of 1,000 brokers would be 16 MB of a plan."""
 _SHARPNESS = (200.0, 600.0, 2_000.0)
 
 
@@ -58,7 +60,7 @@ class LossProof:
         """The highest bound that is found, with a plan that comes close to it."""
         now = carried(self.case, self.kind, leader, self.case.heirs(self.kind, leader, takers))
         loads = relative(self.case, self.kind, now)
-        found = [self.bound(*whole) for whole in self._guesses(now, loads)]
+        found = [self.bound(*_heaviest(*whole)) for whole in self._guesses(now, loads)]
         top = self._top(now)
         for threshold in (None, top) if solve and found else ():
             solved = self._solved(threshold)
@@ -199,6 +201,15 @@ class LossProof:
         falling = np.flatnonzero((falls >= 0) & (home >= 0))
         row = np.concatenate([every[at, of], falls[falling], many + leader])
         return row, np.concatenate([at, falling, number])
+
+
+def _heaviest(lost: Int64s, normal: Int64s) -> tuple[Int64s, Int64s]:
+    """The weights of as many losses as a proof may state, and of brokers while none is lost in proportion."""
+    few = np.argsort(-lost.sum(axis=1), kind="stable")[: max(1, _STATED // lost.shape[1])]
+    found = np.zeros_like(lost)
+    found[few] = lost[few]
+    share = found.sum() / max(1, lost.sum())
+    return found, np.rint(normal * share).astype(np.int64)
 
 
 def _whole(lost: Floats, normal: Floats) -> tuple[Int64s, Int64s]:
