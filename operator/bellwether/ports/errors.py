@@ -5,9 +5,21 @@ Adapters translate their clients' exceptions into these once, at the edge.
 
 from __future__ import annotations
 
+from bellwether.foreign_text import quoted
+
+MOST_CHARACTERS = 2_000
+"""Of a message: three addresses with what each answered."""
+
 
 class BellwetherError(Exception):
-    """Base of every error that a port raises; never raised itself."""
+    """Base of every error that a port raises; never raised itself.
+
+    Its message goes to status, logs and terminals, and often repeats what another process said: it is one line of
+    bounded length, without control characters.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(quoted(message, MOST_CHARACTERS))
 
 
 class Transient(BellwetherError):

@@ -8,6 +8,7 @@ changes, and else every ten minutes with its count.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import re
 import sys
@@ -134,7 +135,7 @@ class LogDedup(logging.Filter):
         self._again = again_seconds
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        self._told: dict[object, tuple[float, int]] = {}
+        self._told: dict[bytes, tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether to write it."""
@@ -156,11 +157,14 @@ class LogDedup(logging.Filter):
         return True
 
 
-def _key(record: logging.LogRecord) -> object:
+def _key(record: logging.LogRecord) -> bytes:
+    """A digest: a long text is not kept for the time in which it may come again."""
     if isinstance(record.msg, dict):
-        fields = sorted((k, repr(v)) for k, v in record.msg.items() if not k.startswith("_") and k not in _PASSING)
-        return record.name, record.levelno, tuple(fields)
-    return record.name, record.levelno, _NUMBERS.sub("#", record.getMessage())
+        fields: object = sorted((k, v) for k, v in record.msg.items() if not k.startswith("_") and k not in _PASSING)
+    else:
+        fields = _NUMBERS.sub("#", record.getMessage())
+    said = repr((record.name, record.levelno, fields))
+    return hashlib.blake2b(said.encode("utf-8", "backslashreplace"), digest_size=16).digest()
 
 
 def _add(record: logging.LogRecord, left_out: int) -> None:

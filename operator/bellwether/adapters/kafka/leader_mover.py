@@ -32,6 +32,7 @@ from bellwether.adapters.kafka.connection.connection_errors import (
 )
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.core.model.cluster import TopicPartition
+from bellwether.foreign_text import quoted
 from bellwether.ports.errors import NotSent, Terminal, Transient
 from bellwether.ports.kafka import Outcome, Reorder
 
@@ -173,7 +174,9 @@ def _outcomes(
         raise from_code(CLUSTER_AUTHORIZATION_FAILED, None, address, what, _ALTER_ACL)
     silent = (-1, f"{address}'s answer to {what} does not mention this partition")
     return {
-        name: Outcome(error_name(code), message or "") for name in names for code, message in (said.get(name, silent),)
+        name: Outcome(error_name(code), quoted(message))
+        for name in names
+        for code, message in (said.get(name, silent),)
     }
 
 

@@ -16,11 +16,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from bellwether.core.model.broker_identity import IDENTITY_LABELS
+from bellwether.foreign_text import quoted
 from bellwether.ports.errors import Terminal, Transient
 
 SERIES_LIMIT = 10_000
 _LABEL_LIMIT = 512
-_WORDS_LIMIT = 200
 _WARNINGS_LIMIT = 3
 
 
@@ -39,7 +39,7 @@ def read_answer(body: bytes, label: str, most: int = SERIES_LIMIT) -> QueryRespo
     """Read the body of a query's success, of ``most`` series. Raises Terminal."""
     said = json_object(body)
     if said.get("status") != "success":
-        raise Terminal(f"refuses the query: {words_of(said.get('error')) or 'it gives no reason'}")
+        raise Terminal(f"refuses the query: {quoted(said.get('error')) or 'it gives no reason'}")
     data = said.get("data")
     kind, result = (data.get("resultType"), data.get("result")) if isinstance(data, dict) else (None, None)
     if kind != "vector" or not isinstance(result, list):
@@ -51,13 +51,13 @@ def read_answer(body: bytes, label: str, most: int = SERIES_LIMIT) -> QueryRespo
     warnings = said.get("warnings")
     texts = warnings[:_WARNINGS_LIMIT] if isinstance(warnings, list) else []
     kept = (label, *IDENTITY_LABELS)
-    return QueryResponse(tuple(_sample(one, kept) for one in result), tuple(words_of(text) for text in texts))
+    return QueryResponse(tuple(_sample(one, kept) for one in result), tuple(quoted(text) for text in texts))
 
 
 def error_of(status: int, body: bytes, path: str = "query") -> Transient | Terminal:
     """The error for an answer other than a success, from that path below ``/api/v1/``."""
     try:
-        words = words_of(json_object(body).get("error"))
+        words = quoted(json_object(body).get("error"))
     except Terminal:
         words = ""
     why = f": {words}" if words else ""
@@ -108,14 +108,6 @@ def _number(text: Any) -> float | None:
     return math.nan if math.isnan(value) else value
 
 
-def words_of(text: Any) -> str:
-    """Foreign text in one short line."""
-    if not isinstance(text, str):
-        return ""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text[: 2 * _WORDS_LIMIT]).split())
-    return line if len(line) <= _WORDS_LIMIT else f"{line[:_WORDS_LIMIT]}..."
-
-
 def _article(kind: Any) -> str:
     return f"a {kind}" if kind in ("matrix", "scalar", "string", "streams") else "something else"
 
@@ -128,7 +120,7 @@ def unevaluated(body: bytes, alerts: Collection[str], now: datetime) -> str:
     """Which of the alerts has no rule that is evaluated, and why; empty if each has. Raises Terminal."""
     said = json_object(body)
     if said.get("status") != "success":
-        raise Terminal(f"does not show its alert rules: {words_of(said.get('error')) or 'it gives no reason'}")
+        raise Terminal(f"does not show its alert rules: {quoted(said.get('error')) or 'it gives no reason'}")
     rules = list(_rules(said.get("data")))
     for name in sorted(alerts):
         problems = [_problem(name, rule, now) for rule in rules if rule.get("name") == name]
@@ -151,7 +143,7 @@ def _rules(data: Any) -> Iterator[dict[str, Any]]:
 def _problem(name: str, rule: dict[str, Any], now: datetime) -> str:
     """Why the rule is not evaluated; empty if it is."""
     if rule.get("health") == "err":
-        return f"cannot evaluate the rule of alert {name}: {words_of(rule.get('lastError')) or 'it gives no reason'}"
+        return f"cannot evaluate the rule of alert {name}: {quoted(rule.get('lastError')) or 'it gives no reason'}"
     try:
         at = datetime.fromisoformat(str(rule.get("lastEvaluation")))
         evaluated = rule.get("health") == "ok" and now - at <= LOOKBACK

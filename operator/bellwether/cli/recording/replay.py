@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bellwether.cli.output import OUTPUT, print_document
+from bellwether.foreign_text import printable
 from bellwether.ports.errors import BellwetherError, Terminal
 
 if TYPE_CHECKING:
@@ -54,15 +55,15 @@ def replay(trace: Path, changes: tuple[str, ...], policy_file: Path | None, no_p
         raise click.ClickException(str(Terminal(f"--filename {policy_file} cannot be read: {error}"))) from None
     idle = [said for said in map(without_effect, changed) if said is not None]
     for said in dict.fromkeys([*idle, NO_LOADS] if played.limited_loads else idle):
-        click.echo(f"note: {_plain(said)}", err=True)
+        click.echo(f"note: {printable(said)}", err=True)
     found = differences(timeline.said, timeline.replayed)
     if output != "table":
         print_document(_document(reader, played, found), output)
         return
     header = reader.header
-    click.echo(_plain(f"{header.namespace}/{header.policy}, from {text_of(header.started)} (times are UTC)"))
+    click.echo(printable(f"{header.namespace}/{header.policy}, from {text_of(header.started)} (times are UTC)"))
     for row in timeline.rows:
-        click.echo(_plain(row))
+        click.echo(printable(row))
     _print_differences(found, asked_otherwise=bool(changes or policy_file), said=bool(timeline.said))
     if reader.truncated:
         click.echo("warning: the trace is incomplete: the recording was interrupted", err=True)
@@ -77,12 +78,7 @@ def _print_differences(found: list[Difference], *, asked_otherwise: bool, said: 
         settings = "with other settings" if asked_otherwise else "with the recorded settings"
         click.echo(f"{len(found)} differences from the operator's recorded decisions, {settings}:")
         for one in found:
-            click.echo(f"  {_plain(one)}")
-
-
-def _plain(said: object) -> str:
-    """One line without terminal control codes: a trace may come from an untrusted source."""
-    return "".join(c if c.isprintable() else "?" for c in str(said))
+            click.echo(f"  {printable(one)}")
 
 
 def _document(reader: TraceReader, played: Replay, found: list[Difference]) -> dict[str, Any]:

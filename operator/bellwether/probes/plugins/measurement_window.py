@@ -13,6 +13,7 @@ from datetime import datetime
 
 from bellwether.core.settings.source_settings import Plugin
 from bellwether.core.signals import Reading, Signal
+from bellwether.foreign_text import quoted
 from bellwether.probes.plugins.plugin_api import Measurement
 from bellwether.probes.result_window import Streak, signal_of
 
@@ -28,11 +29,6 @@ class Unsound(ValueError):
     """A measurer returned something that is no measurement."""
 
 
-def worded(text: str, limit: int = MESSAGE_LIMIT) -> str:
-    """Foreign text as one bounded line that logs and the API accept."""
-    return "".join(c if c.isprintable() else " " for c in text[:limit]).strip()
-
-
 def vetted(result: object) -> Measurement:
     """What a measurer returned, if it is a measurement, with its message bounded. Raises Unsound."""
     if not isinstance(result, Measurement):
@@ -42,7 +38,7 @@ def vetted(result: object) -> Measurement:
         raise Unsound(f"Measurement.ok is of type {type(ok).__name__}, not True, False or None")
     if not isinstance(message, str):
         raise Unsound(f"Measurement.message is of type {type(message).__name__}, not text")
-    return Measurement(ok, worded(message), None if value is None else _number(value))
+    return Measurement(ok, quoted(message, MESSAGE_LIMIT), None if value is None else _number(value))
 
 
 def _number(value: object) -> float:

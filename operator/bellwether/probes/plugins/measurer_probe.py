@@ -18,9 +18,10 @@ import structlog
 
 from bellwether.core.settings.source_settings import Plugin
 from bellwether.core.signals import Reading, Signal
+from bellwether.foreign_text import quoted
 from bellwether.ports.clock import Clock
 from bellwether.probes.measuring_thread import MeasuringThread, SignalObserver
-from bellwether.probes.plugins.measurement_window import MeasurementWindow, Unsound, differs, vetted, worded
+from bellwether.probes.plugins.measurement_window import MeasurementWindow, Unsound, differs, vetted
 from bellwether.probes.plugins.plugin_api import Measurement, Measurer
 
 MOST_AT_ONCE = 32
@@ -67,7 +68,7 @@ class Attempt:
         except Unsound as error:
             self.result, self.trouble = Measurement(None, str(error)), "returns nonsense"
         except BaseException as error:  # a measurer that calls sys.exit() must not end its thread in silence
-            name = worded(type(error).__name__, 80)
+            name = quoted(type(error).__name__, 80)
             self.result, self.trouble = (
                 Measurement(None, f"the measurement raised {name}{_text(error)}"),
                 f"raises {name}",
@@ -108,7 +109,7 @@ def attempted(
 
 def _text(error: BaseException) -> str:
     try:
-        text = worded(str(error), 200)
+        text = quoted(str(error), 200)
     except Exception:  # an error whose text is an error
         return ""
     return f": {text}" if text else ""

@@ -13,8 +13,8 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, cast
 
 from bellwether.core.signals import SignalType
+from bellwether.foreign_text import quoted
 from bellwether.ports.errors import Terminal
-from bellwether.probes.plugins.measurement_window import worded
 from bellwether.probes.plugins.plugin_api import GROUP, Measurer
 
 _TYPE = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
@@ -48,7 +48,7 @@ def load(type_: str) -> Measurer:
     if type_ in set(SignalType):
         raise Terminal(f"{type_} is a built-in signal type: give the plug-in another type")
     if not _TYPE.fullmatch(type_):
-        raise Terminal(f"{worded(type_, 80)!r} is not a signal type: use UpperCamelCase, at most 63 letters and digits")
+        raise Terminal(f"{quoted(type_, 80)!r} is not a signal type: use UpperCamelCase, at most 63 letters and digits")
     all_ = _entries()
     entries = [entry for entry in all_ if entry.name == type_]
     if not entries:
@@ -78,9 +78,9 @@ def _sound(entry: EntryPoint) -> Measurer:
         made: Any = loaded() if inspect.isclass(loaded) else loaded
         type_, measure = made.type, made.measure
     except (Exception, SystemExit) as error:  # any failure of another package's import
-        raise Terminal(f"{where} cannot be loaded: {type(error).__name__}: {worded(str(error), 200)}") from error
+        raise Terminal(f"{where} cannot be loaded: {type(error).__name__}: {quoted(str(error), 200)}") from error
     if type_ != entry.name:
-        raise Terminal(f"{where} has the type {worded(str(type_), 80)!r}: its entry point must have the same name")
+        raise Terminal(f"{where} has the type {quoted(str(type_), 80)!r}: its entry point must have the same name")
     try:
         inspect.signature(measure).bind(0, {}, {}, 1.0)
     except (TypeError, ValueError):

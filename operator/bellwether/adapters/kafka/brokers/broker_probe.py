@@ -28,6 +28,7 @@ from bellwether.adapters.kafka.connection.connection_errors import (
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.core.model.broker_identity import ADVERTISED_LISTENERS, LISTENERS, advertised_listeners
 from bellwether.core.signals import UnreachableCause
+from bellwether.foreign_text import quoted
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Transient, Unauthenticated
 
@@ -99,12 +100,11 @@ class BrokerProbe:
             message = f"{address}: a broker answered, which one is not known: grant the ACL DescribeConfigs on Cluster"
             return ProbeAnswer(True, seconds, Stage.REQUEST, message, weaker=True)
         if result.error_code == INVALID_REQUEST:
-            message = f"{address}: another broker than {broker_id} answered ({result.error_message})"
+            message = f"{address}: another broker than {broker_id} answered ({quoted(result.error_message)})"
             return ProbeAnswer(False, seconds, Stage.WRONG_BROKER, message, cause=UnreachableCause.WRONG_BROKER)
         if result.error_code != NONE:
-            message = (
-                f"{address}: answered DescribeConfigs with {error_name(result.error_code)} ({result.error_message})"
-            )
+            said = f"{error_name(result.error_code)} ({quoted(result.error_message)})"
+            message = f"{address}: answered DescribeConfigs with {said}"
             return ProbeAnswer(False, seconds, Stage.REQUEST, message)
         return ProbeAnswer(
             True, seconds, Stage.REQUEST, advertised=advertised_listeners({c.name: c.value for c in result.configs})

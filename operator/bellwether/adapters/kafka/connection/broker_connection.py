@@ -35,6 +35,7 @@ from bellwether.adapters.kafka.connection.connection_errors import (
 from bellwether.adapters.kafka.connection.response_decoding import LARGE_LIMIT, MOST_BROKERS, SMALL_LIMIT, decode
 from bellwether.adapters.kafka.connection.tls_sasl import Exchange
 from bellwether.adapters.kafka.connection.transport import Deadline, HiddenBytes, Transport
+from bellwether.foreign_text import quoted
 from bellwether.kafka_connection import Connection, split_address
 from bellwether.ports.errors import Terminal
 
@@ -307,7 +308,8 @@ class BrokerConnection:
             )
             problem, ours = "", True
             if answer.error_code:
-                problem = f"refused {security.principal} ({answer.error_message or error_name(answer.error_code)})"
+                why = quoted(answer.error_message) or error_name(answer.error_code)
+                problem = f"refused {security.principal} ({why})"
             else:
                 try:
                     sasl.answer(number, bytes(answer.auth_bytes))

@@ -13,6 +13,7 @@ from enum import StrEnum
 from kafka.errors import kafka_errors
 
 from bellwether.core.signals import UnreachableCause
+from bellwether.foreign_text import quoted
 from bellwether.ports.errors import BellwetherError, Terminal, Transient, Unauthenticated, Unauthorized
 
 NONE = 0
@@ -129,7 +130,7 @@ def from_code(code: int, message: str | None, address: str, what: str, acl: str)
     """What an error that covers the whole answer of ``what`` means; ``acl`` is the permission that it needs."""
     if code == CLUSTER_AUTHORIZATION_FAILED:
         return Unauthorized(f"{address} refused {what}: not authorised. Grant this user the ACL {acl}")
-    said = f"{address} answered {what} with {error_name(code)}" + (f" ({message})" if message else "")
+    said = f"{address} answered {what} with {error_name(code)}" + (f" ({quoted(message)})" if message else "")
     known = kafka_errors.get(code)
     if code == REQUEST_TIMED_OUT:
         return Transient(f"{said}: it may have been carried out")

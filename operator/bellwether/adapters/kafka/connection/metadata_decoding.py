@@ -25,6 +25,8 @@ _INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
 _LONGEST_VARINT = 5
 _MOST_REPLICAS = 32
 """Of one partition: ten times what clusters have. What is compared for each pair of replicas stays small."""
+_LONGEST_NAME = 255
+"""Of hosts (253), topics (249), racks and clusters: they appear in status, logs and terminals."""
 _LEADER_AS_SAID = frozenset({NONE, LEADER_NOT_AVAILABLE, REPLICA_NOT_AVAILABLE})
 # Any other code leaves the leader unknown: LISTENER_NOT_FOUND is a leader without the listener that was asked.
 
@@ -234,7 +236,10 @@ def _string(frame: bytes, at: int) -> tuple[str | None, int]:
     end = at + length - 1
     if end > len(frame):
         raise ValueError("a string that ends too early")
-    return frame[at:end].decode(), end
+    text = frame[at:end].decode()
+    if len(text) > _LONGEST_NAME or not text.isprintable():
+        raise ValueError(f"a name of more than {_LONGEST_NAME} characters, or with control characters")
+    return text, end
 
 
 def _varint(frame: bytes, at: int) -> tuple[int, int]:

@@ -25,6 +25,7 @@ from bellwether.adapters.kubernetes.api_client import (
 from bellwether.adapters.kubernetes.leases import HeldLease, annotation, micro_time
 from bellwether.api.v1alpha1.status.signal_entries import entry_of, read_entries
 from bellwether.core.signals import Signal
+from bellwether.foreign_text import quoted
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Transient
 
@@ -112,7 +113,7 @@ class ProberLease(HeldLease):
         """Another prober's sign: the first that is read may be a dead one's, and only a change shows that it lives."""
         before, self._heard = self._heard, (what, sign)
         if before not in (None, self._heard) and self._measured and what not in ("", self._measured):
-            shown = "".join(c if c.isprintable() else "?" for c in what[:_SHOWN])
+            shown = quoted(what, _SHOWN)
             with self._state:
                 self._rival = shown, self._clock.monotonic()
 
