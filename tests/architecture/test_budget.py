@@ -16,10 +16,10 @@ from sourcetree import LITERARY_WORD, ROOT, files, prose_lines
 
 LINES = {
     "operator/bellwether": 1270,  # hosts that brokers advertise, a clock without steps, one gate for foreign text
-    "operator/bellwether/adapters": 10360,  # what proves a log directory's broker, answers read whole, rules of alerts
+    "operator/bellwether/adapters": 10375,  # large objects left out, what proves a log directory's broker
     "operator/bellwether/api": 4580,  # LeaderRebalance, a kind of its own
     "operator/bellwether/cli": 10180,  # doctor says which pods and listeners it did not check
-    "operator/bellwether/controllers": 2790,  # watches LeaderRebalances, says which one is used, or why none is
+    "operator/bellwether/controllers": 2810,  # which LeaderRebalance is used, or why none is; Leases trimmed
     "operator/bellwether/core": 13804,  # cures by a table; causes, freezes, links; identity, partial answers, drains
     "operator/bellwether/ports": 585,  # the seam to the load side, messages of bounded length
     "operator/bellwether/probes": 6036,  # several listeners, causes, gaps of both sides, slow answers, pairs that lag

@@ -29,6 +29,12 @@ RETRY_SECONDS, REFUSED_SECONDS = 2.0, 15.0
 GATHER_SECONDS, DRAIN_SECONDS = 0.25, 0.02
 """After 20 ms of events it sleeps while more arrive: to wake for each one costs more than to take it."""
 
+LARGEST_LEASE = 16 << 10
+"""Bytes; ours have one. Anyone with the Kubernetes role ``edit`` may make Leases with the label."""
+
+LONGEST_FIELD = 256
+"""Characters of a Lease's holder or time; the holder is a pod's name with a number."""
+
 PROBERS = {PROBER_LABEL: "true"}
 
 log = structlog.get_logger(__name__)
@@ -89,7 +95,7 @@ class LeaseWatch(threading.Thread):
     def list(self) -> str:
         """Deliver all Leases as they are, and those that are gone since; returns the version to go on from."""
         self._heartbeat.beat()
-        found, version = self._api.list_version(LEASES, self._namespace, PROBERS)
+        found, version = self._api.list_version(LEASES, self._namespace, PROBERS, LARGEST_LEASE)
         gone = self._known.keys() - {_key(lease) for lease in found}
         for lease in [self._known[key] for key in gone]:
             self._take("DELETED", lease)
@@ -115,11 +121,23 @@ class LeaseWatch(threading.Thread):
         return version
 
     def _take(self, event: str | None, lease: Object) -> None:
+        lease = _trimmed(lease)
         if event == "DELETED":
             self._known.pop(_key(lease), None)
         else:
             self._known[_key(lease)] = lease
         self._deliver(event, lease)
+
+
+def _trimmed(lease: Object) -> Object:
+    """What is used of a Lease: each is kept."""
+    metadata, spec = lease["metadata"], lease.get("spec") or {}
+    return {
+        "metadata": {
+            key: metadata[key] for key in ("namespace", "name", "resourceVersion", "labels") if key in metadata
+        },
+        "spec": {key: str(spec[key])[:LONGEST_FIELD] for key in ("holderIdentity", "renewTime") if spec.get(key)},
+    }
 
 
 def _key(lease: Object) -> tuple[str, str]:

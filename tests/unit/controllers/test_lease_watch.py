@@ -10,7 +10,7 @@ import pytest
 
 from bellwether.adapters.kubernetes.api_client import KubernetesClient, Object
 from bellwether.controllers import lease_watch
-from bellwether.controllers.lease_watch import LeaseWatch
+from bellwether.controllers.lease_watch import LONGEST_FIELD, LeaseWatch
 from bellwether.ports.errors import Transient
 from bellwether.simulation.memory_world import ManualClock
 from testkit.messages import assert_wording
@@ -60,6 +60,16 @@ def test_each_event_is_delivered_and_the_next_watch_goes_on_after_the_last_one()
     assert watching.watch(version) == "108"
     assert delivered == [(None, "a"), ("ADDED", "b"), ("DELETED", "a")]
     assert feed.since == ["100", "108"]
+
+
+def test_only_what_is_used_of_a_lease_is_kept() -> None:
+    found = lease("a", 1)
+    found["metadata"]["annotations"] = {"much": "x" * 200_000}
+    found["spec"] = {"holderIdentity": "x" * 200_000, "renewTime": "now", "leaseTransitions": 7}
+    kept: list[Object] = []
+    watching = LeaseWatch(Feed([[found]], []), None, lambda _, body: kept.append(body), ManualClock())
+    watching.list()
+    assert kept == [{**lease("a", 1), "spec": {"holderIdentity": "x" * LONGEST_FIELD, "renewTime": "now"}}]
 
 
 def test_a_lease_that_went_while_nothing_was_watched_is_delivered_as_deleted() -> None:

@@ -17,11 +17,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import structlog
+
 from bellwether import __version__
 from bellwether.adapters.kubernetes.forbidden import denied
 from bellwether.ports.errors import Terminal, Transient
 
 Object = dict[str, Any]
+
+log = structlog.get_logger(__name__)
 
 DEFAULT_TIMEOUT_SECONDS = 5.0
 
@@ -32,6 +36,9 @@ LIST_LIMIT = 64 << 20
 """Bytes of a whole list, and of any other response. An undo record and its audit log have 14 MB at most, 2,000
 BrokerHealths 10 MB; anyone who may write ConfigMaps with our labels could make lists longer."""
 
+PAGE_LIMIT = 16 << 20
+"""Bytes of a page where large objects are left out; it is asked for again with fewer objects."""
+
 _WATCH_CHUNK = 1 << 16
 _LONGEST_PAUSE_SECONDS = 30.0
 _MESSAGE_LENGTH = 4096  # admission webhooks of others write it, and it is searched by regular expressions
@@ -39,6 +46,10 @@ _MESSAGE_LENGTH = 4096  # admission webhooks of others write it, and it is searc
 
 class NotFound(Terminal):
     """The object, or its kind, does not exist."""
+
+
+class TooLarge(Terminal):
+    """More bytes than are read of one answer."""
 
 
 class NamespaceEnding(Terminal):
@@ -136,18 +147,37 @@ class KubernetesClient:
             return None
 
     def list_version(
-        self, resource: Resource, namespace: str | None, labels: Mapping[str, str] | None = None
+        self,
+        resource: Resource,
+        namespace: str | None,
+        labels: Mapping[str, str] | None = None,
+        largest: int | None = None,
     ) -> tuple[list[Object], str]:
-        """As ``list``, with the resource version of the list, from which ``watch`` goes on."""
-        query = {"limit": str(PAGE_SIZE), **_selector(labels)}
-        items: list[Object] = []
-        size = 0
+        """As ``list``, with the resource version of the list, from which ``watch`` goes on.
+
+        With ``largest``, objects of more bytes are left out and logged, and the limit is for one page: large objects
+        hide no others.
+        """
+        query, items = _selector(labels), list[Object]()
+        size, number = 0, PAGE_SIZE
         while True:
-            text = self._send("GET", resource, namespace, "", query=query, limit=LIST_LIMIT - size)
+            query["limit"] = str(number)
+            limit = LIST_LIMIT - size if largest is None else PAGE_LIMIT
+            try:
+                text = self._send("GET", resource, namespace, "", query=query, limit=limit)
+            except TooLarge:
+                if largest is None or number == 1:
+                    raise
+                number = max(1, number // 25)
+                continue
             size += len(text)
             page = json.loads(text)
-            # Items of a list have no kind.
-            items += map(resource.typed, page.get("items") or [])
+            for one in page.get("items") or []:
+                if largest is None or len(text) <= largest or len(json.dumps(one)) <= largest:
+                    items.append(resource.typed(one))  # items of a list have no kind
+                else:
+                    named = one["metadata"].get("namespace"), one["metadata"]["name"]
+                    log.warning("object_left_out", kind=resource.kind, object=named, most_bytes=largest)
             metadata = page.get("metadata") or {}
             following = metadata.get("continue")
             if not following:
@@ -292,7 +322,7 @@ class KubernetesClient:
             text: bytes = answer.read(limit + 1)
         if len(text) > limit:
             answer.close()
-            raise Terminal(
+            raise TooLarge(
                 f"Kubernetes API: {method} {what}: more than {LIST_LIMIT} bytes: delete objects that are not"
                 " Bellwether's but have its labels"
             )

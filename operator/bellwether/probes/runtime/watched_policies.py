@@ -27,6 +27,9 @@ LIST_SECONDS = 10.0
 AGAIN_SECONDS = 10.0
 """Pause before a failed run is begun again."""
 
+LARGEST_POLICY = 256 << 10
+"""Bytes of a policy; the longest lists that the CRD allows have less."""
+
 PATIENCE_SECONDS = 900.0
 """How long a policy may be stuck while others are served, before a restart of the process interrupts all of them."""
 
@@ -90,7 +93,7 @@ class PolicyList:
             return frozenset({(str(self._scopes[0]), self._selection.policy)})
         for scope in self._scopes:
             try:
-                found = self._api.list(POLICIES, scope)
+                found, _ = self._api.list_version(POLICIES, scope, largest=LARGEST_POLICY)
             except (Transient, Terminal) as error:
                 if scope not in self._failed:
                     self._failed.add(scope)

@@ -7,6 +7,7 @@ schemas nor permissions. ``writes`` lists every call that changed something; ``a
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Mapping
 
 import pytest
@@ -78,6 +79,16 @@ class MemoryApi(KubernetesClient):
         """One object. NotFound when it is not there."""
         self._meet("get", resource)
         return copy.deepcopy(self._find(resource, namespace, name))
+
+    def list_version(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        labels: Mapping[str, str] | None = None,
+        largest: int | None = None,
+    ) -> tuple[list[Object], str]:
+        found = self.list(resource, namespace, labels)
+        return [one for one in found if largest is None or len(json.dumps(one)) <= largest], ""
 
     def list(self, resource: Resource, namespace: str | None, labels: Mapping[str, str] | None = None) -> list[Object]:
         """All with these labels."""

@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from kubernetes import client as official
+from structlog.testing import capture_logs
 
 from bellwether.adapters.kubernetes import api_client
 from bellwether.adapters.kubernetes.api_client import (
@@ -222,6 +223,16 @@ def test_endless_list_is_not_read_to_its_end(paged: Paged, monkeypatch: pytest.M
     with pytest.raises(Terminal, match="more than 30000 bytes: delete objects that are not Bellwether's"):
         client_of(paged.server.server_port).list(CONFIG_MAPS, "ns")
     assert len(paged.queries) < 31
+
+
+def test_objects_that_are_too_large_hide_no_others(paged: Paged, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api_client, "PAGE_LIMIT", 30_000)
+    large = [{"metadata": {"name": "x" * 9_000}}] * 20
+    paged.objects = [*paged.objects[:2], *large, {"metadata": {"name": "y" * 29_000}}, *paged.objects[2:]]
+    with capture_logs() as logs:
+        found, _ = client_of(paged.server.server_port).list_version(CONFIG_MAPS, "ns", None, 4_000)
+    assert [one["metadata"]["name"] for one in found] == [f"c-{n}" for n in range(5)]
+    assert [log["event"] for log in logs] == ["object_left_out"] * 21
 
 
 @pytest.mark.parametrize("status", [429, 503])
