@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -26,8 +27,8 @@ def print_document(document: Any, output: str) -> None:
 
 
 def document_text(document: Any, output: str) -> str:
-    """A document as JSON or YAML."""
-    text = json.dumps(document, indent=2, ensure_ascii=False)
+    """A document as JSON or YAML: also of frozen dataclasses, whose fields are in camelCase, and of times."""
+    text = json.dumps(document, indent=2, ensure_ascii=False, default=_plain)
     if output == "json":
         return f"{text}\n"
     import yaml
@@ -36,13 +37,23 @@ def document_text(document: Any, output: str) -> str:
     return str(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True))
 
 
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {_field(one.name): getattr(value, one.name) for one in fields(value)}
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} has no form as JSON")
+
+
 def print_rows(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], output: str) -> None:
     """Print a table, or a list of documents whose fields are its columns."""
     if output == "table":
         printed(head, rows)
     else:
-        fields = [_field(name) for name in head]
-        print_document([dict(zip(fields, row, strict=True)) for row in rows], output)
+        names = [_field(name) for name in head]
+        print_document([dict(zip(names, row, strict=True)) for row in rows], output)
 
 
 def _field(name: str) -> str:

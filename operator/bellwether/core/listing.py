@@ -14,6 +14,11 @@ def few(names: Sequence[object], at_most: int, separator: str = ", ") -> str:
     return separator.join(map(str, names[:at_most])) + more
 
 
+def counted(count: int, noun: str) -> str:
+    """A number and its noun, such as ``1 partition`` or ``2 partitions``."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def named(brokers: Iterable[int], at_most: int = NAMED) -> str:
     """Brokers by id, in their order, such as ``brokers 1, 2 and 3 more``."""
     ids = list(brokers)

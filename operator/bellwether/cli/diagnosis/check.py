@@ -7,7 +7,7 @@ status 4 if a check still fails at the time limit. The chart's test pod runs it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 
 import click
@@ -99,7 +99,7 @@ def check(
     findings = examined(installation, SystemClock(), wait_seconds)
     failed = sum(not finding.passed for finding in findings)
     if output != "table":
-        print_document([asdict(finding) for finding in findings], output)
+        print_document(findings, output)
     else:
         for finding in findings:
             click.echo(f"{'ok    ' if finding.passed else 'FAILED'}  {finding.what}: {finding.message}")

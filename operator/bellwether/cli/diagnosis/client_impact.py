@@ -12,6 +12,7 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.status_conditions import Condition, condition, true_condition
 from bellwether.core.detection.health_states import SHOULD_NOT_LEAD
 from bellwether.core.doctor.unhealthy_leaders import ACKS_ALL_FIGURES
+from bellwether.core.listing import counted
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import QuarantineMode
 
@@ -35,7 +36,7 @@ def impact(brokers: Iterable[BrokerHealth], policy: LeadershipPolicy) -> Iterato
     named, whole = ({h.spec.broker_id for h, _ in some} for some in (lines[:SHOWN], lines))
     if more := len(whole - named):
         options = f"--policy {policy.metadata.name} -n {policy.metadata.namespace}"
-        yield f"and {more} more broker{'' if more == 1 else 's'}: bellwether doctor {options}"
+        yield f"and {counted(more, 'more broker')}: bellwether doctor {options}"
 
 
 def _leading(health: BrokerHealth) -> str:

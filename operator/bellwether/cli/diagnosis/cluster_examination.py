@@ -24,9 +24,9 @@ from bellwether.core.doctor.unhealthy_leaders import (
     FETCHERS,
     JudgedBrokers,
     QuarantineCheck,
+    SlowBroker,
     SlowDiskForecast,
-    SlowFollower,
-    UnhealthyLeader,
+    UnhealthyBroker,
     slow_disk_forecast,
 )
 from bellwether.core.doctor.unwatched_listeners import ListenerCheck
@@ -65,8 +65,8 @@ class Examination:
     risk_summary: RiskSummary
     facts: RiskInputs
     silent: Mapping[int, str]
-    unhealthy: tuple[UnhealthyLeader, ...] | None = None
-    slow: tuple[SlowFollower, ...] = ()
+    unhealthy: tuple[UnhealthyBroker, ...] | None = None
+    slow: tuple[SlowBroker, ...] = ()
     slow_disk: SlowDiskForecast | None = None
     quarantine: QuarantineCheck | None = None
     listeners: ListenerCheck | None = None

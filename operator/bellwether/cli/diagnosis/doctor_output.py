@@ -17,11 +17,12 @@ from bellwether.core.doctor.unhealthy_leaders import (
     ACKS_ALL_FIGURES,
     FETCHERS,
     QuarantineCheck,
+    SlowBroker,
     SlowDiskForecast,
-    SlowFollower,
-    UnhealthyLeader,
+    UnhealthyBroker,
 )
-from bellwether.core.listing import few
+from bellwether.core.doctor.unwatched_listeners import ListenerCheck
+from bellwether.core.listing import counted, few
 
 Document = dict[str, Any]
 SHOWN = 10
@@ -132,29 +133,22 @@ def _nothing(found: Examination) -> str:
     return "no partition is at risk, and no broker that is known to be unhealthy leads one"
 
 
-def _unhealthy(leader: UnhealthyLeader) -> None:
-    broker, topics = leader.broker, leader.topics
-    count = len(leader.partitions)
-    click.echo(
-        f"broker {broker.broker} is {broker.state} ({broker.reason}) and leads {count} "
-        f"partition{'' if count == 1 else 's'}"
-    )
+def _unhealthy(broker: UnhealthyBroker) -> None:
+    topics, count = broker.topics, counted(len(broker.partitions), "partition")
+    click.echo(f"broker {broker.broker} is {broker.state} ({broker.reason}) and leads {count}")
     shown = ", ".join(f"{topic} {led}" for topic, led in list(topics.items())[:SHOWN_NAMES])
     others = len(topics) - SHOWN_NAMES
-    more = f" and {others} more topic{'' if others == 1 else 's'}" if others > 0 else ""
+    more = f" and {counted(others, 'more topic')}" if others > 0 else ""
     click.echo(f"  topics:  {shown}{more}")
     click.echo(f"  clients: {broker.clients}")
     if broker.kept:
         click.echo(f"  it still leads: {broker.kept}")
-    _numbered(leader.remediations)
+    _numbered(broker.remediations)
 
 
-def _slow(follower: SlowFollower) -> None:
-    broker, count = follower.broker, follower.partitions
-    click.echo(
-        f"broker {broker.broker} is slow ({broker.reason}) and in the ISR of {count} "
-        f"partition{'' if count == 1 else 's'} that other brokers lead"
-    )
+def _slow(broker: SlowBroker) -> None:
+    count = counted(broker.partitions, "partition")
+    click.echo(f"broker {broker.broker} is slow ({broker.reason}) and in the ISR of {count} that other brokers lead")
     click.echo(f"  clients: {_WAITING}: {ACKS_ALL_FIGURES}")
     click.echo(f"  it is not held: {broker.not_held}")
     _numbered(broker.remediations)
@@ -162,8 +156,7 @@ def _slow(follower: SlowFollower) -> None:
 
 def _cause(cause: RiskCause, tools: CommandOptions, *, elr: bool) -> None:
     advice = cause_advice(cause, tools, elr=elr)
-    count = len(cause.diagnoses)
-    click.echo(f"{advice.heading}: {count} partition{'' if count == 1 else 's'} at risk")
+    click.echo(f"{advice.heading}: {counted(len(cause.diagnoses), 'partition')} at risk")
     for risk, some in cause.by_risk.items():
         click.echo(f"  {risk:<17}  {len(some)}: {few([d.partition.name for d in some], SHOWN_NAMES)}")
     if cause.also_missing:
@@ -196,7 +189,7 @@ def print_remedies(found: Diagnosis, tools: CommandOptions, *, elr: bool) -> Non
 
 def _numbered(remediations: Sequence[Remediation]) -> None:
     for number, way in enumerate(remediations, 1):
-        click.echo(f"  {number}. {way.do}")
+        click.echo(f"  {number}. {way.action}")
         click.echo(f"     cost: {way.cost}")
         for command in way.commands:
             click.echo(f"     $ {command}")
@@ -206,38 +199,30 @@ def _numbered(remediations: Sequence[Remediation]) -> None:
 
 def document(found: Examination, tools: CommandOptions) -> Document:
     """The JSON document, with all partitions at risk."""
-    cluster, risk_summary = found.cluster, found.risk_summary
+    cluster, risk_summary, elr = found.cluster, found.risk_summary, found.cluster.elr_enabled
     grouped = causes(risk_summary, cluster.live | cluster.unlisted, found.silent)
     cause_of = {d.partition.name: str(cause.kind) for cause in grouped for d in cause.diagnoses}
+    judged = found.unhealthy is not None
     return {
         "clusterId": cluster.cluster_id,
         "brokers": {
             "live": sorted(cluster.live),
-            "unreachable": {str(b): why for b, why in sorted(found.silent.items())},
+            "unreachable": dict(sorted(found.silent.items())),
         },
-        "eligibleLeaderReplicas": cluster.elr_enabled,
+        "eligibleLeaderReplicas": elr,
         "warnings": [*cluster.incomplete, *found.troubles],
         "classes": {str(risk): risk_summary.classes.get(risk, 0) for risk in WORST_FIRST},
         "atRisk": len(risk_summary.at_risk),
         "atMinIsrBySettings": sum(d.designed for d in risk_summary.diagnoses),
-        "unhealthyLeaders": None if found.unhealthy is None else [_leader_document(one) for one in found.unhealthy],
-        "slowDisk": None if found.slow_disk is None else _slow_disk_document(found.slow_disk),
-        "quarantine": None
-        if found.quarantine is None
-        else {"enabled": found.quarantine.enabled, "missing": list(found.quarantine.missing)},
-        "listeners": None
-        if found.listeners is None
-        else {
-            "unwatched": {name: list(brokers) for name, brokers in found.listeners.unwatched.items()},
-            "notAdvertised": list(found.listeners.absent),
-            "notRead": list(found.listeners.unread),
-        },
+        "unhealthyLeaders": [_leader_document(one) for one in found.unhealthy or ()] if judged else None,
+        "slowDisk": found.slow_disk and _slow_disk_document(found.slow_disk),
+        "quarantine": found.quarantine,
+        "listeners": found.listeners and _listener_document(found.listeners),
         "reassignment": _reassignment(risk_summary.diagnoses),
-        "slowFollowers": None if found.unhealthy is None else [_slow_document(one) for one in found.slow],
-        "causes": [_cause_document(cause, tools, elr=cluster.elr_enabled) for cause in grouped],
+        "slowFollowers": [_slow_document(one) for one in found.slow] if judged else None,
+        "causes": [_cause_document(cause, tools, elr=elr) for cause in grouped],
         "partitions": [
-            {"cause": cause_of[one.partition.name], **_document(one, tools, elr=cluster.elr_enabled)}
-            for one in risk_summary.at_risk
+            {"cause": cause_of[one.partition.name], **_document(one, tools, elr=elr)} for one in risk_summary.at_risk
         ],
     }
 
@@ -254,57 +239,49 @@ def _slow_disk_document(one: SlowDiskForecast) -> Document:
 
 def _reassignment(diagnoses: Sequence[Diagnosis]) -> Document | None:
     """Replica lists without removed brokers, as kafka-reassign-partitions.sh reads them; None where none is named."""
-    rows = [
-        {"topic": d.partition.topic, "partition": d.partition.index, "replicas": list(d.repaired)}
-        for d in diagnoses
-        if d.repaired
-    ]
+    named = ((d.partition, d.repaired) for d in diagnoses if d.repaired)
+    rows = [{"topic": p.topic, "partition": p.index, "replicas": replicas} for p, replicas in named]
     return {"version": 1, "partitions": rows} if rows else None
+
+
+def _listener_document(check: ListenerCheck) -> Document:
+    return {"unwatched": check.unwatched, "notAdvertised": check.absent, "notRead": check.unread}
 
 
 def _cause_document(cause: RiskCause, tools: CommandOptions, *, elr: bool) -> Document:
     advice = cause_advice(cause, tools, elr=elr)
     return {
-        "cause": str(cause.kind),
+        "cause": cause.kind,
         "message": advice.heading,
-        "brokers": list(cause.brokers),
-        "classes": {str(risk): len(some) for risk, some in cause.by_risk.items()},
+        "brokers": cause.brokers,
+        "classes": {risk: len(some) for risk, some in cause.by_risk.items()},
         "safe": advice.safe,
-        "remedies": _remedies(advice.remediations),
+        "remedies": advice.remediations,
     }
 
 
-def _leader_document(leader: UnhealthyLeader) -> Document:
-    broker = leader.broker
+def _leader_document(broker: UnhealthyBroker) -> Document:
     return {
         "broker": broker.broker,
         "state": broker.state,
         "reason": broker.reason,
-        "partitions": len(leader.partitions),
-        "topics": dict(leader.topics),
+        "partitions": len(broker.partitions),
+        "topics": broker.topics,
         "clients": broker.clients,
         "notDemoted": broker.kept,
-        "remedies": _remedies(leader.remediations),
+        "remedies": broker.remediations,
     }
 
 
-def _slow_document(follower: SlowFollower) -> Document:
-    broker = follower.broker
+def _slow_document(broker: SlowBroker) -> Document:
     return {
         "broker": broker.broker,
         "reason": broker.reason,
-        "partitions": follower.partitions,
+        "partitions": broker.partitions,
         "clients": f"{_WAITING}: {ACKS_ALL_FIGURES}",
         "notHeld": broker.not_held,
-        "remedies": _remedies(broker.remediations),
+        "remedies": broker.remediations,
     }
-
-
-def _remedies(remediations: Sequence[Remediation]) -> list[Document]:
-    return [
-        {"action": way.do, "cost": way.cost, "commands": list(way.commands), "checks": list(way.checks)}
-        for way in remediations
-    ]
 
 
 def _document(found: Diagnosis, tools: CommandOptions, *, elr: bool) -> Document:
@@ -312,25 +289,25 @@ def _document(found: Diagnosis, tools: CommandOptions, *, elr: bool) -> Document
     row: Document = {
         "topic": p.topic,
         "partition": p.index,
-        "class": str(found.risk),
+        "class": found.risk,
         "leader": p.leader,
-        "replicas": list(p.replicas),
-        "isr": list(p.isr),
-        "elr": list(p.elr),
-        "lastKnownElr": list(p.last_known_elr),
+        "replicas": p.replicas,
+        "isr": p.isr,
+        "elr": p.elr,
+        "lastKnownElr": p.last_known_elr,
         "minInsyncReplicas": found.floor,
         "uncleanElectionEnabled": found.unclean,
-        "awaited": list(found.awaited),
+        "awaited": found.awaited,
         "clients": advice.clients,
         "safe": advice.safe,
-        "remedies": _remedies(advice.remediations),
+        "remedies": advice.remediations,
     }
     if loss is not None:
         row["loss"] = {
             "candidate": loss.candidate,
             "candidateEnd": loss.candidate_end,
-            "sampledEnd": loss.sample.end if loss.sample else None,
-            "sampledAt": loss.sample.at.isoformat() if loss.sample else None,
+            "sampledEnd": loss.sample and loss.sample.end,
+            "sampledAt": loss.sample and loss.sample.at,
             "atLeast": loss.least,
         }
     return row

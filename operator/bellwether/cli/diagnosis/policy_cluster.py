@@ -29,7 +29,6 @@ from bellwether.core.detection.health_states import SHOULD_NOT_LEAD, HealthState
 from bellwether.core.doctor.cause_remediation import few_brokers
 from bellwether.core.doctor.remediation import Remediation
 from bellwether.core.doctor.unhealthy_leaders import (
-    IdleBroker,
     JudgedBrokers,
     QuarantineCheck,
     SlowBroker,
@@ -211,7 +210,7 @@ def _judged(view: PolicyView, notes: list[str]) -> JudgedBrokers | None:
     return JudgedBrokers(
         tuple(_unhealthy(health, verdict, view) for health, verdict in judged if verdict.state in SHOULD_NOT_LEAD),
         frozenset(demoted),
-        tuple(idle for b, h in demoted.items() if b in healthy and (idle := _idle(h, view)) is not None),
+        {b: idle for b, h in demoted.items() if b in healthy and (idle := _idle(h, view)) is not None},
         tuple(_slow(h, view) for h in view.brokers if holds_back(h) is not None and not held(h)),
     )
 
@@ -239,14 +238,16 @@ def _unhealthy(health: BrokerHealth, verdict: BrokerVerdict, view: PolicyView) -
         elif demoted.reason != verdict.reason:
             steps.append(Remediation(_advised(demoted.reason, health, view), "nothing: no data moves"))
     message = verdict.message or DESCRIPTIONS[reason_named(verdict.reason)]
-    known = tuple(step for step in steps if step.do)
+    known = tuple(step for step in steps if step.action)
     return UnhealthyBroker(
         health.spec.broker_id, str(verdict.state), verdict.reason, message, kept, known, by_hand=by_hand
     )
 
 
-def _idle(health: BrokerHealth, view: PolicyView) -> IdleBroker | None:
-    """A healthy broker that an override keeps from leading, with who set it, why and until when; None for a drain."""
+def _idle(health: BrokerHealth, view: PolicyView) -> Remediation | None:
+    """What lets a healthy broker lead that an override keeps from it, with who set it, why and until when; None for a
+    drain.
+    """
     override = health.spec.override
     if override is None or override.state is not OverrideState.DEMOTED or override.purpose is not None:
         return None
@@ -257,7 +258,7 @@ def _idle(health: BrokerHealth, view: PolicyView) -> IdleBroker | None:
         f" ({override.reason}{until})"
     )
     cost = "no data moves; what the override was set for must be over"
-    return IdleBroker(health.spec.broker_id, Remediation(do, cost, (f"bellwether release {_named(health, view)}",)))
+    return Remediation(do, cost, (f"bellwether release {_named(health, view)}",))
 
 
 MAY_STOP = (

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from bellwether.cli.output import clock
 from bellwether.core.detection.findings import NOT_REPORTED
 from bellwether.core.detection.health_states import HealthState
-from bellwether.core.listing import few
+from bellwether.core.listing import counted, few
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import ON_BROKER_HOST, SignalType
 
@@ -120,7 +120,7 @@ def override_remedy(healths: Sequence[BrokerHealth]) -> str:
     if len(healths) > 1:
         texts = [f"broker {health.spec.broker_id} is {text}" for health, text in zip(overridden, texts, strict=False)]
     if (more := len(overridden) - OVERRIDES_NAMED) > 0:
-        texts.append(f"and {more} more broker{'' if more == 1 else 's'}")
+        texts.append(f"and {counted(more, 'more broker')}")
     return "; ".join(texts)
 
 

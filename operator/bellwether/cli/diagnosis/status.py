@@ -18,7 +18,7 @@ from bellwether.cli.kubernetes_target import ANSWER_SECONDS, Target, connect, co
 from bellwether.cli.leadership.broker_lookup import NamedPolicy, find_policy
 from bellwether.cli.output import OUTPUT, age, ago, print_document, printed, rows_of, since
 from bellwether.core.detection.health_states import HealthState
-from bellwether.core.listing import NAMED, few
+from bellwether.core.listing import NAMED, counted, few
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import Transient
@@ -107,20 +107,20 @@ def document(view: PolicyView) -> dict[str, Any]:
         "status": view.policy.status.body(),
         "rebalance": None if used is None else {"name": used.metadata.name, "status": used.status.body()},
         "brokers": [facts(health) for health in view.brokers],
-        "leaseRenewedAt": _json(view.renewed),
+        "leaseRenewedAt": view.renewed,
         "probers": [
             {
                 "type": p.type,
                 "source": p.source,
                 "brokers": p.brokers,
-                "renewedAt": _json(p.renewed),
+                "renewedAt": p.renewed,
                 "stale": p.stale(view.now),
             }
             for p in view.probers
         ],
         "clients": [*impact(view.brokers, view.policy)],
         "problems": [
-            {"reason": p.reason, "about": list(p.about), "remedy": p.remedy, "runbook": runbook(p.reason)}
+            {"reason": p.reason, "about": p.about, "remedy": p.remedy, "runbook": runbook(p.reason)}
             for p in view.problems
         ],
     }
@@ -218,7 +218,7 @@ def _topics(view: PolicyView) -> Iterator[str]:
     ]
     yield from ("", *rows_of(head, rows))
     if (more := affected.total - len(shown)) > 0:
-        yield f"and {more} more topic{'' if more == 1 else 's'}, none worse than these: -o json"
+        yield f"and {counted(more, 'more topic')}, none worse than these: -o json"
     yield ""
 
 
@@ -275,7 +275,3 @@ def _next(view: PolicyView) -> Iterator[str]:
         text = typed(problem.remedy, metadata.namespace, metadata.name, broker)
         yield f"- {problem.reason} ({few(problem.about, NAMED)}): {text}"
         yield f"  {runbook(problem.reason)}"
-
-
-def _json(moment: Any) -> str | None:
-    return None if moment is None else str(moment.isoformat())

@@ -141,36 +141,31 @@ def plan_document(preview: Preview) -> dict[str, Any]:
     return {
         "policy": preview.name,
         "clusterId": preview.context.snapshot.cluster.cluster_id,
-        "mode": str(preview.policy.status.mode or preview.policy.spec.mode),
-        "notes": list(preview.notes),
+        "mode": preview.policy.status.mode or preview.policy.spec.mode,
+        "notes": preview.notes,
         "digest": plan.digest,
         "demoted": [
-            {"broker": broker, "cause": str(one.cause), "reason": str(one.reason), "message": one.message}
+            {"broker": broker, "cause": one.cause, "reason": one.reason, "message": one.message}
             for broker, one in decisions.demoted.items()
         ],
-        "promoted": list(decisions.promoted),
+        "promoted": decisions.promoted,
         "returning": [{"broker": broker, "sharePercent": one.share} for broker, one in decisions.returning.items()],
         "dwelling": [{"broker": broker, "secondsLeft": left} for broker, left in decisions.dwelling.items()],
-        "held": [{"broker": one.broker, "reason": str(one.reason), "message": one.message} for one in decisions.held],
+        "held": [{"broker": one.broker, "reason": one.reason, "message": one.message} for one in decisions.held],
         "moves": [
             {
                 "topic": move.topic,
                 "partition": move.key.partition,
-                "kind": str(move.kind),
-                "replicas": list(move.seen),
-                "target": list(move.order),
+                "kind": move.kind,
+                "replicas": move.seen,
+                "target": move.order,
                 "leader": move.leader,
                 "nextLeader": move.leads_next if move.elect else move.leader,
             }
             for move in plan.moves
         ],
         "blocked": [
-            {
-                "topic": hold.topic,
-                "partition": hold.key.partition,
-                "reason": str(hold.reason),
-                "message": hold.message,
-            }
-            for hold in plan.holds
+            {"topic": one.topic, "partition": one.key.partition, "reason": one.reason, "message": one.message}
+            for one in plan.holds
         ],
     }

@@ -126,20 +126,15 @@ class LeaderExplanation:
             "partition": partition.index,
             "leader": partition.leader,
             "replicas": [
-                {
-                    "broker": one.broker,
-                    "rack": one.rack or None,
-                    "inSync": one.in_sync,
-                    "obstacle": one.obstacle or None,
-                }
-                for one in self._replicas
+                {"broker": r.broker, "rack": r.rack or None, "inSync": r.in_sync, "obstacle": r.obstacle or None}
+                for r in self._replicas
             ],
-            "baseline": list(self._baseline),
+            "baseline": self._baseline,
             "inScope": not self._outside,
             "why": self.reason(),
-            "changes": list(self.changes()),
-            "move": None if move is None else {"replicas": list(move.order), "leader": move.leads_next},
-            "blocked": None if hold is None else {"reason": str(hold.reason), "message": hold.message},
+            "changes": self.changes(),
+            "move": None if move is None else {"replicas": move.order, "leader": move.leads_next},
+            "blocked": None if hold is None else {"reason": hold.reason, "message": hold.message},
         }
 
     def reason(self) -> str:

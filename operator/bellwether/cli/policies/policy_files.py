@@ -38,6 +38,7 @@ from bellwether.cli.policies.yaml_documents import (
     read_bounded,
     text_of,
 )
+from bellwether.core.listing import counted
 
 SUFFIXES = (".yaml", ".yml", ".json")
 FILE_LIMIT = 5000
@@ -101,7 +102,7 @@ class CheckedFiles:
         counts = Counter(p.severity for p in problems)
         notes = f", {counts[NOTE]} not checked" if counts[NOTE] else ""
         summary = ((len(self.names), "file"), (counts[ERROR], "error"), (counts[WARNING], "warning"))
-        lines.append(", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in summary) + notes)
+        lines.append(", ".join(counted(*one) for one in summary) + notes)
         return "".join(c if c.isprintable() or c == "\n" else "?" for c in "\n".join(lines))
 
 

@@ -25,6 +25,7 @@ from bellwether.core.doctor.remediation import (
     replace_removed,
 )
 from bellwether.core.doctor.risks import MIN_ISR, OFFLINE, WORST_FIRST, Diagnosis, Risk, RiskSummary
+from bellwether.core.listing import counted
 
 
 class CauseKind(StrEnum):
@@ -66,8 +67,8 @@ class RiskCause:
     @cached_property
     def awaited(self) -> Mapping[int, int]:
         """For each broker, how many offline partitions can lead there without loss; the most first."""
-        counted = Counter(b for d in self.diagnoses if d.risk in OFFLINE for b in d.awaited)
-        return dict(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
+        able = Counter(b for d in self.diagnoses if d.risk in OFFLINE for b in d.awaited)
+        return dict(sorted(able.items(), key=lambda item: (-item[1], item[0])))
 
 
 def causes(risk_summary: RiskSummary, live: Collection[int], silent: Collection[int] = ()) -> tuple[RiskCause, ...]:
@@ -184,7 +185,7 @@ def _down(cause: RiskCause, tools: CommandOptions) -> Iterator[Remediation]:
         order += f"; then {few_brokers(rest)}"
     order += f"; {PROCESS_CHECK}"
     unavailable = (tools.kafka("kafka-topics.sh", "--describe --unavailable-partitions"), *check)
-    cost = f"time without {_partitions(offline)}"
+    cost = f"time without {counted(offline, 'partition')}"
     if any(d.partition.elr for d in cause.diagnoses if d.risk in OFFLINE):
         cost += "; a broker that was killed, not shut down, is no longer eligible when it is back"
     yield Remediation(order, cost, checks=unavailable)
@@ -245,7 +246,7 @@ def _no_eligible(cause: RiskCause, tools: CommandOptions) -> Iterator[Remediatio
     if cause.brokers:
         yield Remediation(
             f"start {few_brokers(cause.brokers)}, so that the longest log can be chosen; {PROCESS_CHECK}",
-            f"time without {_partitions(len(cause.diagnoses))}",
+            f"time without {counted(len(cause.diagnoses), 'partition')}",
         )
     yield from _lossy(cause, tools, "elect a leader uncleanly")
 
@@ -310,10 +311,6 @@ def _safe(cause: RiskCause, *, elr: bool) -> str:
 
 def _count(cause: RiskCause, risks: Collection[Risk]) -> int:
     return sum(len(some) for risk, some in cause.by_risk.items() if risk in risks)
-
-
-def _partitions(count: int) -> str:
-    return f"{count} partition{'' if count == 1 else 's'}"
 
 
 def _of(some: int, every: int) -> str:

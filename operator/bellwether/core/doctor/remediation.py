@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bellwether.core.doctor.risks import MIN_ISR, Diagnosis, Risk
+from bellwether.core.listing import counted
 from bellwether.core.model.cluster import Partition, TopicPartition
 
 SHOWN_ORDERS = 20
@@ -60,7 +61,7 @@ class CommandOptions:
 class Remediation:
     """One remedy: what to do, its cost, the commands that do it, and those that only show whether it is done."""
 
-    do: str
+    action: str
     cost: str
     commands: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
@@ -262,7 +263,7 @@ def replace_removed(
     """Remedy for replica lists that name removed brokers: one reassignment, with the first of the new lists."""
     shown = dict(list(orders.items())[:SHOWN_ORDERS])
     more = f"; below are {len(shown)}, --output json has all under reassignment" if len(shown) < len(orders) else ""
-    lists = f"{len(orders)} replica list{'' if len(orders) == 1 else 's'}"
+    lists = counted(len(orders), "replica list")
     return Remediation(
         f"replace {broker_list(brokers)} in {lists}: until then Kafka refuses each new order of these partitions, and "
         f"their brokers cannot be evacuated{more}",

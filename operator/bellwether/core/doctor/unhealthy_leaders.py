@@ -1,16 +1,15 @@
 """Partitions that Kafka serves and clients do not get, or get slowly: by an unhealthy leader, or by a slow follower.
 
-In: a ``Cluster``, and what a policy says of its brokers. Out: ``UnhealthyLeader``s and ``SlowFollower``s, and what one
-slow disk would do. Pure; used by ``bellwether doctor``. Metadata alone cannot show it: such a broker is alive, and in
-every ISR.
+In: a ``Cluster``, and what a policy says of its brokers. Out: the unhealthy brokers that lead, the slow ones that
+follow, and what one slow disk would do. Pure; used by ``bellwether doctor``. Metadata alone cannot show it: such a
+broker is alive, and in every ISR.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 
 from bellwether.core.doctor.remediation import Remediation
 from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
@@ -33,7 +32,7 @@ ANY_IMPACT = "requests fail or are slow"
 
 @dataclass(frozen=True, slots=True)
 class UnhealthyBroker:
-    """A broker that a policy judges Sick or Down.
+    """A broker that a policy judges Sick or Down, and the partitions that it leads, once they were looked for.
 
     ``state`` and ``reason`` are those of the verdict, ``message`` its evidence; ``kept`` is why the policy does not
     demote the broker, empty if it does. ``by_hand`` demotes it beyond the cap; None where that is not the question.
@@ -46,29 +45,32 @@ class UnhealthyBroker:
     kept: str = ""
     remediations: tuple[Remediation, ...] = ()
     by_hand: Remediation | None = None
+    partitions: tuple[Partition, ...] = ()
 
     @property
     def clients(self) -> str:
         """What clients lose while it leads."""
         return f"{CLIENT_IMPACT.get(self.reason, ANY_IMPACT)}: {self.message}"
 
-
-@dataclass(frozen=True, slots=True)
-class IdleBroker:
-    """A healthy broker that a person keeps from leading, and what lets it lead again."""
-
-    broker: int
-    remediation: Remediation
+    @property
+    def topics(self) -> Mapping[str, int]:
+        """How many of its partitions each topic has; the most first, then by name."""
+        counted = Counter(p.topic for p in self.partitions)
+        return dict(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
 
 
 @dataclass(frozen=True, slots=True)
 class SlowBroker:
-    """A slow broker for which ``acks=all`` waits (``HoldsBackISR``): the reason, and why it is not held."""
+    """A slow broker for which ``acks=all`` waits (``HoldsBackISR``): the reason, and why it is not held.
+
+    ``partitions``: how many that other brokers lead have it in their ISR, once they were looked for.
+    """
 
     broker: int
     reason: str
     not_held: str
     remediations: tuple[Remediation, ...] = ()
+    partitions: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +83,14 @@ class QuarantineCheck:
 
 @dataclass(frozen=True, slots=True)
 class JudgedBrokers:
-    """Brokers of one policy. ``demoted``: all that are kept from leading, for whatever reason."""
+    """Brokers of one policy. ``demoted``: all that are kept from leading, for whatever reason.
+
+    ``idle``: healthy ones that a person keeps from leading, with what lets each lead again.
+    """
 
     unhealthy: tuple[UnhealthyBroker, ...] = ()
-    demoted: frozenset[int] = field(default_factory=frozenset)
-    idle: tuple[IdleBroker, ...] = ()
+    demoted: frozenset[int] = frozenset()
+    idle: Mapping[int, Remediation] = field(default_factory=dict)
     slow: tuple[SlowBroker, ...] = ()
 
 
@@ -98,65 +103,37 @@ KEEPS_UP_SHARE = 0.7
 """Share of its time for which a replica fetcher can append without falling behind (docs/internals/cures.md)."""
 
 
-@dataclass(frozen=True)
-class UnhealthyLeader:
-    """An unhealthy broker and the partitions that it leads: at least one.
+def unhealthy_leaders(cluster: Cluster, judged: JudgedBrokers) -> tuple[UnhealthyBroker, ...]:
+    """Those of the unhealthy brokers that lead a partition; the most partitions first, then by id.
 
-    ``movable`` of them have another ISR member that may lead now; ``idle`` are brokers that could lead others, if the
-    person who demoted them allowed it.
+    What helps begins with idle brokers that could lead partitions which no other may, and a demotion by hand, where it
+    moves a leader.
     """
-
-    broker: UnhealthyBroker
-    partitions: tuple[Partition, ...]
-    movable: int
-    idle: tuple[IdleBroker, ...] = ()
-
-    @cached_property
-    def topics(self) -> Mapping[str, int]:
-        """How many of these partitions each topic has; the most first, then by name."""
-        counted = Counter(p.topic for p in self.partitions)
-        return dict(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
-
-    @property
-    def remediations(self) -> tuple[Remediation, ...]:
-        """What helps, the fastest first: a demotion by hand only where it moves a leader."""
-        by_hand = (self.broker.by_hand,) if self.broker.by_hand is not None and self.movable else ()
-        return (*(one.remediation for one in self.idle), *by_hand, *self.broker.remediations)
-
-
-@dataclass(frozen=True, slots=True)
-class SlowFollower:
-    """A slow broker, and how many partitions that other brokers lead have it in their ISR: at least one."""
-
-    broker: SlowBroker
-    partitions: int
-
-
-def unhealthy_leaders(cluster: Cluster, judged: JudgedBrokers) -> tuple[UnhealthyLeader, ...]:
-    """Those of the unhealthy brokers that lead a partition; the most partitions first, then by id."""
     led: dict[int, list[Partition]] = {broker.broker: [] for broker in judged.unhealthy}
     free = cluster.live.difference(judged.demoted, led)
     for partition in cluster.partitions:
         if partition.leader in led:
             led[partition.leader].append(partition)
     found = [_leader(one, tuple(led[one.broker]), free, judged) for one in judged.unhealthy if led[one.broker]]
-    return tuple(sorted(found, key=lambda leader: (-len(leader.partitions), leader.broker.broker)))
+    return tuple(sorted(found, key=lambda leader: (-len(leader.partitions), leader.broker)))
 
 
 def _leader(
     broker: UnhealthyBroker, led: tuple[Partition, ...], free: frozenset[int], judged: JudgedBrokers
-) -> UnhealthyLeader:
+) -> UnhealthyBroker:
     stuck = [p for p in led if free.isdisjoint(p.isr)]
     able = {b for p in stuck for b in p.isr}
-    return UnhealthyLeader(broker, led, len(led) - len(stuck), tuple(i for i in judged.idle if i.broker in able))
+    idle = [remediation for b, remediation in judged.idle.items() if b in able]
+    by_hand = [broker.by_hand] if broker.by_hand is not None and len(stuck) < len(led) else []
+    return replace(broker, partitions=led, remediations=(*idle, *by_hand, *broker.remediations))
 
 
-def slow_followers(cluster: Cluster, judged: JudgedBrokers) -> tuple[SlowFollower, ...]:
-    """Slow brokers for which ``acks=all`` waits in partitions that others lead, by id."""
+def slow_followers(cluster: Cluster, judged: JudgedBrokers) -> tuple[SlowBroker, ...]:
+    """Slow brokers for which ``acks=all`` waits in at least one partition that others lead, by id."""
     slow = {one.broker for one in judged.slow}
     waiting = Counter(b for p in cluster.partitions for b in slow.intersection(p.isr) if p.leader not in (None, b))
-    found = (SlowFollower(one, waiting[one.broker]) for one in judged.slow if waiting[one.broker])
-    return tuple(sorted(found, key=lambda follower: follower.broker.broker))
+    found = (replace(one, partitions=waiting[one.broker]) for one in judged.slow if waiting[one.broker])
+    return tuple(sorted(found, key=lambda one: one.broker))
 
 
 @dataclass(frozen=True, slots=True)

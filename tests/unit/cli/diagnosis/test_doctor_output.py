@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from bellwether.cli.diagnosis import doctor_output
 from bellwether.cli.diagnosis.cluster_examination import Examination
 from bellwether.cli.diagnosis.doctor import status
+from bellwether.cli.output import document_text
 from bellwether.core.doctor.remediation import PROCESS_CHECK, CommandOptions, Remediation
 from bellwether.core.doctor.risks import LogEndSample, Risk
 from bellwether.core.doctor.unhealthy_leaders import (
@@ -52,6 +54,11 @@ def examination(kafka: MemoryCluster) -> Examination:
 def printed(found: Examination, capsys: pytest.CaptureFixture[str], shown: int = 10) -> str:
     doctor_output.print_report(found, found.risk_summary.at_risk[:shown], TOOLS)
     return capsys.readouterr().out
+
+
+def document(found: Examination) -> Any:
+    """The document as it is printed."""
+    return json.loads(document_text(doctor_output.document(found, TOOLS), "json"))
 
 
 def test_the_summary_counts_every_class_the_worst_first(kafka, capsys):
@@ -135,7 +142,7 @@ def test_leaders_that_clients_do_not_reach_are_shown_though_no_partition_is_at_r
     out = printed(found, capsys)
     assert "at risk" not in out.replace("partitions at risk", "")
     assert_wording(out)
-    [leader] = doctor_output.document(found, TOOLS)["unhealthyLeaders"]
+    [leader] = document(found)["unhealthyLeaders"]
     assert (leader["broker"], leader["partitions"], leader["topics"]) == (
         1,
         15,
@@ -151,8 +158,8 @@ def test_a_slow_broker_that_acks_all_waits_for_is_a_finding(capsys):
     found = replace(found, unhealthy=(), slow=slow_followers(found.cluster, JudgedBrokers(slow=(slow,))))
     assert status(found) == 4
     assert_wording(printed(found, capsys))
-    (document,) = doctor_output.document(found, TOOLS)["slowFollowers"]
-    assert (document["broker"], document["partitions"], document["notHeld"]) == (1, 1, "quarantine is off")
+    (delayed,) = document(found)["slowFollowers"]
+    assert (delayed["broker"], delayed["partitions"], delayed["notHeld"]) == (1, 1, "quarantine is off")
 
 
 def test_brokers_that_do_not_answer_and_what_is_not_known_are_said(kafka, capsys):
@@ -170,11 +177,10 @@ def test_eligible_replicas_and_the_last_known_leader_are_shown(capsys):
 
 def test_the_document_holds_what_the_text_says(kafka):
     found = examination(kafka)
-    document = doctor_output.document(found, TOOLS)
-    assert json.loads(json.dumps(document)) == document
-    assert document["classes"] == {str(risk): found.risk_summary.counts.get(risk, 0) for risk in Risk} | {"AtMinIsr": 2}
-    assert (document["atRisk"], document["atMinIsrBySettings"]) == (2, 1)
-    lost, at_floor = document["partitions"]
+    whole = document(found)
+    assert whole["classes"] == {str(risk): found.risk_summary.counts.get(risk, 0) for risk in Risk} | {"AtMinIsr": 2}
+    assert (whole["atRisk"], whole["atMinIsrBySettings"]) == (2, 1)
+    lost, at_floor = whole["partitions"]
     assert lost["class"] == "LastIsrMemberLost"
     assert lost["awaited"] == [1]
     assert lost["loss"] == {
@@ -187,11 +193,11 @@ def test_the_document_holds_what_the_text_says(kafka):
     assert_wording(lost["remedies"][1]["commands"])
     assert "loss" not in at_floor
     assert (lost["cause"], at_floor["cause"]) == ("BrokersDown", "OutOfIsr")
-    down, lagging = document["causes"]
+    down, lagging = whole["causes"]
     assert (down["brokers"], down["classes"]) == ([1], {"LastIsrMemberLost": 1})
     assert lagging["brokers"] == [4]
     assert_wording(lagging["message"])
-    assert document["brokers"] == {"live": [2, 3, 4], "unreachable": {}}
+    assert whole["brokers"] == {"live": [2, 3, 4], "unreachable": {}}
 
 
 def _forecast(each: float) -> SlowDiskForecast:
@@ -206,7 +212,7 @@ def test_what_one_slow_disk_would_do_is_said_with_what_prevents_it(capsys):
     found = replace(MemoryWard(made).examiner().examine(), slow_disk=_forecast(1.0))
     text = printed(found, capsys)
     assert_wording(text)
-    assert doctor_output.document(found, TOOLS)["slowDisk"]["keepsUpMilliseconds"] == 35
+    assert document(found)["slowDisk"]["keepsUpMilliseconds"] == 35
     roomy = printed(replace(found, slow_disk=_forecast(0.1)), capsys)
     assert "prevent" not in roomy
     assert "cure:    quarantine" in roomy
@@ -219,7 +225,7 @@ def test_what_quarantine_lacks_is_listed(kafka, capsys):
     assert (
         "quarantine could not cure a slow disk; missing:\n  - broker 1: no agent\n  - the quorum is unknown\n"
     ) in printed(lacking, capsys)
-    assert doctor_output.document(lacking, TOOLS)["quarantine"] == {
+    assert document(lacking)["quarantine"] == {
         "enabled": True,
         "missing": ["broker 1: no agent", "the quorum is unknown"],
     }
@@ -228,10 +234,10 @@ def test_what_quarantine_lacks_is_listed(kafka, capsys):
 
 def test_listeners_that_are_not_watched_are_named(kafka, capsys):
     found = examination(kafka)
-    assert doctor_output.document(found, TOOLS)["listeners"] is None
+    assert document(found)["listeners"] is None
     named = replace(found, listeners=ListenerCheck({"PARTNERS": (1, 2)}, unread=(3,)))
     assert "listener PARTNERS of brokers 1 and 2 is not watched: " in printed(named, capsys)
-    assert doctor_output.document(named, TOOLS)["listeners"] == {
+    assert document(named)["listeners"] == {
         "unwatched": {"PARTNERS": [1, 2]},
         "notAdvertised": [],
         "notRead": [3],
@@ -247,5 +253,5 @@ def test_what_metadata_leaves_out_is_a_warning_and_a_finding(capsys):
     partial = replace(found, cluster=seen)
     assert (status(found), status(partial)) == (0, 4)
     wanted = [f"broker 4: {seen.without_listener(4)}", f"broker 2: {seen.offline_message(2)}"]
-    assert doctor_output.document(partial, TOOLS)["warnings"] == wanted
+    assert document(partial)["warnings"] == wanted
     assert printed(partial, capsys).splitlines()[1:3] == wanted

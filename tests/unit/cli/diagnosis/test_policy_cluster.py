@@ -187,7 +187,7 @@ def test_a_sick_broker_comes_with_why_it_still_leads_and_what_to_do(api: MemoryA
     assert (sick.broker, sick.state, sick.reason) == (1, "Sick", "ExternallyUnreachable")
     assert sick.kept.startswith("NotEnforcing: ")
     verdict, policy = sick.remediations
-    assert_wording(verdict.checks, policy.do)
+    assert_wording(verdict.checks, policy.action)
 
 
 def test_a_broker_that_the_cap_keeps_leading_can_be_demoted_by_hand(api: MemoryApi) -> None:
@@ -206,12 +206,12 @@ def test_a_healthy_broker_that_an_override_keeps_from_leading_comes_with_who_set
 ) -> None:
     undo = record(None, demoted(3, Cause.OVERRIDE))
     judged(api, said(snapshot(LED, undo=undo), ENFORCE, verdicts(LED, sick=[2]), Plan(decisions=decisions(3))))
-    assert brokers_judged(api).idle == (), "without its override it is not known who wants that"
+    assert brokers_judged(api).idle == {}, "without its override it is not known who wants that"
     health = api.get(BROKER_HEALTHS, "default", api_objects.health(3)["metadata"]["name"])
     override = {"state": "Demoted", "reason": "kernel update, OPS-412", "by": "anna", "until": "2026-01-01T08:00:00Z"}
     api.put(BROKER_HEALTHS, health | {"spec": health["spec"] | {"override": override}})
-    (idle,) = brokers_judged(api).idle
-    assert_wording(idle.remediation.do, idle.remediation.commands)
+    (idle,) = brokers_judged(api).idle.values()
+    assert_wording(idle.action, idle.commands)
 
 
 def test_a_slow_broker_that_acks_all_waits_for_comes_with_why_it_is_not_held(api: MemoryApi) -> None:

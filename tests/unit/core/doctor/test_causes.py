@@ -34,7 +34,7 @@ def test_ten_partitions_that_miss_one_dead_broker_are_one_finding() -> None:
     assert (cause.kind, cause.brokers, len(cause.diagnoses)) == (CauseKind.BROKERS_DOWN, (4,), 10)
     said = advice(cause)
     assert said.heading == "broker 4 is down"
-    assert [way.do for way in said.remediations] == [f"start broker 4; {PROCESS_CHECK}"]
+    assert [way.action for way in said.remediations] == [f"start broker 4; {PROCESS_CHECK}"]
     assert said.remediations[0].commands == (), "no command of Kafka starts a broker"
 
 
@@ -45,14 +45,14 @@ def test_removed_broker_is_replaced_by_one_reassignment_and_not_started() -> Non
     said = advice(cause)
     assert_wording(said.heading)
     repair, again = said.remediations
-    assert_wording(repair.do)
+    assert_wording(repair.action)
     write, execute = repair.commands
     assert write.startswith(
         'echo \'{"version":1,"partitions":[{"topic":"orders","partition":0,"replicas":[1,2,3]},{"topic'
     )
     assert write.count("[1,2,3]") == 20
     assert execute.endswith("--reassignment-json-file reassignment.json --execute")
-    assert_wording(again.do)
+    assert_wording(again.action)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_removed_broker_hides_no_broker_whose_start_would_help(
     found = diagnose_cluster(listed, RiskInputs({"orders": floor}))
     (cause,) = causes(found, LIVE, SILENT)
     assert (cause.kind, cause.brokers) == (kind, brokers)
-    assert remediation_plan(found.at_risk[0], TOOLS, elr=False).remediations[0].do.startswith(remedy)
+    assert remediation_plan(found.at_risk[0], TOOLS, elr=False).remediations[0].action.startswith(remedy)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_broker_that_brings_back_most_offline_partitions_is_started_first() -> N
     four, five = (partition(replicas=(b, 1), isr=(b,), leader=None) for b in (4, 5))
     (cause,) = grouped(four, five, five, partition(replicas=(1, 2, 6), isr=(1, 2)))
     start, otherwise = advice(cause).remediations
-    assert_wording(start.do, otherwise.do, otherwise.checks, advice(cause).safe)
+    assert_wording(start.action, otherwise.action, otherwise.checks, advice(cause).safe)
 
 
 def test_killed_broker_that_was_eligible_is_not_promised_to_lead() -> None:
@@ -135,7 +135,7 @@ def test_killed_broker_that_was_eligible_is_not_promised_to_lead() -> None:
 def test_setting_is_lowered_to_what_every_partition_has_in_sync() -> None:
     (cause,) = grouped(partition(replicas=(1, 4, 5), isr=(1,)), partition(replicas=(2, 4, 5), isr=(2,), leader=2))
     lower = advice(cause).remediations[1]
-    assert_wording(lower.do)
+    assert_wording(lower.action)
     assert [command.rpartition("=")[2] for command in lower.commands] == ["1"]
     assert_wording(advice(cause).safe)
 
@@ -157,4 +157,4 @@ def test_advice_stays_short_for_hundred_topics_and_fifty_dead_brokers() -> None:
     assert len(cause.brokers) == 100
     said = advice(cause)
     assert_wording(said.heading)
-    assert all(len(way.do) < 300 and len(way.commands) <= 3 for way in said.remediations)
+    assert all(len(way.action) < 300 and len(way.commands) <= 3 for way in said.remediations)

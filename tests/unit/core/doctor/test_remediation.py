@@ -55,7 +55,7 @@ def test_every_class_says_what_clients_see_and_what_is_safe(risk: Risk, elr: boo
     assert advice.clients
     assert advice.safe
     assert bool(advice.remediations) == (risk is not Risk.IN_SYNC)
-    assert all(way.do and way.cost for way in advice.remediations)
+    assert all(way.action and way.cost for way in advice.remediations)
 
 
 @pytest.mark.parametrize("risk", [Risk.IN_SYNC, Risk.UNDER_REPLICATED, Risk.AT_MIN_ISR])
@@ -93,7 +93,7 @@ def test_the_only_copy_in_sync_is_named():
 
 def test_missing_replicas_are_brought_back_first_and_cost_nothing():
     first = told(EVERY[Risk.UNDER_MIN_ISR]).remediations[0]
-    assert_wording(first.do)
+    assert_wording(first.action)
     assert first.cost == "nothing"
     assert first.commands == ()
     assert_wording(first.checks)
@@ -117,20 +117,20 @@ def test_acks_1_records_are_named_as_lost_with_the_leader():
 
 def test_setting_without_spare_by_design_wants_more_replicas():
     two, one = told(partition(replicas=(1, 2))), told(partition(replicas=(1,)), floor=1)
-    assert_wording([way.do for way in two.remediations], [way.do for way in one.remediations])
+    assert_wording([way.action for way in two.remediations], [way.action for way in one.remediations])
 
 
 def test_lost_leader_is_awaited_before_controllers_are_checked():
     wait, look = told(EVERY[Risk.LEADER_LOST]).remediations
-    assert_wording(wait.do, look.checks)
+    assert_wording(wait.action, look.checks)
 
 
 def test_the_last_member_is_waited_for_before_anything_is_lost():
     wait, election, writes = told(EVERY[Risk.LAST_ISR_MEMBER_LOST], elr=False).remediations
-    assert_wording(wait.do)
+    assert_wording(wait.action)
     assert wait.commands == ()
     assert_wording(election.commands)
-    assert "broker 1" in election.do
+    assert "broker 1" in election.action
     assert "the loss is unknown" in election.cost
     assert writes.commands[0].endswith("min.insync.replicas=1")
 
@@ -141,7 +141,7 @@ def test_writes_need_no_further_step_where_one_replica_is_enough():
 
 def test_what_kafka_does_by_itself_is_said():
     said = told(EVERY[Risk.LAST_ISR_MEMBER_LOST], unclean=True).remediations[1]
-    assert "unclean.leader.election.enable is set" in said.do
+    assert "unclean.leader.election.enable is set" in said.action
 
 
 def test_unclean_election_is_offered_only_where_no_clean_one_exists():
@@ -153,7 +153,7 @@ def test_unclean_election_is_offered_only_where_no_clean_one_exists():
 def test_killed_eligible_replicas_are_no_longer_eligible_on_return():
     waiting = partition(replicas=(4, 5, 1), isr=(), elr=(4, 5), leader=None)
     way = told(waiting).remediations[0]
-    assert_wording(way.do, way.cost)
+    assert_wording(way.action, way.cost)
     assert "led last" not in way.cost
     last = replace(waiting, last_known_elr=(5,))
     assert_wording(told(last).remediations[0].cost, told(waiting).safe)
@@ -167,14 +167,14 @@ def test_last_known_leader_may_lack_what_it_had_not_written():
 def test_without_known_replicas_all_are_started_to_compare_logs():
     nobody = partition(replicas=(4, 1), isr=(), leader=None)
     advice = told(nobody)
-    assert_wording(advice.remediations[0].do, advice.safe)
+    assert_wording(advice.remediations[0].action, advice.safe)
 
 
 def test_longest_log_is_put_first_before_unclean_election():
     lost = partition(replicas=(4, 1, 2), isr=(4,), leader=None)
     known = RiskInputs({"orders": 1}, ends={lost.name: {1: 70, 2: 80}})
     ways = remediation_plan(diagnose(lost, LIVE, known), TOOLS, elr=False).remediations
-    assert_wording(ways[1].do, ways[1].commands)
+    assert_wording(ways[1].action, ways[1].commands)
     assert "--unclean-election" in ways[2].commands[0]
 
 
@@ -199,16 +199,16 @@ def test_unclean_election_is_bounded_by_same_samples_as_advice():
 
 def test_replica_being_added_is_awaited_and_none_is_called_missing():
     advice = told(partition(isr=(1,), adding=(2, 3)))
-    assert_wording(advice.remediations[0].do)
+    assert_wording(advice.remediations[0].action)
     assert commands(advice)[0] == "kafka-reassign-partitions.sh --bootstrap-server broker:9092 --list"
-    assert not any("no broker" in way.do for way in advice.remediations)
+    assert not any("no broker" in way.action for way in advice.remediations)
 
 
 def test_no_unclean_election_is_offered_while_controller_believes_in_leader():
     silent = partition(isr=(4,), replicas=(4, 1, 2), leader=4)
     assert found(silent).risk is Risk.LAST_ISR_MEMBER_LOST
     advice = told(silent)
-    assert_wording(advice.remediations[1].do, commands(advice))
+    assert_wording(advice.remediations[1].action, commands(advice))
 
 
 @pytest.mark.parametrize("reason", sorted(SILENT))

@@ -8,7 +8,6 @@ import pytest
 
 from bellwether.core.doctor.remediation import Remediation
 from bellwether.core.doctor.unhealthy_leaders import (
-    IdleBroker,
     JudgedBrokers,
     SlowBroker,
     SlowDiskForecast,
@@ -35,7 +34,7 @@ def test_only_leading_brokers_count_most_partitions_first() -> None:
         partition("c", index=0, leader=None),
     )
     found = unhealthy_leaders(seen, JudgedBrokers((broker(1), broker(2), broker(3))))
-    assert [(leader.broker.broker, dict(leader.topics)) for leader in found] == [(2, {"b": 2}), (1, {"a": 1})]
+    assert [(leader.broker, dict(leader.topics)) for leader in found] == [(2, {"b": 2}), (1, {"a": 1})]
     assert unhealthy_leaders(seen, JudgedBrokers()) == ()
 
 
@@ -49,16 +48,16 @@ LED_BY_2 = cluster(*(partition("a", index=i, leader=2, replicas=(2, 1, 3)) for i
 
 def steps(judged: JudgedBrokers) -> list[str]:
     (leader,) = unhealthy_leaders(LED_BY_2, judged)
-    return [step.do for step in leader.remediations]
+    return [step.action for step in leader.remediations]
 
 
 def test_healthy_idle_broker_that_may_lead_is_the_first_remedy() -> None:
-    judged = JudgedBrokers((CUT,), frozenset({1, 3}), (IdleBroker(3, LET_LEAD),))
+    judged = JudgedBrokers((CUT,), frozenset({1, 3}), {3: LET_LEAD})
     assert_wording(steps(judged))
 
 
 def test_demotion_by_hand_is_advised_where_it_moves_leader() -> None:
-    judged = JudgedBrokers((CUT,), frozenset({3}), (IdleBroker(3, LET_LEAD),))
+    judged = JudgedBrokers((CUT,), frozenset({3}), {3: LET_LEAD})
     assert_wording(steps(judged))
 
 
@@ -70,7 +69,7 @@ def test_acks_all_waits_for_slow_broker_in_isr_of_others() -> None:
         partition("a", index=3, leader=None),
     )
     slow = tuple(SlowBroker(b, "StorageSlow", "quarantine is off") for b in (1, 4))
-    assert [(s.broker.broker, s.partitions) for s in slow_followers(seen, JudgedBrokers(slow=slow))] == [(1, 1)]
+    assert [(s.broker, s.partitions) for s in slow_followers(seen, JudgedBrokers(slow=slow))] == [(1, 1)]
 
 
 @pytest.mark.parametrize(
