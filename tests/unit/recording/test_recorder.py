@@ -57,15 +57,6 @@ def test_while_all_is_well_only_signs_of_life_are_written():
     assert max(len(i.line()) for i in made.kept.instants[3:]) < 200
 
 
-def test_what_does_not_change_is_not_written():
-    made = watched()
-    before = len(made.kept.instants)
-    for _ in range(5):
-        made.site.clock.advance(1)
-        made.recorder.look()  # no Lease is renewed, and no signal changes
-    assert len(made.kept.instants) == before
-
-
 def test_it_writes_nothing_to_the_api():
     made = watched()
     writes = list(made.api.writes)

@@ -51,9 +51,6 @@ class TestALimitByLoad:
         assert not limits_loads(section())
         assert not limits_loads(section(demotion={"capacity": {"maxLeaders": 9}}))
 
-    def test_it_limits_nothing_when_it_is_played(self):
-        assert policy_of(self.limited(), "main", "default").policy().demotion.capacity == UNBOUNDED
-
     def test_the_limit_by_number_still_limits(self):
         kept = self.limited(maxLeaders=9)
         before = json.dumps(kept)

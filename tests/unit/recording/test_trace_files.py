@@ -43,14 +43,6 @@ def write(path: Path, instants: list[Instant], *, close: bool = True) -> TraceWr
     return writer
 
 
-@NAMES
-def test_a_trace_is_read_as_it_was_written(tmp_path: Path, name: str):
-    write(tmp_path / name, INSTANTS)
-    reader = TraceReader(tmp_path / name)
-    assert reader.header == HEADER
-    assert (list(reader.instants()), reader.truncated) == (INSTANTS, False)
-
-
 def test_a_compressed_trace_is_a_gzip_file_like_any_other(tmp_path: Path):
     write(tmp_path / "trace.jsonl.gz", INSTANTS)
     write(tmp_path / "trace.jsonl", INSTANTS)

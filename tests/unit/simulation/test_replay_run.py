@@ -48,27 +48,10 @@ def play(watched: Watched, *changes: str) -> Timeline:
     return Replay(watched.header, None, chosen).play(watched.kept.instants)
 
 
-def test_a_cut_is_listed_with_its_times_and_reasons():
-    timeline = play(incident())
-    texts = [str(row) for row in timeline.rows]
-    # Until each prober's Lease was seen to advance there is no evidence.
-    assert "00:00:05 broker 1 Healthy -> Sick ExternallyUnreachable" in "\n".join(texts)
-    assert seconds_of(timeline, "demoted", 1) == [CUT + 1], "spec.demotion.dwellSeconds"
-    assert seconds_of(timeline, "promoted", 1) == []
-    assert any("leaders moved" in line for line in texts)
-
-
 def test_another_stabilization_promotes_at_another_time():
     watched = incident()
     first, second = (seconds_of(play(watched, f"promotion.stabilizationSeconds={n}"), "promoted", 1) for n in (10, 25))
     assert (first, second) == ([RECOVERED + 10], [RECOVERED + 25])
-
-
-def test_a_longer_dwell_would_have_left_the_broker_alone():
-    timeline = play(incident(), "demotion.dwellSeconds=30")
-    assert seconds_of(timeline, "demoted", 1) == []
-    found = [str(d) for d in differences(timeline.said, timeline.replayed)]
-    assert any("was Sick ExternallyUnreachable, demoted, but not in the replay" in text for text in found)
 
 
 def test_a_dwell_may_end_between_two_seconds():
@@ -202,24 +185,6 @@ def test_silence_is_unknown_though_nothing_is_recorded_any_more():
     ]
     assert silent[-1] == int(last.at) + 11, "one second after externalReachability.staleAfterSeconds"
     assert str(timeline.rows[-1]).endswith("the recorder lost Kafka: no answer")
-
-
-def test_a_broker_that_stays_sick_costs_few_reconciles():
-    watched = Watched(site(3, {"orders": 6}))
-    for second in range(20):
-        for broker in (1, 2, 3):
-            watched.site.signals.say(broker, Reading.FAILING if broker == 1 and second > 5 else Reading.PASSING)
-        watched.second()
-    instants = list(watched.kept.instants)
-    last = instants[-1]
-    for second in range(1, 1800):
-        recorded = dict.fromkeys(("ExternalReachability/vantage-a", "ExternalReachability/vantage-b"), last.at + second)
-        instants.append(Instant(last.at + second, last.wall + timedelta(seconds=second), {"heard": recorded}))
-    replay = Replay(watched.header)
-    timeline = replay.play(instants)
-    assert seconds_of(timeline, "demoted", 1) == [7]
-    assert timeline.replayed[-1][1][1].demoted
-    assert replay.reconciles < 320 + 1800 / 5
 
 
 def test_overrides_and_changes_of_the_policy_are_listed():

@@ -19,13 +19,6 @@ def test_silence_is_reported_once_it_exceeds_the_bound(clock: ManualClock) -> No
     assert_wording(pulse.unhealthy_reason(10))
 
 
-def test_a_beat_ends_the_silence(clock: ManualClock) -> None:
-    pulse = Heartbeat("the loop", clock.monotonic)
-    clock.advance(100)
-    pulse.beat()
-    assert pulse.unhealthy_reason(10) is None
-
-
 def test_of_what_has_not_begun_nothing_is_expected(clock: ManualClock) -> None:
     pulse = Heartbeat("the loop", clock.monotonic, begun=False)
     clock.advance(1000)

@@ -113,15 +113,6 @@ def test_a_fresh_installation_without_policies_is_well(monkeypatch: pytest.Monke
         assert words in done.output
 
 
-def test_a_policy_whose_lease_is_held_is_well_and_says_by_whom(monkeypatch: pytest.MonkeyPatch):
-    api = Reviewed()
-    a_policy(api, clusterId=CLUSTER)
-    a_lease(api, "operator-1")
-    done = run(monkeypatch, api)
-    assert done.exit_code == 0, done.output
-    assert_wording(done.output)
-
-
 @pytest.mark.parametrize("leased", [True, False])
 def test_a_policy_without_an_active_operator_is_a_failure(monkeypatch: pytest.MonkeyPatch, leased: bool):
     api = Reviewed()

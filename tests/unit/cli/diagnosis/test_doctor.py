@@ -86,18 +86,6 @@ def test_the_exit_status_tells_how_bad_it_is() -> None:
     assert status(replace(lost, unhealthy=unhealthy_leaders(well.cluster, JudgedBrokers((sick,))))) == 5
 
 
-def test_the_exit_statuses_are_in_the_help() -> None:
-    _, output = doctor("--help")
-    for line in (
-        "0  no partition is at risk",
-        "1  the cluster could not be examined",
-        "3  an unclean election was refused",
-        "4  partitions are at risk, led by an unhealthy broker or held back by a slow",
-        "5  a partition has no leader",
-    ):
-        assert line in output
-
-
 def test_printed_commands_reach_a_secured_cluster_with_the_options_that_were_given() -> None:
     security = Security(protocol=Protocol.SASL_SSL, mechanism=Mechanism.PLAIN, username="anna", password="opensesame")
     password = Path("/run/my secrets/password")

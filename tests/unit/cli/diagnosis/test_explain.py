@@ -10,7 +10,6 @@ from click.testing import CliRunner
 
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES
 from bellwether.cli.diagnosis import explain as verb
-from bellwether.cli.diagnosis.remedies import remedy
 from bellwether.cli.main import main
 from bellwether.controllers.reporting.status import broker_status
 from bellwether.core.detection.context import Context
@@ -87,16 +86,10 @@ def run(*arguments: str) -> tuple[int, str]:
 
 @pytest.mark.usefixtures("api")
 class TestText:
-    def test_the_verdict_comes_first_with_its_reason_and_what_would_change_it(self):
+    def test_the_verdict_comes_first_and_its_evidence_last(self):
         status, said = run("1")
-        lines = said.splitlines()
         assert status == 0
-        assert_wording(lines[0], lines[1], lines[2], lines[3])
-
-    def test_what_to_do_comes_with_the_page_of_the_runbook(self):
-        lines = run("1")[1].splitlines()
-        assert lines[4] == f"  what to do: {remedy('ExternallyUnreachable')}"
-        assert lines[5] == "  https://bellwether.dev/docs/runbook.md#reasons-of-a-brokers-verdict"
+        assert_wording(said.splitlines())
 
     def test_each_signal_has_the_age_of_its_last_report(self, api: MemoryApi):
         found = api.find(BROKER_HEALTHS, "default", "main-1") or {}
@@ -140,17 +133,6 @@ class TestText:
         _, said = run("1")
         assert_wording(said.splitlines()[:3])
 
-    def test_what_keeps_it_from_leading_and_what_it_leads(self):
-        _, said = run("1")
-        assert "Demoted: yes, since 2026-01-01 00:00:00Z (2 min 5 s ago): ExternallyUnreachable\n" in said
-        assert "HoldsBackISR: no, since 2026-01-01 00:00:00Z (2 min 5 s ago): NotBlockingAcks\n" in said
-        assert "It leads 0 of its 1 partitions and is the preferred leader of 0." in said
-
-    def test_flapping_and_the_override_are_printed(self):
-        _, said = run("1")
-        assert "Recently demoted 2 times by signals: it must stay healthy for 120 s before promotion (" in said
-        assert "Override Demoted by ann until 2026-01-01 00:30:00Z: disk swap" in said
-
     def test_restoration_progress_is_printed(self, api: MemoryApi):
         health = api.find(BROKER_HEALTHS, "default", "main-1")
         assert health is not None
@@ -170,15 +152,6 @@ class TestText:
             " (spec.promotion.waves.steps), 27 partitions pending.\n  next wave blocked: 60 s between waves"
         ) in said
 
-    def test_every_signal_has_a_row_with_why_it_was_ignored(self):
-        _, said = run("1")
-        rows = [line.split(None, 2) for line in said.splitlines() if line.startswith("ExternalReachability")]
-        assert [row[1] for row in rows] == ["a", "b", "c"]
-        assert rows[0][2].startswith("Failing")
-        assert rows[0][2].endswith("connection refused")
-        assert rows[2][2].startswith("(Passing)")
-        assert_wording(rows[2][2])
-
     def test_a_broker_that_was_not_judged_yet_says_where_to_look(self):
         status, said = run("2", "--policy", "main")
         assert (status, "has no verdict yet" in said) == (0, True)
@@ -194,21 +167,6 @@ def test_programs_get_the_same_as_json():
     assert "signals" not in found
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        pytest.param(["9"], "policy default/main has no broker 9; it has: 1", id="an unknown broker"),
-        pytest.param(["1", "-n", "elsewhere"], "namespace elsewhere has no LeadershipPolicy", id="no policy"),
-        pytest.param(["1", "--policy", "nosuch"], "has no LeadershipPolicy nosuch", id="no policy of that name"),
-    ],
-)
-@pytest.mark.usefixtures("api")
-def test_what_cannot_be_explained_says_what_is_known(arguments: list[str], problem: str):
-    status, said = run(*arguments)
-    assert status != 0
-    assert problem in said
-
-
 def test_a_policy_in_trouble_is_named_before_what_was_last_known(api: MemoryApi):
     ready = {"type": "Ready", "status": "False", "reason": "ClusterUnreachable", "message": "no broker answers"}
     api.merge(POLICIES, "default", "main", {"status": {"conditions": [ready]}})
@@ -220,20 +178,6 @@ def test_a_policy_in_trouble_is_named_before_what_was_last_known(api: MemoryApi)
     assert "Broker 1 of policy default/main is Sick" in said
     status, said = run("9")
     assert (status, "has no broker 9: the policy is not Ready: ClusterUnreachable" in said) == (1, True)
-
-
-def test_a_policy_that_no_operator_has_looked_at_says_so(api: MemoryApi):
-    api.put(POLICIES, api_objects.policy("new"))
-    status, said = run("1", "--policy", "new")
-    assert status == 1
-    assert_wording(said)
-
-
-def test_of_several_policies_one_must_be_named(api: MemoryApi):
-    api.put(POLICIES, api_objects.policy("other"))
-    status, said = run("1")
-    assert status == 1
-    assert_wording(said)
 
 
 def test_of_a_vantage_that_is_missing_it_says_what_to_start(api: MemoryApi):

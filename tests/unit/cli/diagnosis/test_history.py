@@ -82,14 +82,6 @@ def test_only_what_names_a_broker(broker: str, count: int):
 
 
 @pytest.mark.usefixtures("trail")
-def test_programs_get_all_of_it():
-    first = json.loads(run("-o", "json").stdout)[0]
-    assert first["brokers"][0]["became"] == "Demoted"
-    assert first["moves"]["leaving"] == {"2": 20}
-    assert first["outcome"]["held"] == {"NoAnswer": 2}
-
-
-@pytest.mark.usefixtures("trail")
 def test_where_nothing_matches_it_says_how_much_there_is():
     assert_wording(run("--broker", "9").stdout)
 
@@ -129,14 +121,6 @@ def test_an_invalid_time_is_refused_with_the_valid_forms(since: str):
     assert found.exit_code == 2
     assert "--since" in found.output
     assert "2h or 7d" in " ".join(found.output.split())
-
-
-@pytest.mark.usefixtures("clock")
-def test_an_api_that_is_away_is_one_line(api: MemoryApi):
-    api.away = True
-    found = run()
-    assert found.exit_code == 1
-    assert "not reachable" in found.output
 
 
 def test_what_repeated_itself_is_counted(api: MemoryApi, clock: ManualClock):

@@ -17,7 +17,6 @@ from bellwether.adapters.kubernetes.api_client import (
     POLICIES,
     SECRETS,
     Object,
-    Resource,
 )
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.cli.diagnosis import policy_cluster
@@ -92,20 +91,6 @@ def test_other_addresses_may_lead_to_the_same_cluster_only(api: MemoryApi) -> No
             found.check("cluster-b")
 
 
-def test_the_policy_is_read_once(api: MemoryApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    reads: list[Resource] = []
-    get = api.get
-
-    def counted(resource: Resource, namespace: str, name: str) -> Object:
-        reads.append(resource)
-        return get(resource, namespace, name)
-
-    monkeypatch.setattr(api, "get", counted)
-    with policy_cluster.policy_cluster(Target("main"), ()) as found:
-        assert found.judged is None  # its verdicts are read, too: there are none
-    assert reads.count(POLICIES) == 1
-
-
 def test_the_brokers_that_the_policy_has_demoted_are_named(api: MemoryApi) -> None:
     records = ConfigMapRecords(api, "default", "main")
     taken = records.take_over("cluster-a")
@@ -124,19 +109,8 @@ def test_a_cluster_that_cannot_be_reached_is_named_without_its_password(api: Mem
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("--policy", "mian"), 1, "namespace default has no LeadershipPolicy mian; it has: main"),
-        (("--policy", "main", "--namespace", "other"), 1, "it has none: set --namespace; there are: default/main"),
         (("--policy", "main", "--tls"), 2, "--tls requires --bootstrap HOST:PORT, or bootstrap.servers in the file"),
-        (
-            ("--tls",),
-            2,
-            "bootstrap.servers in the file of --command-config, without --policy",
-        ),
-        (
-            ("--namespace", "other"),
-            1,
-            "namespace other has no LeadershipPolicy: set --namespace; there are: default/main",
-        ),
+        (("--tls",), 2, "bootstrap.servers in the file of --command-config, without --policy"),
     ],
 )
 def test_what_is_wrong_is_said_with_what_exists(

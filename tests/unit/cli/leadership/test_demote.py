@@ -34,18 +34,6 @@ def kafka(monkeypatch: pytest.MonkeyPatch) -> MemorySite:
     return lead_to(monkeypatch, site())
 
 
-@pytest.mark.parametrize("verb", ["demote", "promote", "release"])
-def test_help_names_every_option_with_its_meaning(verb: str):
-    found = run(verb, "--help")
-    assert found.exit_code == 0
-    assert "--policy" in found.output
-    assert "--namespace" in found.output
-    if verb != "release":
-        for option in ("--record", "--bootstrap", "--for", "--wait", "--dry-run", "--sasl-password-file"):
-            assert option in found.output
-        assert "--sasl-password " not in found.output
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -147,12 +147,6 @@ def test_next_to_a_suspended_policy_it_lasts_and_leaves_nothing(kafka: MemorySit
     assert baselines == {1: (2, 1), 3: (4, 3)}
 
 
-@pytest.mark.parametrize("verb", ["demote", "promote"])
-def test_help_says_that_no_policy_is_read_by_hand(verb: str):
-    found = CliRunner().invoke(main, [verb, "--help"])
-    assert "no policy is read" in " ".join(found.output.replace("│", " ").split())
-
-
 def test_a_service_that_takes_elections_and_moves_nothing_is_not_asked_twenty_times(kafka: MemorySite, tmp_path: Path):
     kafka.cluster.elect_preferred = lambda _: True  # type: ignore[method-assign]
     found = run("demote", 1, tmp_path / "undo.json")

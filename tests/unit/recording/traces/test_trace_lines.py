@@ -90,15 +90,6 @@ def test_what_is_not_a_number_is_never_written():
         Instant(1, AT, {"x": float("nan")}).line()
 
 
-def test_the_state_is_what_the_news_make_of_it():
-    state = following({"heard": {"a/b": 1}, "said": {}}, {"heard": {"a/b": 2}, "away": {"Kafka": "gone"}})
-    assert state == {"heard": {"a/b": 2}, "said": {}, "away": {"Kafka": "gone"}}
-
-
-def test_a_member_may_go():
-    assert following({"away": {}}, {"away": None}) == {}
-
-
 def test_a_member_of_a_later_version_is_kept():
     assert following({}, {"weather": {"sunny": 1}}) == {"weather": {"sunny": 1}}
 
