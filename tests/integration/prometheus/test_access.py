@@ -66,7 +66,10 @@ def put(api: MemoryApi, name: str, **data: bytes) -> None:
 
 def asked(api: MemoryApi, server: PrometheusServer, **fields: Any) -> str:
     """What the prober's command says of one rule whose value is 7 for broker 1."""
-    body = api_objects.at_prometheus(url=server.url, caSecretName="ca", headers=[HEADER], **fields)
+    return run(api, api_objects.at_prometheus(url=server.url, caSecretName="ca", headers=[HEADER], **fields))
+
+
+def run(api: MemoryApi, body: dict[str, Any]) -> str:
     rule = body["spec"]["prometheus"]["rules"][0]
     rule["query"] = 'label_replace(vector(7), "broker", "1", "", "")'
     api.put(SIGNAL_SOURCES, body)
@@ -106,18 +109,19 @@ def test_a_proxy_that_refuses_its_user_is_named(api: MemoryApi, server: Promethe
     assert f"proxy.url {proxy.url} refuses its user (407): check its user name and password" in said
 
 
-def test_token_of_pod_goes_to_hosts_that_administrator_named(
-    api: MemoryApi, server: PrometheusServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_token_of_pod_goes_to_server_that_administrator_named(
+    api: MemoryApi, server: PrometheusServer, authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token, identities = tmp_path / "token", tmp_path / "identities.yaml"
     token.write_text("t0ken-of-the-pod\n")
-    words = "workloadIdentities: {{pod: {{namespaces: [default], hosts: [{host}], tokenFile: {file}}}}}"
+    identities.write_text(
+        f"workloadIdentities: {{pod: {{namespaces: [default], prometheus: {{url: '{server.url}'}},"
+        f" tokenFile: {token}, caFile: {authority.path}}}}}"
+    )
     monkeypatch.setenv("BELLWETHER_WORKLOAD_IDENTITIES", str(identities))
-    identities.write_text(words.format(host="thanos.example.com", file=token))
-    said = asked(api, server, workloadIdentity="pod")
-    assert "hosts of the workload identity pod omit 127.0.0.1: add it there, or change url" in said
-    identities.write_text(words.format(host="127.0.0.1", file=token))
-    said = asked(api, server, workloadIdentity="pod")
+    body = api_objects.at_prometheus(workloadIdentity="pod")
+    del body["spec"]["prometheus"]["url"]
+    said = run(api, body)
     assert "refuses the credentials (401)" in said, "this server knows no tokens, and it was asked"
     assert "t0ken" not in said
 

@@ -1,8 +1,9 @@
 """Workload identities of the operator configuration: tokens and IAM roles of Bellwether's own pods, who may use them.
 
-In: the YAML file of the administrator. Out: the identity that a policy names, if its namespace may use it. A policy's
-author could otherwise have the token of the operator's ServiceAccount, or a request signed by its IAM role, sent to an
-address of their choice. Read by the operator, the probers and the sampler whenever they make a connection.
+In: the YAML file of the administrator. Out: the identity that a policy names, if its namespace may use it. It also says
+where its tokens may go, with which CAs and by which proxy: a policy's author could otherwise have the token of the
+operator's ServiceAccount, or a request signed by its IAM role, sent to an address of their choice. Read by the
+operator, the probers and the sampler whenever they make a connection.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
-from pydantic import Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from bellwether.api.config.field_types import Checked, ConfigName, Namespaces, allows
 from bellwether.api.v1alpha1.base_model import DISTINCT, Model, explain, refusal
@@ -58,8 +59,27 @@ class AwsRole(Model):
     )
 
 
+class PrometheusServer(Model):
+    """The one server that gets the tokens."""
+
+    url: Annotated[
+        str,
+        Checked(
+            r"^https://([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?$",
+            "must be an https URL of host, port and path, such as https://thanos-querier.openshift-monitoring.svc:9091",
+            512,
+        ),
+        Field(description="Base URL of the Prometheus HTTP API."),
+    ]
+    proxy_url: ProxyAddress | None = Field(
+        default=None, description="HTTP proxy to reach the server by: http://host:port. If unset, none is used."
+    )
+
+
 class WorkloadIdentity(Model):
-    """An identity that pods have by themselves. Exactly one of tokenFile and awsMskIam."""
+    """An identity that pods have by themselves. Exactly one of tokenFile and awsMskIam, and of hosts and prometheus."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["hosts"]}, {"required": ["prometheus"]}]})
 
     namespaces: Annotated[
         Namespaces, Field(description="Namespaces whose policies may use the identity; ['*'] for all.")
@@ -67,14 +87,20 @@ class WorkloadIdentity(Model):
     hosts: Annotated[
         tuple[HostPattern, ...],
         Field(
-            min_length=1,
             max_length=32,
-            description="Hosts that may receive its tokens: names, or '*.' and a domain. ['*'] allows all, and the"
-            " canary prober, which requires it: then people who may write policies in these namespaces can obtain a"
-            " token.",
+            description="Kafka brokers that may receive its tokens: names, or '*.' and a domain. ['*'] allows all, and"
+            " the canary prober, which requires it: then people who may write policies in these namespaces can obtain"
+            " a token.",
         ),
         DISTINCT,
-    ]
+    ] = ()
+    prometheus: PrometheusServer | None = Field(
+        default=None, description="The Prometheus server that gets its tokens, instead of Kafka; with tokenFile."
+    )
+    ca_file: FilePath | None = Field(
+        default=None,
+        description="File with the CAs (PEM) of the servers' certificates. If unset, those of the system are trusted.",
+    )
     token_file: FilePath | None = Field(
         default=None,
         description="File with a bearer token that is renewed in place, such as a projected ServiceAccount token."
@@ -85,9 +111,13 @@ class WorkloadIdentity(Model):
     )
 
     def model_post_init(self, _context: Any) -> None:
-        """Reject an identity with none or both of the kinds."""
+        """Reject an identity with none or both of the kinds, or of the destinations."""
         if (self.token_file is None) == (self.aws_msk_iam is None):
             raise refusal("set exactly one of tokenFile and awsMskIam", "tokenFile")
+        if bool(self.hosts) == (self.prometheus is not None):
+            raise refusal("set exactly one of hosts, for Kafka, and prometheus", "hosts")
+        if self.prometheus is not None and self.token_file is None:
+            raise refusal("prometheus takes the token of a tokenFile: set tokenFile instead of awsMskIam", "awsMskIam")
 
 
 class WorkloadIdentities(Model):

@@ -158,6 +158,20 @@ class LeadershipPolicySpec(Model):
             holds=lambda spec: spec.pods_known(),
             field="maintenance.pods.selector",
         ),
+        Rule(
+            cel="!has(self.detection) || !has(self.detection.externalReachability)"
+            " || !has(self.detection.externalReachability.bootstrapServers) || !has(self.kafka.strimzi)"
+            " || has(self.kafka.sasl) || has(self.kafka.userSecretName)"
+            " || (has(self.kafka.tls) && has(self.kafka.tls.certificateSecretName))",
+            message="are those of the Strimzi cluster, whose KafkaUser is used: remove them, or set credentials in"
+            " spec.kafka too",
+            holds=lambda spec: (
+                spec.kafka.strimzi is None
+                or spec.kafka.brings_credentials
+                or not spec.detection.external_reachability.bootstrap_servers
+            ),
+            field="detection.externalReachability.bootstrapServers",
+        ),
     )
     moved: ClassVar[Mapping[str, str]] = {
         "rebalance": "has become a LeaderRebalance: write {apiVersion: bellwether.dev/v1alpha1, kind: LeaderRebalance,"

@@ -64,7 +64,9 @@ Decimal = Annotated[
 Url = Annotated[
     str,
     Matching(
-        r"^https?://[^\s@]+$", "must be an http or https URL without user or password, such as http://prom:9090", 512
+        r"^https?://([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[^\s?#\\]*)?$",
+        "must be an http or https URL of host, port and path, such as http://prom:9090",
+        512,
     ),
 ]
 
@@ -199,19 +201,22 @@ class PrometheusRule(Model):
 class Prometheus(Model):
     """Prometheus server and its queries."""
 
-    url: Annotated[Url, Field(description="Base URL of the Prometheus HTTP API, such as http://prometheus:9090.")]
+    url: Url | None = Field(
+        default=None,
+        description="Base URL of the Prometheus HTTP API, such as http://prometheus:9090. Required unless"
+        " workloadIdentity is set.",
+    )
     bearer_token_secret_name: ResourceName | None = Field(
         default=None,
         description="Secret in the same namespace with a bearer token, under the key token. Requires an https URL."
-        " At most one of bearerTokenSecretName, basicAuthSecretName and workloadIdentity is set; without any of"
-        " them, requests are not authenticated.",
+        " Excludes basicAuthSecretName; without either, requests are not authenticated.",
     )
     basic_auth_secret_name: ResourceName | None = Field(
         default=None,
         description="Secret in the same namespace with the keys username and password, as of type"
         " kubernetes.io/basic-auth. Requires an https URL.",
     )
-    workload_identity: IdentityName | None = workload_identity("The bearer token")
+    workload_identity: IdentityName | None = workload_identity("The server and the bearer token")
     headers: Annotated[tuple[Header, ...], distinct_by("name")] = Field(
         default=(),
         max_length=16,
@@ -239,27 +244,43 @@ class Prometheus(Model):
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            cel="!(has(self.bearerTokenSecretName) || has(self.basicAuthSecretName) || has(self.workloadIdentity))"
-            " || self.url.startsWith('https://')",
-            message="must be an https URL, because credentials are set: change it, or remove bearerTokenSecretName,"
-            " basicAuthSecretName and workloadIdentity",
-            holds=lambda p: not p.credentials or p.url.startswith("https://"),
+            cel="has(self.url) != has(self.workloadIdentity)",
+            message="set exactly one of url and workloadIdentity, whose server the administrator has named",
+            holds=lambda p: (p.url is not None) != (p.workload_identity is not None),
             field="url",
         ),
         Rule(
-            cel="[has(self.bearerTokenSecretName), has(self.basicAuthSecretName), has(self.workloadIdentity)]"
-            ".filter(one, one).size() <= 1",
-            message="bearerTokenSecretName, basicAuthSecretName and workloadIdentity exclude each other: keep one",
-            holds=lambda p: len(p.credentials) <= 1,
+            cel="!has(self.workloadIdentity) || !(has(self.bearerTokenSecretName) || has(self.basicAuthSecretName)"
+            " || has(self.headers) || has(self.proxy) || has(self.caSecretName))",
+            message="excludes bearerTokenSecretName, basicAuthSecretName, headers, proxy and caSecretName: the"
+            " administrator sets them with the identity",
+            holds=lambda p: (
+                p.workload_identity is None
+                or not (
+                    p.bearer_token_secret_name or p.basic_auth_secret_name or p.headers or p.proxy or p.ca_secret_name
+                )
+            ),
+            field="workloadIdentity",
+        ),
+        Rule(
+            cel="!(has(self.bearerTokenSecretName) || has(self.basicAuthSecretName)) || !has(self.url)"
+            " || self.url.startsWith('https://')",
+            message="must be an https URL, because credentials are set: change it, or remove bearerTokenSecretName"
+            " and basicAuthSecretName",
+            holds=lambda p: (
+                not (p.bearer_token_secret_name or p.basic_auth_secret_name)
+                or p.url is None
+                or p.url.startswith("https://")
+            ),
+            field="url",
+        ),
+        Rule(
+            cel="!(has(self.bearerTokenSecretName) && has(self.basicAuthSecretName))",
+            message="excludes basicAuthSecretName: keep one",
+            holds=lambda p: not (p.bearer_token_secret_name and p.basic_auth_secret_name),
             field="bearerTokenSecretName",
         ),
     )
-
-    @property
-    def credentials(self) -> tuple[str, ...]:
-        """The names of the credentials that are set."""
-        named = (self.bearer_token_secret_name, self.basic_auth_secret_name, self.workload_identity)
-        return tuple(name for name in named if name is not None)
 
 
 class Setting(Model):

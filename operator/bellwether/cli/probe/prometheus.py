@@ -140,7 +140,7 @@ class _Clients:
         if section is None:
             return _Unable(Terminal(f"SignalSource {name} has no prometheus"))
         try:
-            made_of = section.url, prometheus_access(section, self._secrets)
+            made_of = prometheus_access(section, self._secrets)
         except Terminal as error:
             return _Unable(error)
         if name not in self._made or self._made[name][0] != made_of:

@@ -177,6 +177,20 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
         policy(kafka=kafka(tls={}, sasl={**SASL, "workloadIdentity": "msk"})),
         "spec.kafka.sasl.oauth",
     ),
+    "an identity with other CAs": (
+        policy(
+            kafka=kafka(tls={"caSecretName": "ca"}, sasl={"mechanism": "OAUTHBEARER", "workloadIdentity": "msk"}),
+        ),
+        "spec.kafka.sasl.workloadIdentity",
+    ),
+    "CAs for the user of a Strimzi cluster": (
+        policy(kafka=strimzi(tls={"caSecretName": "ca"})),
+        "spec.kafka.tls.caSecretName",
+    ),
+    "addresses outside for the user of a Strimzi cluster": (
+        policy(kafka=strimzi(), detection={"externalReachability": {"bootstrapServers": ["kafka:9092"]}}),
+        "spec.detection.externalReachability.bootstrapServers",
+    ),
     "an AWS region that is none": (
         policy(kafka=kafka(tls={}, sasl={"mechanism": "OAUTHBEARER", "awsMskIam": {**AWS, "region": "Frankfurt"}})),
         "spec.kafka.sasl.awsMskIam.region",

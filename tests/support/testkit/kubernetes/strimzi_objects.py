@@ -117,7 +117,11 @@ def kafka_user(
     said: Object = {"conditions": conditions, "observedGeneration": 1}
     if ready and kind in ("tls", "scram-sha-512"):
         said |= {"username": f"CN={name}" if kind == "tls" else name, "secret": name}
-    metadata = {"name": name, "namespace": namespace, "labels": {"strimzi.io/cluster": cluster}}
+    metadata = {
+        "name": name,
+        "namespace": namespace,
+        "labels": {"strimzi.io/cluster": cluster, "bellwether.dev/purpose": "kafka"},
+    }
     return {"metadata": metadata, "spec": spec, "status": said}
 
 

@@ -14,6 +14,7 @@ from bellwether.ports.errors import Unauthenticated
 
 FIELD = "spec.kafka.sasl.workloadIdentity"
 FILE = {"namespaces": ["payments"], "hosts": ["*.example.com"], "tokenFile": "/var/run/secrets/kafka/token"}
+SERVER = {"namespaces": ["a"], "prometheus": {"url": "https://prom:9090"}, "tokenFile": "/token"}
 ROLE = {"namespaces": ["*"], "hosts": ["*"], "awsMskIam": {"region": "eu-central-1"}}
 
 
@@ -43,7 +44,15 @@ def test_without_a_file_no_policy_has_an_identity():
     [
         ({**FILE, **ROLE}, "workloadIdentities.one.tokenFile: set exactly one of tokenFile and awsMskIam"),
         ({"namespaces": ["a"], "hosts": ["*"]}, "workloadIdentities.one.tokenFile: set exactly one of"),
-        ({**FILE, "hosts": []}, "workloadIdentities.one.hosts"),
+        ({**FILE, "hosts": []}, "workloadIdentities.one.hosts: set exactly one of hosts, for Kafka, and prometheus"),
+        ({**FILE, "prometheus": {"url": "https://prom:9090"}}, "hosts: set exactly one of hosts"),
+        ({**SERVER, "prometheus": {"url": "http://prom:9090"}}, "prometheus.url: must be an https URL of host, port"),
+        ({**SERVER, "prometheus": {"url": "https://evil\\x.monitoring.svc"}}, "prometheus.url: must be an https URL"),
+        ({**SERVER, "caFile": "ca.pem"}, "caFile: must be the absolute path of a file"),
+        (
+            {"namespaces": ["a"], "prometheus": {"url": "https://prom"}, "awsMskIam": {"region": "eu-central-1"}},
+            "awsMskIam: prometheus takes the token of a tokenFile",
+        ),
         ({**FILE, "hosts": ["*evil.com"]}, r"hosts\[0\]: must be a host name, '\*\.' and a domain, or '\*'"),
         ({**FILE, "hosts": ["kafka.example.com:9092"]}, r"hosts\[0\]: must be a host name"),
         ({**FILE, "tokenFile": "token"}, "tokenFile: must be the absolute path of a file"),

@@ -17,6 +17,7 @@ from bellwether.adapters.kubernetes.kafka_cluster.kafka_user_secrets import (
 )
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader, about, http_proxy, named_identity
 from bellwether.adapters.kubernetes.kafka_cluster.strimzi_discovery import Found, StrimziClusters
+from bellwether.api.config.workload_identity import WorkloadIdentity
 from bellwether.api.v1alpha1.spec.credentials_spec import AwsMskIam as AwsMskIamSpec
 from bellwether.api.v1alpha1.spec.kafka_spec import Kafka, Sasl
 from bellwether.api.v1alpha1.spec.kafka_spec import OAuth as OAuthSpec
@@ -32,7 +33,7 @@ from bellwether.kafka_connection import (
     TokenFile,
     TokenOrigin,
 )
-from bellwether.ports.errors import Terminal
+from bellwether.ports.errors import Terminal, Unauthenticated
 
 KAFKA, TLS, SASL, OAUTH = "spec.kafka", "spec.kafka.tls", "spec.kafka.sasl", "spec.kafka.sasl.oauth"
 AWS = f"{SASL}.awsMskIam"
@@ -76,6 +77,8 @@ def sides(kafka: Kafka, secrets: SecretReader, listeners: tuple[str, ...], outsi
         return Sides(made, listeners, outside)
     names = tuple(one if isinstance(one, str) else one.advertised_as for one in found.outside)
     first = found.outside[0]
+    if found.credentials is not None:
+        outside = ()  # they are for addresses that Strimzi has, only
     return Sides(made, names, outside or (() if isinstance(first, str) else first.bootstrap))
 
 
@@ -101,7 +104,7 @@ def _found(kafka: Kafka, clusters: StrimziClusters, outside_as: tuple[str, ...] 
     """The Strimzi cluster of the policy; None if it has none."""
     if kafka.strimzi is None:
         return None
-    own_ca = kafka.tls is not None and kafka.tls.ca_secret_name is not None
+    own_ca = kafka.brings_credentials and kafka.tls is not None and kafka.tls.ca_secret_name is not None
     return clusters.find(kafka.strimzi, own_user=kafka.brings_credentials, own_ca=own_ca, outside_as=outside_as)
 
 
@@ -132,7 +135,7 @@ def _beside(found: Found, kafka: Kafka, secrets: SecretReader) -> Security:
     return replace(
         own,
         protocol=_protocol(tls, own.mechanism is not None),
-        ca_file=own.ca_file or found.ca_file,
+        ca_file=found.ca_file or own.ca_file,
         names=tuple(names.items()),
     )
 
@@ -151,7 +154,8 @@ def _security(kafka: Kafka, secrets: SecretReader) -> Security:
     }
     values: dict[str, object] = _sasl(secrets, kafka.sasl) if kafka.sasl is not None else {}
     if tls is not None:
-        values["ca_file"] = _authorities(secrets, tls.ca_secret_name, f"{TLS}.caSecretName")
+        if tls.ca_secret_name is not None:
+            values["ca_file"] = _authorities(secrets, tls.ca_secret_name, f"{TLS}.caSecretName")
         values["verify_hostname"] = tls.verify_hostname
     if tls is not None and tls.certificate_secret_name is not None:
         with about(f"{TLS}.certificateSecretName"):
@@ -177,7 +181,7 @@ def _sasl(secrets: SecretReader, sasl: Sasl) -> dict[str, object]:
     if sasl.aws_msk_iam is not None:
         return values | {"oauth": _aws_key(secrets, sasl.aws_msk_iam)}
     if sasl.workload_identity is not None:
-        return values | {"oauth": _workload_identity(secrets, sasl.workload_identity)}
+        return values | _workload_identity(secrets, sasl.workload_identity)
     values["username"] = sasl.username or ""
     if sasl.password_secret_name is not None:
         with about(f"{SASL}.passwordSecretName"):
@@ -220,9 +224,16 @@ def _aws_key(secrets: SecretReader, key: AwsMskIamSpec) -> AwsMskIam:
         )
 
 
-def _workload_identity(secrets: SecretReader, name: str) -> TokenOrigin:
+def _workload_identity(secrets: SecretReader, name: str) -> dict[str, object]:
+    """The origin of tokens, and the CAs of the brokers that may have them."""
     field = f"{SASL}.workloadIdentity"
     found = named_identity(name, secrets.namespace, field)
+    if found.prometheus is not None:
+        raise Unauthenticated(f"{field} ({name}) is for Prometheus: name one whose chart value has hosts")
+    return {"oauth": _token_origin(found, name, field), "ca_file": found.ca_file or ""}
+
+
+def _token_origin(found: WorkloadIdentity, name: str, field: str) -> TokenOrigin:
     hosts = ("hosts", f"hosts of the workload identity {name}")
     if (role := found.aws_msk_iam) is not None:
         proxy = f"proxyUrl of the workload identity {name}"

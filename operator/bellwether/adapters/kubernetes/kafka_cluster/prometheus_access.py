@@ -1,13 +1,12 @@
 """Resolve the access to Prometheus of a SignalSource: Secrets, an identity of the pod, headers, a proxy, CAs.
 
-In: its ``spec.prometheus``. Out: an ``Access``, or Unauthenticated with field, Secret, key and remedy. Called by
-``bellwether probe prometheus`` whenever it reads the source.
+In: its ``spec.prometheus``. Out: the server's URL and an ``Access``, or Unauthenticated with field, Secret, key and
+remedy. Called by ``bellwether probe prometheus`` whenever it reads the source.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from bellwether.adapters.kafka.tokens.token_file import token_of
 from bellwether.adapters.kubernetes.kafka_cluster.kafka_user_secrets import authorities
@@ -20,25 +19,25 @@ from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import (
 )
 from bellwether.adapters.prometheus.query_client import Access
 from bellwether.api.v1alpha1.signal_source import Prometheus
-from bellwether.kafka_connection import Hidden, TokenFile
+from bellwether.kafka_connection import Hidden, HttpProxy
 from bellwether.ports.errors import Unauthenticated
 
 
-def prometheus_access(section: Prometheus, secrets: SecretReader) -> Access:
-    """The access as its Secrets and files are now. Raises Transient or Terminal."""
+def prometheus_access(section: Prometheus, secrets: SecretReader) -> tuple[str, Access]:
+    """URL and access as its Secrets and files are now. Raises Transient or Terminal."""
+    if section.workload_identity is not None:
+        return _of_workload(section.workload_identity, secrets.namespace)
     token, user = Hidden(""), ("", Hidden(""))
     if section.bearer_token_secret_name is not None:
         with about("bearerTokenSecretName"):
             token = Hidden(secrets.value(section.bearer_token_secret_name, "token"))
     elif section.basic_auth_secret_name is not None:
         user = basic_auth(secrets, section.basic_auth_secret_name, "basicAuthSecretName")
-    elif section.workload_identity is not None:
-        token = _of_workload(section.workload_identity, section.url, secrets.namespace)
     ca = None
     if section.ca_secret_name is not None:
         with about("caSecretName"):
             ca = Path(authorities(secrets, section.ca_secret_name))
-    return Access(
+    access = Access(
         token=token,
         username=user[0],
         password=user[1],
@@ -46,15 +45,16 @@ def prometheus_access(section: Prometheus, secrets: SecretReader) -> Access:
         proxy=http_proxy(secrets, section.proxy, "proxy"),
         ca=ca,
     )
+    return section.url or "", access
 
 
-def _of_workload(name: str, url: str, namespace: str) -> Hidden:
+def _of_workload(name: str, namespace: str) -> tuple[str, Access]:
+    """All of it as the administrator has it: nothing that the source's author writes decides where the token goes."""
     found = named_identity(name, namespace, "workloadIdentity")
     where = f"workloadIdentity ({name})"
-    if found.token_file is None:
-        raise Unauthenticated(f"{where} is not one with a tokenFile: name one that is")
-    file = TokenFile(path=found.token_file, hosts=found.hosts, names=(("path", f"{where}:"),))
-    host = urlsplit(url).hostname or ""
-    if not file.allows(host):
-        raise Unauthenticated(f"hosts of the workload identity {name} omit {host}: add it there, or change url")
-    return token_of(Path(file.path), file.where)
+    server = found.prometheus
+    if server is None or found.token_file is None:
+        raise Unauthenticated(f"{where} is for Kafka: name one whose chart value workloadIdentities has prometheus.url")
+    token = token_of(Path(found.token_file), where)
+    proxy = HttpProxy(url=server.proxy_url, name=f"proxyUrl of {where}") if server.proxy_url is not None else None
+    return server.url, Access(token=token, proxy=proxy, ca=Path(found.ca_file) if found.ca_file else None)

@@ -19,7 +19,7 @@ from bellwether.adapters.kubernetes.kafka_cluster.kafka_user_secrets import (
     authorities,
     user_credentials,
 )
-from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import PURPOSE, PURPOSE_LABEL, SecretReader
 from bellwether.api.v1alpha1.spec.kafka_spec import Strimzi as Wanted
 from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.strimzi import NO_AUTHENTICATION, Listener, Strimzi, choose_listener, external_listeners
@@ -79,11 +79,7 @@ class StrimziClusters:
         namespace = wanted.namespace or self._namespace
         sight = _Sight(namespace, wanted.cluster_name, self._kafka(namespace, wanted.cluster_name))
         if not shapes.admits(sight.kafka, self._namespace):
-            raise StrimziNotShared(
-                Reason.STRIMZI_REFERENCE_INVALID,
-                f"{sight.title} does not permit policies of namespace {self._namespace}: annotate it with"
-                f" {shapes.SHARING_ANNOTATION}={self._namespace}, or create the policy in namespace {namespace}",
-            )
+            raise StrimziNotShared(Reason.STRIMZI_REFERENCE_INVALID, self._not_shared(namespace, wanted.cluster_name))
         user = None if own_user else self._user(sight, wanted.user_name)
         listener = _listener(sight, wanted, user, own_user)
         if not listener.bootstrap:
@@ -129,10 +125,20 @@ class StrimziClusters:
         found = self._api.find(kind, namespace, name)
         if found is not None:
             return found
+        if namespace != self._namespace:
+            raise _unfit(self._not_shared(namespace, name))
         raise StrimziUnavailable(
             Reason.STRIMZI_REFERENCE_INVALID,
             f"Kafka {name} does not exist in namespace {namespace}{self._others(kind, namespace)}: correct"
             " spec.kafka.strimzi, or create it",
+        )
+
+    def _not_shared(self, namespace: str, name: str) -> str:
+        """The same for a cluster that does not exist: without permission, what there is stays unknown."""
+        return (
+            f"Kafka {namespace}/{name} does not exist, or does not permit policies of namespace {self._namespace}:"
+            f" annotate it with {shapes.SHARING_ANNOTATION}={self._namespace}, or create the policy in namespace"
+            f" {namespace}"
         )
 
     def _learn_version(self) -> None:
@@ -162,6 +168,12 @@ class StrimziClusters:
                 " spec.kafka.strimzi.userName"
             )
         user = shapes.user(body)
+        if (body["metadata"].get("labels") or {}).get(PURPOSE_LABEL) != PURPOSE:
+            raise _unfit(
+                f"KafkaUser {user.name} lacks the label {PURPOSE_LABEL}={PURPOSE}, so no policy may connect as it. If"
+                f" it is meant for Bellwether: kubectl label kafkauser {user.name} -n {sight.namespace}"
+                f" {PURPOSE_LABEL}={PURPOSE}"
+            )
         if user.cluster != sight.name:
             whose = f"belongs to Kafka cluster {user.cluster}" if user.cluster else "belongs to no Kafka cluster"
             raise _unfit(f"KafkaUser {user.name} {whose}: set its label {shapes.CLUSTER_LABEL} to {sight.name}")

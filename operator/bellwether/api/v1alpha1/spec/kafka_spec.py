@@ -241,6 +241,19 @@ class Kafka(Model):
             field="sasl",
         ),
         Rule(
+            cel="!(has(self.sasl) && has(self.sasl.workloadIdentity) && has(self.tls) && has(self.tls.caSecretName))",
+            message="excludes tls.caSecretName: the administrator sets caFile with the identity",
+            holds=lambda k: not (k.sasl and k.sasl.workload_identity and k.tls and k.tls.ca_secret_name),
+            field="sasl.workloadIdentity",
+        ),
+        Rule(
+            cel="!has(self.strimzi) || has(self.sasl) || has(self.userSecretName) || !has(self.tls)"
+            " || has(self.tls.certificateSecretName) || !has(self.tls.caSecretName)",
+            message="is that of the Strimzi cluster, whose KafkaUser is used: remove it, or set credentials too",
+            holds=lambda k: k.strimzi is None or k.brings_credentials or k.tls is None or k.tls.ca_secret_name is None,
+            field="tls.caSecretName",
+        ),
+        Rule(
             cel="!has(self.userSecretName) || has(self.tls)",
             message="requires TLS: set kafka.tls",
             holds=lambda k: k.user_secret_name is None or k.tls is not None,

@@ -223,7 +223,7 @@ AWS = {"region": "eu-central-1", "accessKeySecretName": "aws"}
 
 
 def by_token(**origin: Any) -> dict[str, Any]:
-    return {"tls": CA, "sasl": {"mechanism": "OAUTHBEARER", **origin}}
+    return {"tls": {} if "workloadIdentity" in origin else CA, "sasl": {"mechanism": "OAUTHBEARER", **origin}}
 
 
 def test_an_access_key_of_aws_comes_from_a_secret(desk: Desk):
@@ -264,7 +264,8 @@ def test_a_proxy_has_its_user_from_a_secret(desk: Desk):
 def identities(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     path = tmp_path / "identities.yaml"
     path.write_text("""workloadIdentities:
-      file: {namespaces: [default], hosts: [kafka], tokenFile: /var/run/token}
+      file: {namespaces: [default], hosts: [kafka], tokenFile: /var/run/token, caFile: /ca.pem}
+      prom: {namespaces: [default], prometheus: {url: "https://prometheus:9090"}, tokenFile: /var/run/token}
       msk: {namespaces: ["*"], hosts: ["*"], awsMskIam: {region: eu-central-1, proxyUrl: "http://proxy:3128"}}
       other: {namespaces: [other], hosts: ["*"], tokenFile: /var/run/token}
     """)
@@ -273,13 +274,14 @@ def identities(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def test_pod_identity_is_named_by_policy_and_limited_by_administrator(desk: Desk, identities: Path):
-    found = desk.connect(**by_token(workloadIdentity="file")).security.oauth
-    assert found == TokenFile(path="/var/run/token", hosts=("kafka",))
+    found = desk.connect(**by_token(workloadIdentity="file")).security
+    assert (found.oauth, found.ca_file) == (TokenFile(path="/var/run/token", hosts=("kafka",)), "/ca.pem")
     role = desk.connect(**by_token(workloadIdentity="msk")).security.oauth
     assert isinstance(role, AwsMskIam)
     assert (role.access_key_id, role.proxy and role.proxy.url) == ("", "http://proxy:3128")
     said = desk.refusal(**by_token(workloadIdentity="other"))
     assert_wording(said)
+    assert "(prom) is for Prometheus" in desk.refusal(**by_token(workloadIdentity="prom"))
 
 
 def test_identities_are_followed_without_a_restart(desk: Desk, identities: Path):
@@ -291,7 +293,7 @@ def test_identities_are_followed_without_a_restart(desk: Desk, identities: Path)
 @pytest.mark.parametrize(
     "kafka",
     [
-        {"tls": {**CA, "verifyHostname": False}},
+        {"tls": {"verifyHostname": False}},
         {"tls": None},
     ],
 )

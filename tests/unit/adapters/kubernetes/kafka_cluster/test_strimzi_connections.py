@@ -136,7 +136,8 @@ def test_probers_learn_what_clients_outside_use(secrets: SecretReader):
 
 
 def test_probers_do_as_the_policy_says_where_it_does(secrets: SecretReader):
-    found = sides(wanted(), secrets, ("tls",), ("outside.example:9094",))
+    own = wanted({}, SASL, listener="tls")
+    found = sides(own, secrets, ("tls",), ("outside.example:9094",))
     assert (found.listeners, found.outside) == (("TLS-9093",), ("outside.example:9094",))
     plain = sides(Kafka.model_validate(api_objects.kafka()), secrets, ("EXTERNAL",), ())
     assert (plain.listeners, plain.outside) == (("EXTERNAL",), ())

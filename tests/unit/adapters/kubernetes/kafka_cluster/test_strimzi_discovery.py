@@ -299,7 +299,13 @@ def test_a_cluster_elsewhere_has_to_agree(api: MemoryApi, secrets: SecretReader,
     name = "my-cluster-cluster-ca-cert"
     api.put(SECRETS, strimzi_objects.secret(name, "kafka", ca_crt=authority.path.read_text()))
     clusters = StrimziClusters(secrets)
-    words = ["kafka/my-cluster does not permit", "namespace default", "bellwether.dev/policies-from=default"]
+    words = [
+        "kafka/my-cluster does not exist, or does not permit",
+        "namespace default",
+        "bellwether.dev/policies-from=default",
+    ]
+    told(refused(clusters, elsewhere), Reason.STRIMZI_REFERENCE_INVALID, words)
+    api.delete(KAFKAS, "kafka", "my-cluster")
     told(refused(clusters, elsewhere), Reason.STRIMZI_REFERENCE_INVALID, words)
     api.put(KAFKAS, kafka(namespace="kafka", annotations={"bellwether.dev/policies-from": "default"}))
     found = clusters.find(elsewhere)
@@ -308,6 +314,14 @@ def test_a_cluster_elsewhere_has_to_agree(api: MemoryApi, secrets: SecretReader,
     assert Path(found.ca_file).exists()
     secrets.close()
     assert not Path(found.ca_file).exists()
+
+
+def test_a_user_that_is_not_labelled_is_used_by_no_policy(api: MemoryApi, clusters: StrimziClusters):
+    user = kafka_user()
+    del user["metadata"]["labels"]["bellwether.dev/purpose"]
+    api.put(USERS, user)
+    words = ["KafkaUser bellwether lacks the label", "kubectl label kafkauser bellwether -n default"]
+    told(refused(clusters), Reason.STRIMZI_REFERENCE_INVALID, words)
 
 
 def test_an_api_that_is_away_is_tried_again(api: MemoryApi, clusters: StrimziClusters):

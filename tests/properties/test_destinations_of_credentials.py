@@ -1,0 +1,184 @@
+"""Whatever a policy's author writes, credentials of others go only where their owner has them go.
+
+Every field that an author can write is tried with what an attacker would write, alone and in pairs, for each credential
+that is not the author's: the KafkaUser of a Strimzi cluster, and identities of Bellwether's own pods. A field that is
+added to the API fails here until it says what an attacker would write.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from pydantic import BaseModel
+
+from bellwether.adapters.kubernetes.api_client import SECRETS
+from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import sides
+from bellwether.adapters.kubernetes.kafka_cluster.prometheus_access import prometheus_access
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
+from bellwether.api.config.workload_identity import VARIABLE
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.signal_source import Prometheus, SignalSource
+from bellwether.api.v1alpha1.spec.detection_spec import ExternalReachability
+from bellwether.api.v1alpha1.spec.kafka_spec import Kafka
+from bellwether.ports.errors import Terminal
+from realparts.tls import Authority
+from testkit.kubernetes import api_objects, strimzi_objects
+from testkit.kubernetes.memory_api import MemoryApi
+
+THEIRS = "evil.example.com"
+"""The author's own address; no credential of others may go there."""
+
+WRITTEN: dict[str, Any] = {
+    "enabled": True,
+    "bootstrapServers": [f"{THEIRS}:9092"],
+    "listeners": ["EVIL-9092"],
+    "vantages": ["a"],
+    "clusterName": "my-cluster",
+    "namespace": "default",
+    "listener": "external",
+    "userName": "bellwether",
+    "caSecretName": "their-ca",
+    "certificateSecretName": "their-pair",
+    "verifyHostname": False,
+    "mechanism": "OAUTHBEARER",
+    "username": "u",
+    "passwordSecretName": "their-password",
+    "tokenEndpoint": f"https://{THEIRS}/token",
+    "clientId": "id",
+    "name": "their-password",
+    "key": "password",
+    "scope": "s",
+    "url": f"http://{THEIRS}:3128",
+    "credentialsSecretName": "their-password",
+    "region": "eu-central-1",
+    "accessKeySecretName": "their-password",
+    "workloadIdentity": "kafka",
+    "allowPlaintext": True,
+    "userSecretName": "their-user",
+    "bearerTokenSecretName": "their-password",
+    "basicAuthSecretName": "their-password",
+    "headers": [{"name": "X-Forwarded-Host", "value": THEIRS}],
+}
+"""What an attacker writes into a field, by its name."""
+
+Path_ = tuple[str, ...]
+
+
+def fields(model: type[BaseModel], skipped: frozenset[str] = frozenset()) -> Iterator[Path_]:
+    """Paths of the fields of a model that have no fields of their own."""
+    for name, field in model.model_fields.items():
+        alias = field.alias or name
+        if alias in skipped or field.annotation is int:  # a number is no destination
+            continue
+        inner = [t for t in (field.annotation, *get_args(field.annotation)) if isinstance(t, type)]
+        models = [t for t in inner if issubclass(t, BaseModel)]
+        if models and alias not in WRITTEN:
+            yield from ((alias, *path) for path in fields(models[0]))
+        else:
+            yield (alias,)
+
+
+def combinations(paths: list[Path_]) -> Iterator[tuple[Path_, ...]]:
+    return itertools.chain(((path,) for path in paths), itertools.combinations(paths, 2))
+
+
+def written(body: dict[str, Any], paths: tuple[Path_, ...]) -> dict[str, Any]:
+    for path in paths:
+        at = body
+        for step in path[:-1]:
+            at = at.setdefault(step, {})
+        at[path[-1]] = WRITTEN[path[-1]]
+    return body
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path / "authority")
+
+
+@pytest.fixture
+def secrets(authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SecretReader]:
+    api = MemoryApi()
+    strimzi_objects.put_cluster(api, authority.path.read_text(), "administrators")
+    own = Authority(tmp_path / "own")
+    certificate, key = own.issue("eve")
+    pair = {"tls_crt": certificate.read_text(), "tls_key": key.read_text()}
+    api.put(SECRETS, strimzi_objects.secret("their-ca", ca_crt=own.path.read_text()))
+    api.put(SECRETS, strimzi_objects.secret("their-pair", **pair))
+    api.put(SECRETS, strimzi_objects.secret("their-password", password="p", username="u"))
+    user = {"user_crt": certificate.read_text(), "user_key": key.read_text()}
+    api.put(SECRETS, strimzi_objects.secret("their-user", **user))
+    token, identities = tmp_path / "token", tmp_path / "identities.yaml"
+    token.write_text("administrators")
+    identities.write_text(
+        f"workloadIdentities:\n  kafka: {{namespaces: [default], hosts: [kafka.example.com], tokenFile: {token},"
+        f" caFile: {authority.path}}}\n"
+        f"  prometheus: {{namespaces: [default], prometheus: {{url: 'https://prometheus.example.com:9090'}},"
+        f" tokenFile: {token}, caFile: {authority.path}}}\n"
+    )
+    monkeypatch.setenv(VARIABLE, str(identities))
+    with SecretReader(api, "default") as reader:
+        yield reader
+
+
+STRIMZI = {"strimzi": {"clusterName": "my-cluster"}}
+IDENTITY = {
+    "bootstrapServers": ["kafka.example.com:9093"],
+    "tls": {},
+    "sasl": {"mechanism": "OAUTHBEARER", "workloadIdentity": "kafka"},
+}
+
+
+@pytest.mark.parametrize("base", [STRIMZI, IDENTITY], ids=["a Strimzi user", "an identity of the pods"])
+def test_no_credential_for_kafka_goes_to_what_an_author_wrote(
+    secrets: SecretReader, authority: Authority, base: dict[str, Any]
+) -> None:
+    used = 0
+    outside = [("detection", "externalReachability", *path) for path in fields(ExternalReachability)]
+    for paths in combinations([*(("kafka", *path) for path in fields(Kafka)), *outside]):
+        kafka = {key: dict(value) if isinstance(value, dict) else value for key, value in base.items()}
+        spec = written({"kafka": kafka, "detection": {}}, paths)
+        try:
+            policy = LeadershipPolicy.read(api_objects.policy(**spec)).spec
+            reach = policy.detection.external_reachability
+            found = sides(policy.kafka, secrets, tuple(reach.listeners), tuple(reach.bootstrap_servers))
+        except Terminal:
+            continue
+        security, addresses = found.connection.security, (*found.connection.bootstrap, *found.outside)
+        if security.password == "administrators":
+            assert all(".default.svc:" in address for address in addresses), paths
+        elif getattr(security.oauth, "path", ""):
+            assert not security.oauth.allows(THEIRS), paths  # type: ignore[union-attr]
+            assert security.protocol.tls, paths
+            assert security.verify_hostname, paths
+        else:
+            continue
+        used += 1
+        trusted = Path(security.ca_file).read_text().strip() if security.ca_file else ""
+        assert trusted == authority.path.read_text().strip() or not security.protocol.tls, paths
+    assert used > 10
+
+
+def test_no_identity_for_prometheus_goes_to_what_an_author_wrote(secrets: SecretReader, authority: Authority) -> None:
+    paths = list(fields(Prometheus, frozenset({"rules", "periodSeconds", "workloadIdentity"})))
+    assert ("url",) in paths
+    for written_paths in combinations(paths):
+        body = api_objects.at_prometheus(workloadIdentity="prometheus")
+        del body["spec"]["prometheus"]["url"]
+        written(body["spec"]["prometheus"], written_paths)
+        try:
+            section = SignalSource.read(body).spec.prometheus
+            assert section is not None
+            url, access = prometheus_access(section, secrets)
+        except Terminal:
+            continue
+        pytest.fail(f"{written_paths}: {url}, {access}")
+    body["spec"]["prometheus"] = {"workloadIdentity": "prometheus", "rules": body["spec"]["prometheus"]["rules"]}
+    section = SignalSource.read(body).spec.prometheus
+    assert section is not None
+    url, access = prometheus_access(section, secrets)
+    assert (url, access.token, access.ca) == ("https://prometheus.example.com:9090", "administrators", authority.path)
