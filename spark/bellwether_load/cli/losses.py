@@ -173,25 +173,13 @@ def _present(kafka: KafkaTarget, statistic: Statistic) -> Problem:
     from bellwether.adapters.clocks import SystemClock
     from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
     from bellwether.adapters.kafka.metadata_reader import KafkaReader
-    from bellwether.core.detection.verdicts import judge
-    from bellwether.core.model.snapshot import Snapshot
     from bellwether.core.model.undo_record import UndoRecord
-    from bellwether.core.settings.policy import Policy
-    from bellwether.core.waves.ineligible_brokers import ineligible_brokers
-    from bellwether_load.plan.problem_builder import build_problem
+    from bellwether_load.plan.problem_builder import problem_by_hand
 
     cluster = KafkaReader(BrokerPool(kafka.connection(), MANUAL_LIMITS)).read()
     record, now = UndoRecord(cluster.cluster_id), SystemClock().now().replace(microsecond=0)
-    verdicts = judge(Snapshot(now, cluster, record), Policy(name="command"), {})
-    return build_problem(
-        cluster,
-        record,
-        ineligible_brokers(cluster, record, verdicts),
-        Objective(statistic=statistic),
-        policy="offline/losses",
-        made_at=now,
-        internal=True,
-    )
+    objective = Objective(statistic=statistic)
+    return problem_by_hand(cluster, record, objective, policy="offline/losses", made_at=now, internal=True)
 
 
 def _show(document: dict[str, Any], top: int) -> None:

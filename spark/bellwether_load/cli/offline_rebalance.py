@@ -21,15 +21,12 @@ from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.api.config.field_types import ALL_NAMESPACES
 from bellwether.cli.offline.offline_leadership import NoSignals
 from bellwether.core.demotion.decisions import manual_decision
-from bellwether.core.detection.verdicts import judge
-from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import PlanApplication, UndoRecord
 from bellwether.core.reporting.report import Report
 from bellwether.core.reporting.requeue import Requeue
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.settings.rebalance import Rebalance
 from bellwether.core.waves.approved_plan import ApprovedPlan, RebalanceInput
-from bellwether.core.waves.ineligible_brokers import ineligible_brokers
 from bellwether.extras import needed_extra
 from bellwether.gather import Memory
 from bellwether.kafka_connection import Connection
@@ -37,11 +34,10 @@ from bellwether.ports.errors import Terminal
 from bellwether.ports.world import World
 from bellwether.reconcile import reconcile
 from bellwether_load.api.job_profile import JobProfile, JobType
-from bellwether_load.controller.job_commands import Work, file_name
-from bellwether_load.controller.plan_jobs import JobState
+from bellwether_load.controller.job_commands import JobState, Work, file_name
 from bellwether_load.controller.process_jobs import ProcessJobs
 from bellwether_load.plan.problem import Problem
-from bellwether_load.plan.problem_builder import build_problem
+from bellwether_load.plan.problem_builder import problem_by_hand
 from bellwether_load.plan.rebalance_plan import BY_HAND
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans.plan_store import FilePlanStore, Rechecked
@@ -86,11 +82,9 @@ def plan_offline(inputs: OfflineRun, record: Path | None, settings: Rebalance, s
     if record is not None and record.exists():
         known = FileRecords(record, FileLeadership(record)).look(cluster.cluster_id)
     now = clock.now().replace(microsecond=0)
-    verdicts = judge(Snapshot(now, cluster, known), Policy(name="command"), {})
-    problem = build_problem(
+    problem = problem_by_hand(
         cluster,
         known,
-        ineligible_brokers(cluster, known, verdicts),
         settings.objective,
         policy=BY_HAND,
         made_at=now,

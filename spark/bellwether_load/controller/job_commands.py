@@ -1,7 +1,7 @@
-"""Job commands of a rebalance: the two command lines, and Spark's settings.
+"""Jobs that measure loads and compute a rebalance plan: the two command lines, Spark's settings, the state of a job.
 
-Pure. In: a job profile, and a run's name. Out: argument lists and variables, the same for a local
-process, a Job in one pod and Spark on Kubernetes: one job code. For ``process_jobs`` and ``job_manifest``.
+Pure. In: a job profile, and a run's name. Out: argument lists and variables, the same for a local process, a Job in one
+pod and Spark on Kubernetes: one job code. ``PlanJobs`` runs them: in ``process_jobs`` and ``kubernetes_jobs``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
 
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether_load.api.job_profile import JobProfile, JobType
@@ -20,6 +22,41 @@ HEAP_SHARE = 0.6
 """Of a pod's memory; the rest is for Python, Arrow and the JVM itself."""
 
 _UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+
+
+class JobState(StrEnum):
+    """The state of a job."""
+
+    ACTIVE = "Active"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+
+
+@dataclass(frozen=True, slots=True)
+class JobStatus:
+    """The state of a job, and why it failed."""
+
+    state: JobState
+    message: str = ""
+
+
+class PlanJobs(Protocol):
+    """Runs the jobs that measure loads and make a plan, somewhere else: no call waits for one to end.
+
+    Raises Transient, or Terminal when a person must act.
+    """
+
+    def start(self, run: str) -> None:
+        """Start the job of that run; nothing happens where it has been started before."""
+        ...
+
+    def look(self, run: str) -> JobStatus | None:
+        """Its status; None if there is no such job."""
+        ...
+
+    def close(self) -> None:
+        """Stop polling; end jobs that would be orphaned."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Run plan jobs as Kubernetes Jobs: created once under the run's name, then polled (``plan_jobs.PlanJobs``).
+"""Run plan jobs as Kubernetes Jobs: created once under the run's name, then polled (``job_commands.PlanJobs``).
 
 A Job is found by its name alone, so a restarted operator finds the Job of its predecessor. The cause of a failure is
 taken from its condition and from the termination message of its pod.
@@ -13,9 +13,8 @@ from bellwether.adapters.kubernetes.api_client import JOBS, PODS, Conflict, Kube
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.ports.errors import BellwetherError
 from bellwether_load.api.load_config import LoadSettings
-from bellwether_load.controller.job_commands import Work, last_words
+from bellwether_load.controller.job_commands import JobState, JobStatus, Work, last_words
 from bellwether_load.controller.job_manifest import manifest
-from bellwether_load.controller.plan_jobs import JobState, JobStatus
 
 log = structlog.get_logger(__name__)
 

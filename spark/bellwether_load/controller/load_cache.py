@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -26,6 +26,9 @@ from bellwether_load.controller.job_commands import file_name
 from bellwether_load.controller.lifecycle import RebalanceRun
 from bellwether_load.store.store_errors import StoreDamaged, StoreError, StoreMissing
 
+if TYPE_CHECKING:  # Arrow is for policies that rebalance
+    from bellwether_load.store.plans.plan_store import FilePlanStore
+
 AGAIN_SECONDS = 60.0
 """From a reading that failed to the next."""
 
@@ -37,18 +40,6 @@ FOR = "the loads for spec.demotion.capacity.maxBytesPerSecond"
 _UNFINISHED = frozenset({RunState.RUNNING, RunState.FAILED})
 
 log = structlog.get_logger(__name__)
-
-
-class LoadSource(Protocol):
-    """What a store keeps of measured loads, as ``store.plans.plan_store`` has it."""
-
-    def finished(self, prefix: str) -> tuple[str, ...]:
-        """The problems that a plan was made of, by name, the newest first."""
-        ...
-
-    def measured(self, name: str, objective: Objective, capacities: Mapping[int, int]) -> Loads:
-        """What was measured for one of them."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -122,7 +113,7 @@ class LoadCache:
             return True
         return self.trouble is not None and self._clock.monotonic() - self._tried >= AGAIN_SECONDS
 
-    def read(self, plans: Callable[[], LoadSource], query: LoadQuery) -> None:
+    def read(self, plans: Callable[[], FilePlanStore], query: LoadQuery) -> None:
         """Read the newest loads; a failure is reported by ``trouble`` and keeps the former loads."""
         before, trouble = self._query, ""
         try:
@@ -137,7 +128,7 @@ class LoadCache:
         self._query = replace(query, latest=kept)
         self._tried = self._clock.monotonic()
 
-    def _read(self, plans: LoadSource, query: LoadQuery) -> None:
+    def _read(self, plans: FilePlanStore, query: LoadQuery) -> None:
         """The loads of the run that ended last; while there are none by these terms, those of an older one do."""
         failure: StoreError | None = None
         if query.latest:
@@ -156,7 +147,7 @@ class LoadCache:
         if failure is not None:
             raise failure
 
-    def _take(self, plans: LoadSource, query: LoadQuery, name: str) -> None:
+    def _take(self, plans: FilePlanStore, query: LoadQuery, name: str) -> None:
         began = self._clock.monotonic()
         self._loads = plans.measured(name, query.objective, query.capacities)
         self._terms = query.terms

@@ -20,8 +20,7 @@ from typing import IO
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal
 from bellwether_load.api.job_profile import JobProfile
-from bellwether_load.controller.job_commands import Work, commands, last_words
-from bellwether_load.controller.plan_jobs import JobState, JobStatus
+from bellwether_load.controller.job_commands import JobState, JobStatus, Work, commands, last_words
 
 STEPS = ("loads", "plan")
 _ENDING_SECONDS = 5

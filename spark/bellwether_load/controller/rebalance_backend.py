@@ -16,9 +16,8 @@ from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal
 from bellwether_load.api.job_profile import JobType
 from bellwether_load.api.load_config import LoadConfig
-from bellwether_load.controller.job_commands import Work
+from bellwether_load.controller.job_commands import PlanJobs, Work
 from bellwether_load.controller.kubernetes_jobs import KubernetesJobs
-from bellwether_load.controller.plan_jobs import PlanJobs
 from bellwether_load.controller.process_jobs import ProcessJobs, inherited
 
 if TYPE_CHECKING:  # Arrow is for policies that rebalance

@@ -28,7 +28,7 @@ from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.ports.rebalance import ProblemSnapshot, RunState
 from bellwether_load.api.load_config import NotConfigured
-from bellwether_load.controller.job_commands import file_name
+from bellwether_load.controller.job_commands import JobState, file_name
 from bellwether_load.controller.lifecycle import (
     UNDER_WAY,
     RebalanceRun,
@@ -41,7 +41,6 @@ from bellwether_load.controller.lifecycle import (
     with_next_run_time,
 )
 from bellwether_load.controller.load_cache import LoadCache, LoadQuery
-from bellwether_load.controller.plan_jobs import JobState
 from bellwether_load.controller.rebalance_backend import MakeRebalanceBackend, RebalanceBackend
 from bellwether_load.controller.run_status import run_of, status_of
 from bellwether_load.plan.problem_builder import rebalance_problem

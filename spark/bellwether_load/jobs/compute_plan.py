@@ -20,10 +20,9 @@ from bellwether_load.losses.loss_input import LossInput, domains
 from bellwether_load.losses.plan_orders import PlannedOrders, planned_orders
 from bellwether_load.plan import certificate, rebalance_plan
 from bellwether_load.plan.certificate import HourlyProof, StatisticPlan
-from bellwether_load.plan.documents import problem_digest_of_chunks
+from bellwether_load.plan.documents import header_line
 from bellwether_load.plan.evidence import Evidence
 from bellwether_load.plan.forecast import Forecast
-from bellwether_load.plan.line_digest import chunk_digests
 from bellwether_load.plan.problem import ProblemHeader
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import plan_files
@@ -49,7 +48,7 @@ def compute_plan(uri: str, problem: str, loads: str, tell: Tell = lambda _: None
     store = Store.open(uri)
     terms = read_terms(store, problem)
     batch, places = read_partitions(store, problem, loads, str(terms.objective.statistic).lower())
-    digest = problem_digest_of_chunks(terms, chunk_digests(lines(batch)))
+    digest = rebalance_plan.digest_of_lines(header_line(terms), lines(batch))
     partitions = choices(batch, terms)
     tell(f"{len(partitions):,} partitions, {int((~partitions.known).sum()):,} without measured load")
     brokers, start = _brokers(terms, partitions), partitions.block
@@ -130,7 +129,7 @@ def _plan(
         policy=terms.policy,
         made_at=terms.made_at,
         problem_digest=digest,
-        digest=rebalance_plan.plan_digest_of_chunks(digest, chunk_digests(moving.lines())),
+        digest=rebalance_plan.plan_digest_of_lines(digest, moving.lines()),
         objective=terms.objective,
         before=_balance(brokers, before),
         after=_balance(brokers, after),

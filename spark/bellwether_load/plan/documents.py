@@ -15,9 +15,8 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PlainSerializer
 from bellwether.adapters.json_codec import JsonCodec, NodeId, parse
 from bellwether.core.stored_documents import MAX_INT64, InvalidDocument, format_timestamp
 from bellwether_load.plan.forecast import WEEK
-from bellwether_load.plan.line_digest import chunk_digests, digest_of_chunks
 from bellwether_load.plan.problem import LARGEST_CAPACITY, PartitionInput, Problem, ProblemHeader
-from bellwether_load.plan.rebalance_plan import RebalancePlan
+from bellwether_load.plan.rebalance_plan import RebalancePlan, digest_of_lines
 
 T = TypeVar("T")
 
@@ -108,18 +107,13 @@ def problem_digest(terms: ProblemHeader, partitions: Iterable[tuple[PartitionInp
             line = (slot.topic, slot.topic_id, slot.partition, replicas, isr, slot.leader, slot.held, p, c)
             yield ("\t".join(map(str, line)) + "\n").encode()
 
-    return problem_digest_of_chunks(terms, chunk_digests(lines()))
+    return digest_of_lines(header_line(terms), lines())
 
 
 def input_digest(problem: Problem) -> str:
     """Digest of a problem without loads, as the operator hands it to the job: SHA-256, in hex."""
     ordered = sorted(problem.partitions, key=lambda slot: (slot.topic, slot.topic_id, slot.partition))
     return problem_digest(problem.header, ((slot, None) for slot in ordered))
-
-
-def problem_digest_of_chunks(terms: ProblemHeader, chunks: Iterable[str]) -> str:
-    """The same digest from those of the chunks of its partitions' lines."""
-    return digest_of_chunks(header_line(terms), chunks)
 
 
 def header_line(terms: ProblemHeader) -> str:

@@ -14,11 +14,14 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 
 from bellwether.core.detection.context import Context
+from bellwether.core.detection.verdicts import judge
 from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.rack_ranking import RackRankings
+from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import DemotedBroker, EntryState, UndoRecord
 from bellwether.core.settings.objective import WHOLE, Objective
 from bellwether.core.settings.placement import EVERY_TOPIC, Scope
+from bellwether.core.settings.policy import Policy
 from bellwether.core.settings.rebalance import Rebalance
 from bellwether.core.waves.ineligible_brokers import ineligible_brokers, stands_for_racks
 from bellwether_load.plan.problem import NO_BROKER, BrokerInput, PartitionInput, Problem, ProblemHeader
@@ -67,6 +70,32 @@ def build_problem(
     partitions = sorted(_slot(p, stay.why(p), _free(p, ineligible, rankings)) for p in cluster.partitions if p.replicas)
     terms = ProblemHeader(cluster.cluster_id, policy, made_at, objective, tuple(slots))
     return Problem(terms, tuple(partitions))
+
+
+def problem_by_hand(
+    cluster: Cluster,
+    record: UndoRecord,
+    objective: Objective,
+    *,
+    policy: str,
+    made_at: datetime,
+    capacities: Mapping[int, int] | None = None,
+    excluded: Collection[str] = (),
+    internal: bool = False,
+) -> Problem:
+    """The problem of a cluster whose brokers nothing watches: their state is all that makes one ineligible."""
+    verdicts = judge(Snapshot(made_at, cluster, record), Policy(name="command"), {})
+    return build_problem(
+        cluster,
+        record,
+        ineligible_brokers(cluster, record, verdicts),
+        objective,
+        policy=policy,
+        made_at=made_at,
+        capacities=capacities,
+        excluded=excluded,
+        internal=internal,
+    )
 
 
 def rebalance_problem(context: Context, demoted: Mapping[int, DemotedBroker], settings: Rebalance) -> Problem:

@@ -6,9 +6,11 @@ be millions, so they are stored apart from the plan's summary.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
 from bellwether.core.settings.objective import Objective
 from bellwether.core.settings.rebalance import Rebalance
@@ -16,7 +18,6 @@ from bellwether.core.waves.approved_plan import RebalanceMove
 from bellwether_load.plan.certificate import Certificate
 from bellwether_load.plan.evidence import Evidence
 from bellwether_load.plan.forecast import Forecast
-from bellwether_load.plan.line_digest import chunk_digests, digest_of_chunks
 from bellwether_load.plan.plan_losses import PlanLosses
 from bellwether_load.plan.problem import NO_BROKER, PartitionInput
 
@@ -25,6 +26,8 @@ BY_HAND = "offline/rebalance"
 
 DIGEST_LETTERS = 32
 """128 bits: a second plan with the digest of an approved one cannot be found."""
+
+CHUNK_LINES = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,18 +116,29 @@ class RebalancePlan:
         return self.without_consumption if self.objective.consume_weight else 0
 
 
+def digest_of_lines(first: str, lines: Iterable[bytes]) -> str:
+    """SHA-256 in hex over a first line, and then the digest of each chunk of ``CHUNK_LINES`` lines in a line.
+
+    All lines end in a line feed; the last chunk has those that are left (docs/load/files.md).
+    """
+    hashed, rest = hashlib.sha256(f"{first}\n".encode()), iter(lines)
+    while chunk := b"".join(islice(rest, CHUNK_LINES)):
+        hashed.update(f"{hashlib.sha256(chunk).hexdigest()}\n".encode())
+    return hashed.hexdigest()
+
+
 def plan_digest(problem_digest: str, moves: Iterable[RebalanceMove]) -> str:
     """The digest that an approval names: of the problem, and of all orders in the plan.
 
     Moves come in the order of (topic, topic id, partition).
     """
     lines = (f"{m.topic}\t{m.topic_id}\t{m.partition}\t{','.join(map(str, m.order))}\n".encode() for m in moves)
-    return plan_digest_of_chunks(problem_digest, chunk_digests(lines))
+    return plan_digest_of_lines(problem_digest, lines)
 
 
-def plan_digest_of_chunks(problem_digest: str, chunks: Iterable[str]) -> str:
-    """The same digest from those of the chunks of its moves' lines."""
-    return digest_of_chunks(problem_digest, chunks)[:DIGEST_LETTERS]
+def plan_digest_of_lines(problem_digest: str, lines: Iterable[bytes]) -> str:
+    """The same digest from its moves' lines."""
+    return digest_of_lines(problem_digest, lines)[:DIGEST_LETTERS]
 
 
 def move_of(slot: PartitionInput, to_leader: int, load: int) -> RebalanceMove:

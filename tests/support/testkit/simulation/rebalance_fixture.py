@@ -20,8 +20,7 @@ from bellwether.controllers.policy_rebalance import MakeRebalancer
 from bellwether.core.signals import Reading
 from bellwether.ports.clock import Clock
 from bellwether_load.api.load_config import LoadConfig
-from bellwether_load.controller.job_commands import file_name
-from bellwether_load.controller.plan_jobs import JobState, JobStatus
+from bellwether_load.controller.job_commands import JobState, JobStatus, file_name
 from bellwether_load.controller.rebalance_backend import RebalanceBackend
 from bellwether_load.controller.rebalance_controller import RebalanceController
 from bellwether_load.plan.problem import PartitionInput

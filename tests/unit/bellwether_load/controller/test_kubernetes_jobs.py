@@ -14,10 +14,9 @@ from bellwether.adapters.kubernetes.api_client import JOBS, PODS
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.ports.errors import Terminal
 from bellwether_load.api.load_config import LoadSettings
-from bellwether_load.controller.job_commands import Work
+from bellwether_load.controller.job_commands import JobState, JobStatus, Work
 from bellwether_load.controller.job_manifest import manifest
 from bellwether_load.controller.kubernetes_jobs import KubernetesJobs
-from bellwether_load.controller.plan_jobs import JobState, JobStatus
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
 from testkit.loads.load_configs import load_config

@@ -14,8 +14,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal
 from bellwether.simulation.memory_world import ManualClock
-from bellwether_load.controller.job_commands import Work
-from bellwether_load.controller.plan_jobs import JobState, JobStatus
+from bellwether_load.controller.job_commands import JobState, JobStatus, Work
 from bellwether_load.controller.process_jobs import ProcessJobs, inherited
 from testkit.loads.load_configs import profile
 from testkit.messages import assert_wording

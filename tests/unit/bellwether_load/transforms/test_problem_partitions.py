@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from bellwether_load.balancing.choices import Refused
-from bellwether_load.plan.documents import problem_digest, problem_digest_of_chunks
-from bellwether_load.plan.line_digest import chunk_digests
+from bellwether_load.plan.documents import header_line, problem_digest
 from bellwether_load.plan.problem import PartitionInput
+from bellwether_load.plan.rebalance_plan import digest_of_lines
 from bellwether_load.transforms.problem_partitions import lines, with_loads
 from testkit.loads.small_planner import problem
 
@@ -75,7 +75,7 @@ def test_the_lines_make_the_digest_that_the_verifier_knows():
     terms = problem().header
     table, _ = with_loads(partitions(("a", 0), ("a", 1), ("b", 0)), loads(("a", 0, 2.5, 3.4), ("b", 0, 3.5, None)))
     wanted = problem_digest(terms, zip(slots, known, strict=True))
-    assert problem_digest_of_chunks(terms, chunk_digests(lines(table))) == wanted
+    assert digest_of_lines(header_line(terms), lines(table)) == wanted
 
 
 def test_no_partitions_make_no_line():
