@@ -10,9 +10,11 @@ import click
 
 from bellwether.adapters.prometheus.query_client import Access
 from bellwether.api.v1alpha1.spec.credentials_spec import RESERVED_HEADERS
+from bellwether.cli.option_lists import as_one
 from bellwether.kafka_connection import Hidden, HttpProxy
 from bellwether.ports.errors import Terminal
 
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _HEADER = re.compile("([A-Za-z0-9_-]{1,64})=([!-~](?:[ -~]{0,254}[!-~])?)")
 
 
@@ -56,6 +58,33 @@ class PrometheusAccess:
             return HttpProxy(url=self.proxy, name="--prometheus-proxy") if self.proxy else None
         except ValueError as error:
             raise click.UsageError(f"{error}.") from None
+
+
+prometheus_options = as_one(
+    "access",
+    PrometheusAccess,
+    {
+        "token_file": click.option(
+            "--prometheus-token-file", "token_file", type=_FILE, help="File with the bearer token for Prometheus."
+        ),
+        "username": click.option(
+            "--prometheus-username", "username", help="User name for Prometheus (basic authentication)."
+        ),
+        "password_file": click.option(
+            "--prometheus-password-file", "password_file", type=_FILE, help="File with the password for Prometheus."
+        ),
+        "headers": click.option(
+            "--prometheus-header",
+            "headers",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="Header of each request to Prometheus, such as X-Scope-OrgID=orders; repeatable.",
+        ),
+        "proxy": click.option("--prometheus-proxy", "proxy", metavar="URL", help="HTTP proxy to Prometheus."),
+        "ca": click.option("--prometheus-ca", "ca", type=_FILE, help="PEM file of the CA certificates of Prometheus."),
+    },
+)
+"""Adds the options ``--prometheus-...`` to a command; it gets them as ``access``."""
 
 
 def _text(path: Path | None, option: str) -> Hidden:

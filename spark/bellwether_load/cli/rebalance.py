@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from bellwether.cli import exit_status
 from bellwether.cli.kafka_target import kafka_options
 from bellwether.cli.kubernetes_target import connect_policy, policy_options
 from bellwether.cli.lazy_group import LazyGroup
+from bellwether.cli.option_lists import Option, with_options
 from bellwether.core.model.undo_record import ApplicationEnd
 from bellwether.core.settings.objective import Objective, Statistic
 from bellwether.core.settings.rebalance import Rebalance, RebalanceWaves
@@ -26,91 +26,65 @@ from bellwether_load.plan.problem import LARGEST_CAPACITY
 if TYPE_CHECKING:
     from bellwether_load.plan.rebalance_plan import RebalancePlan
 
-_OFFLINE_OPTIONS = (
-    "store", "record", "approve", "statistic", "preferred_rack", "max_moves", "exclude", "capacity", "days",
-    "wave_size", "wave_pause", "minimum_hours", "minimum_measured",
-)  # fmt: skip
-
 _DEFAULTS = Rebalance()
 
 
-def _options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed(
-        (
-            policy_options,
-            click.option("--approve", metavar="DIGEST", help="Apply the plan with this digest (--bootstrap)."),
-            click.option("--wait", "wait_seconds", default=1800, show_default=True, help="Seconds to wait."),
-            click.option("--yes", is_flag=True, help="Approve the plan without confirmation."),
-            click.option("--store", metavar="URI", help="Store of samples, loads and plans (--bootstrap)."),
-            click.option(
-                "--record",
-                type=click.Path(dir_okay=False, path_type=Path),
-                help="File of the undo record; required to apply a plan (--bootstrap).",
-            ),
-            click.option("--dry-run", is_flag=True, help="Compute and show the plan, and move nothing."),
-            click.option(
-                "--statistic",
-                type=click.Choice([str(s) for s in Statistic]),
-                default=str(_DEFAULTS.objective.statistic),
-                show_default=True,
-                help="Statistic of a partition's load history to balance by (--bootstrap).",
-            ),
-            click.option(
-                "--preferred-rack", multiple=True, help="Preferred rack of leaders; repeatable (--bootstrap)."
-            ),
-            click.option(
-                "--max-moves", type=click.IntRange(1), help="Maximum number of leaders to move (--bootstrap)."
-            ),
-            click.option(
-                "--exclude",
-                multiple=True,
-                metavar="TOPIC",
-                help="Topic to exclude; * and ? are wildcards; repeatable (--bootstrap).",
-            ),
-            click.option(
-                "--capacity",
-                multiple=True,
-                metavar="ID=N",
-                help="Relative capacity of a broker, default 100; repeatable (--bootstrap).",
-            ),
-            click.option("--days", default=14, show_default=True, help="Days of samples to use (--bootstrap)."),
-            click.option(
-                "--wave-size",
-                type=click.IntRange(1),
-                default=_DEFAULTS.waves.partitions,
-                show_default=True,
-                help="Partitions per wave (--bootstrap).",
-            ),
-            click.option(
-                "--wave-pause",
-                type=click.IntRange(0),
-                default=_DEFAULTS.waves.pause_seconds,
-                show_default=True,
-                help="Seconds between waves (--bootstrap).",
-            ),
-            click.option(
-                "--minimum-hours",
-                type=click.IntRange(0, 168),
-                default=_DEFAULTS.minimum_hours,
-                show_default=True,
-                help="Hours of the week that must be measured for a proposal (--bootstrap).",
-            ),
-            click.option(
-                "--minimum-measured",
-                type=click.IntRange(0, 100),
-                default=_DEFAULTS.minimum_measured_percent,
-                show_default=True,
-                help="Percent of the bytes that must be measured for a proposal (--bootstrap).",
-            ),
-            kafka_options,
-        )
-    ):
-        command = option(command)
-    return command
+def _by_hand(*names: str, help: str, **settings: Any) -> Option:  # noqa: A002 - as click names it
+    return click.option(*names, help=f"{help} (--bootstrap).", show_default=True, **settings)
+
+
+_BY_HAND: dict[str, Option] = {
+    "approve": _by_hand("--approve", metavar="DIGEST", help="Apply the plan with this digest"),
+    "store": _by_hand("--store", metavar="URI", help="Store of samples, loads and plans"),
+    "record": _by_hand(
+        "--record",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="File of the undo record; required to apply a plan",
+    ),
+    "statistic": _by_hand(
+        "--statistic",
+        type=click.Choice([str(s) for s in Statistic]),
+        default=str(_DEFAULTS.objective.statistic),
+        help="Statistic of a partition's load history to balance by",
+    ),
+    "preferred_rack": _by_hand("--preferred-rack", multiple=True, help="Preferred rack of leaders; repeatable"),
+    "max_moves": _by_hand("--max-moves", type=click.IntRange(1), help="Maximum number of leaders to move"),
+    "exclude": _by_hand(
+        "--exclude", multiple=True, metavar="TOPIC", help="Topic to exclude; * and ? are wildcards; repeatable"
+    ),
+    "capacity": _by_hand(
+        "--capacity", multiple=True, metavar="ID=N", help="Relative capacity of a broker, default 100; repeatable"
+    ),
+    "days": _by_hand("--days", default=14, help="Days of samples to use"),
+    "wave_size": _by_hand(
+        "--wave-size", type=click.IntRange(1), default=_DEFAULTS.waves.partitions, help="Partitions per wave"
+    ),
+    "wave_pause": _by_hand(
+        "--wave-pause", type=click.IntRange(0), default=_DEFAULTS.waves.pause_seconds, help="Seconds between waves"
+    ),
+    "minimum_hours": _by_hand(
+        "--minimum-hours",
+        type=click.IntRange(0, 168),
+        default=_DEFAULTS.minimum_hours,
+        help="Hours of the week that must be measured for a proposal",
+    ),
+    "minimum_measured": _by_hand(
+        "--minimum-measured",
+        type=click.IntRange(0, 100),
+        default=_DEFAULTS.minimum_measured_percent,
+        help="Percent of the bytes that must be measured for a proposal",
+    ),
+}
+"""Options of a rebalance without the operator; with it the LeaderRebalance has these settings."""
 
 
 @click.group(cls=LazyGroup, groups={"Commands": {"show": "bellwether_load.cli.show:show"}}, invoke_without_command=True)
-@_options
+@policy_options
+@click.option("--wait", "wait_seconds", default=1800, show_default=True, help="Seconds to wait.")
+@click.option("--yes", is_flag=True, help="Approve the plan without confirmation.")
+@click.option("--dry-run", is_flag=True, help="Compute and show the plan, and move nothing.")
+@with_options(*_BY_HAND.values())
+@kafka_options
 def rebalance(**options: Any) -> None:
     """Balance leaders by measured load.
 
@@ -141,7 +115,7 @@ def _through_operator(options: dict[str, Any]) -> None:
 
     context = click.get_current_context()
     default = click.core.ParameterSource.DEFAULT
-    given = [name for name in _OFFLINE_OPTIONS if context.get_parameter_source(name) is not default]
+    given = [name for name in _BY_HAND if context.get_parameter_source(name) is not default]
     if given:
         named = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise click.UsageError(f"{named}: requires --bootstrap; otherwise the LeaderRebalance has the settings")

@@ -18,7 +18,7 @@ from bellwether.cli.output import OUTPUT, print_rows
 from bellwether.cli.probe.prober_options import need, reported
 from bellwether.cli.process_options import LOG_FORMAT, LOG_LEVEL, METADATA_LIMIT, METRICS_PORT, selecting
 from bellwether.telemetry.heartbeat import STUCK_SECONDS
-from bellwether_load.sampling.rounds import Rounds
+from bellwether_load.cli.prometheus_options import PrometheusAccess, prometheus_options
 
 if TYPE_CHECKING:
     from bellwether.probes.runtime.watched_policies import Selection
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from bellwether_load.sampling.rounds import Rounds
     from bellwether_load.store.filesystems import Store
     from bellwether_load.store.samples.sample_files import SampleWriter
-
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
@@ -73,17 +71,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "  [default: BytesOutPerSec of the JMX exporter or of"
     " Strimzi's Metrics Reporter]",
 )
-@click.option("--prometheus-token-file", type=_FILE, help="File with the bearer token for Prometheus.")
-@click.option("--prometheus-username", help="User name for Prometheus (basic authentication).")
-@click.option("--prometheus-password-file", type=_FILE, help="File with the password for Prometheus.")
-@click.option(
-    "--prometheus-header",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Header of each request to Prometheus, such as X-Scope-OrgID=orders; repeatable.",
-)
-@click.option("--prometheus-proxy", metavar="URL", help="HTTP proxy to Prometheus.")
-@click.option("--prometheus-ca", type=_FILE, help="PEM file of the CA certificates of Prometheus.")
+@prometheus_options
 @click.option(
     "--rollups/--no-rollups", default=True, show_default=True, help="Roll up each hour, and delete expired files."
 )
@@ -109,12 +97,7 @@ def sample(
     retention_days: int | None,
     prometheus: str | None,
     consume_query: str | None,
-    prometheus_token_file: Path | None,
-    prometheus_username: str | None,
-    prometheus_password_file: Path | None,
-    prometheus_header: tuple[str, ...],
-    prometheus_proxy: str | None,
-    prometheus_ca: Path | None,
+    access: PrometheusAccess,
     rollups: bool,
     metadata_mebibytes: int,
     metrics_port: int | None,
@@ -135,7 +118,6 @@ def sample(
     from bellwether.telemetry.logs import configure
     from bellwether.telemetry.metrics.metric_registry import JointRegistry
     from bellwether_load.api.load_config import LoadConfig
-    from bellwether_load.cli.prometheus_options import PrometheusAccess
     from bellwether_load.sampling.cluster_sampler import Cluster, ClusterSampler, Consumers, Settings, read_limits
     from bellwether_load.sampling.sampler_metrics import SamplingMetrics
     from bellwether_load.sampling.topic_consumption import DEFAULT_QUERY
@@ -156,14 +138,6 @@ def sample(
         need(not once, "--policy", "the LeadershipPolicy to sample once (or --bootstrap)")
         _check_several(uri, load_config, prometheus, consume_query)
     with reported():
-        access = PrometheusAccess(
-            token_file=prometheus_token_file,
-            username=prometheus_username,
-            password_file=prometheus_password_file,
-            headers=prometheus_header,
-            proxy=prometheus_proxy,
-            ca=prometheus_ca,
-        )
         if prometheus is None and access != PrometheusAccess():
             raise click.UsageError("The options --prometheus-... require --prometheus.")
         if prometheus is not None and not prometheus.startswith(("http://", "https://")):
