@@ -50,7 +50,7 @@ LINES = {
     "tests/integration": 18315,
     "tests/properties": 5390,  # each field with each credential; what was not seen, and what may be stopped
     "tests/scenarios": 179,
-    "tests/spark": 290,  # an executor that is lost on the way
+    "tests/spark": 390,  # standalone: workers and jobs that are killed, late and dirty samples
     "tests/support": 20396,  # faults of ports and processes in memory, which the product does not need
     "tests/unit": 64335,  # each case of two reviews of identity, partial answers and absence
 }
