@@ -133,8 +133,10 @@ class Store:
         return data
 
     @contextmanager
-    def parquet(self, path: str) -> Iterator[Any]:
+    def parquet(self, path: str, metadata: Any = None) -> Iterator[Any]:
         """An open ``pyarrow.parquet.ParquetFile``: its metadata, or a row group at a time. Raises StoreError.
+
+        ``metadata`` of the same file, if it was read before, is not read again.
 
         Reading from it may raise pyarrow's own errors; ``reading`` turns them into a StoreError.
         """
@@ -142,7 +144,7 @@ class Store:
             source = self._system.open_input_file(self._full(path))
         with source:
             with self._translated(path, "read"):
-                file = pq.ParquetFile(source, pre_buffer=False)
+                file = pq.ParquetFile(source, metadata=metadata, pre_buffer=False)
             with file:
                 yield file
 

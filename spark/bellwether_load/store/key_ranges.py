@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bellwether_load.store.filesystems import Store
@@ -45,8 +46,8 @@ def read_range(file: Any, columns: Sequence[str], within: KeyRange) -> Any:
     groups = [n for n in range(metadata.num_row_groups) if _overlaps(metadata.row_group(n), places, within)]
     table = file.read_row_groups(groups, columns=list(columns), use_threads=False)
     if within.first is not None:
-        table = table.filter(pa.array(~_below(table, within.first)))
-    return table if within.end is None else table.filter(pa.array(_below(table, within.end)))
+        table = table.filter(pc.invert(_below(table, within.first)))
+    return table if within.end is None else table.filter(_below(table, within.end))
 
 
 def _overlaps(group: Any, places: Sequence[int], within: KeyRange) -> bool:
@@ -58,19 +59,14 @@ def _overlaps(group: Any, places: Sequence[int], within: KeyRange) -> bool:
     return (within.first is None or most >= within.first) and (within.end is None or least < within.end)
 
 
-def _below(table: Any, bound: Key) -> NDArray[np.bool_]:
+def _below(table: Any, bound: Key) -> Any:
     """Of each row whether its key is below the bound."""
-    topic, topic_id = _compared(table.column("topic"), bound[0]), _compared(table.column("topic_id"), bound[1])
-    partition = np.sign(table.column("partition").to_numpy().astype(np.int64) - bound[2])
-    first = np.where(topic != 0, topic, np.where(topic_id != 0, topic_id, partition))
-    return np.asarray(first < 0)
-
-
-def _compared(column: Any, bound: Any) -> NDArray[np.int64]:
-    """-1, 0 or 1: whether each string is below, equal to or above the bound."""
-    words, codes = encoded(column)
-    of_word = np.array([(word > bound) - (word < bound) for word in words], np.int64)
-    return of_word[codes] if len(words) else np.empty(0, np.int64)
+    found: Any = False
+    for name, value in reversed(list(zip(KEY, bound, strict=True))):
+        column = table.column(name)
+        column = column if name == "partition" else column.cast(pa.string())
+        found = pc.or_(pc.less(column, value), pc.and_(pc.equal(column, value), found))
+    return found
 
 
 def encoded(column: Any) -> tuple[list[str], NDArray[np.int64]]:

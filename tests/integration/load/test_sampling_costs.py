@@ -30,7 +30,7 @@ import sys
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.rollups.hour_roller import due_hours, roll_hour
 from bellwether_load.store.samples.sample_files import list_rounds
-(due,) = due_hours(Store.open(sys.argv[1]), list_rounds(Store.open(sys.argv[1])))
+due = max(due_hours(Store.open(sys.argv[1]), list_rounds(Store.open(sys.argv[1]))), key=lambda due: len(due.files))
 done = roll_hour(sys.argv[1], due)
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))  # ru_maxrss has the parent's, too
 print(done.rows, done.bytes, int(peak.split()[1]) // 1024)
@@ -52,13 +52,17 @@ def test_a_round_over_two_hundred_thousand_partitions_costs_seconds(tmp_path: Pa
     assert size < 20 * PARTITIONS
 
 
+ROUNDS = range(-20, 70)
+"""Minutes from the start of an hour, of all rounds that decide on it."""
+
+
 def sample_an_hour(directory: Path, partitions: int) -> None:
     store, chance = Store.open(str(directory)), np.random.default_rng(1)
     rates, ends = np.exp(chance.normal(5, 2, partitions)), chance.integers(0, 10**9, partitions)
     names = pa.array([f"topic-{n // 50:05}" for n in range(partitions)]).dictionary_encode()
     ids = pa.array([f"{n // 50:022}" for n in range(partitions)]).dictionary_encode()
     numbers = pa.array(np.arange(partitions) % 50, pa.int32())
-    for minute in range(60):
+    for minute in ROUNDS:
         at = MIDNIGHT + timedelta(minutes=minute)
         ends = ends + chance.poisson(rates)
         columns = [
@@ -70,7 +74,7 @@ def sample_an_hour(directory: Path, partitions: int) -> None:
         sample_files.write_table(store, CLUSTER, at, pa.Table.from_arrays(columns, schema=sample_files.SCHEMA))
 
 
-def test_eight_times_the_partitions_are_rolled_up_in_less_than_twice_the_memory(tmp_path: Path) -> None:
+def test_eight_times_the_partitions_are_rolled_up_in_hardly_more_memory(tmp_path: Path) -> None:
     peaks = {}
     for partitions in (PARTITIONS // 8, PARTITIONS):
         directory = tmp_path / str(partitions)
@@ -80,5 +84,5 @@ def test_eight_times_the_partitions_are_rolled_up_in_less_than_twice_the_memory(
         assert count == partitions
         assert size <= 60 * count
     small, large = peaks.values()
-    assert large < 2 * small, peaks
-    assert large < 700, peaks
+    assert large < 1.5 * small, peaks
+    assert large < 550, peaks

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -34,8 +34,8 @@ from bellwether_load.store.samples import sample_files
 from bellwether_load.store.samples.sample_files import Listing, RoundFile, require_format
 from bellwether_load.store.store_errors import StoreDamaged, StoreMissing
 
-PIECE = 16_384
-"""Partitions that are rolled up at a time: with 90 rounds some 200 MB."""
+PIECE = 8_192
+"""Partitions that are rolled up at a time, a row group of each round: with 90 rounds some 300 MB."""
 SETTLED = LONGEST + 300
 """Seconds after an hour: its last intervals are decided by the samples after it, which may be written late."""
 
@@ -111,16 +111,12 @@ def roll_hour(uri: str, due: DueHour) -> Rolled:
 
 def _rolled(uri: str, due: DueHour) -> Rolled:
     store, skipped = Store.open(uri), dict[str, str]()
-    readable = [file for file in due.files if _is_readable(store, file, skipped)]
+    readable = {file: footer for file in due.files if (footer := _footer(store, file, skipped)) is not None}
     tables, refused = [], 0
     for within in _ranges(store, readable, skipped):
-        table = _read(store, readable, within, skipped)
-        if not len(table):
-            continue
-        keys, samples, wrong = to_samples(table)
-        there, rows = roll(samples, due.hour)
+        table, wrong = _piece(_read(store, readable, within, skipped), due.hour)
         refused += wrong
-        tables.append(table_of(keys.filter(pa.array(there)), due.hour, rows))
+        tables.append(table)
     inside = [file.at for file in readable if due.hour <= file.at < due.hour + HOUR and file.path not in skipped]
     about = {
         "sources": [file.path for file in due.files],
@@ -134,7 +130,15 @@ def _rolled(uri: str, due: DueHour) -> Rolled:
     return Rolled(sum(len(t) for t in tables), size, tuple(skipped.values()))
 
 
-def _ranges(store: Store, files: Sequence[RoundFile], skipped: dict[str, str]) -> list[KeyRange]:
+def _piece(table: Any, hour: int) -> tuple[Any, int]:
+    """The rollup of some partitions, and how many of their samples had an invalid number. Nothing else is held."""
+    keys, samples, wrong = to_samples(table)
+    del table
+    there, rows = roll(samples, hour)
+    return table_of(keys.filter(pa.array(there)), hour, rows), wrong
+
+
+def _ranges(store: Store, files: Iterable[RoundFile], skipped: dict[str, str]) -> list[KeyRange]:
     """Of the largest file, which has the most partitions; the same ones for the same files."""
     for file in sorted(files, key=lambda file: (-file.size, file.path)):
         try:
@@ -144,27 +148,28 @@ def _ranges(store: Store, files: Sequence[RoundFile], skipped: dict[str, str]) -
     return [KeyRange()]
 
 
-def _is_readable(store: Store, file: RoundFile, skipped: dict[str, str]) -> bool:
+def _footer(store: Store, file: RoundFile, skipped: dict[str, str]) -> Any:
+    """The Parquet metadata of a file of samples, which is read once; None if the file cannot be used."""
     try:
         with store.parquet(file.path) as parquet:
             where, names = store.where(file.path), parquet.schema_arrow.names
             require_format(parquet.metadata.metadata, sample_files.FORMAT, file.cluster_id, where)
             if missing := sorted(set(sample_files.SCHEMA.names).difference(names)):
                 raise StoreDamaged(f"{where}: has no column {', '.join(missing)}. Move it out of the store")
+            return parquet.metadata
     except StoreDamaged as error:
         skipped[file.path] = str(error)
-        return False
-    return True
+        return None
 
 
-def _read(store: Store, files: Sequence[RoundFile], within: KeyRange, skipped: dict[str, str]) -> Any:
+def _read(store: Store, files: Mapping[RoundFile, Any], within: KeyRange, skipped: dict[str, str]) -> Any:
     """The samples of some partitions, in order of time; a file that cannot be read is left out from then on."""
     tables = [sample_files.SCHEMA.empty_table()]
-    for file in files:
+    for file, footer in files.items():
         if file.path in skipped:
             continue
         try:
-            with store.parquet(file.path) as parquet, store.reading(file.path):
+            with store.parquet(file.path, footer) as parquet, store.reading(file.path):
                 table = read_range(parquet, sample_files.SCHEMA.names, within)
             tables.append(_conformed(table, store.where(file.path)))
         except StoreDamaged as error:
