@@ -19,7 +19,7 @@ LINES = {
     "operator/bellwether/adapters": 10405,  # large objects left out, what proves a log directory's broker
     "operator/bellwether/api": 4600,  # LeaderRebalance, a kind of its own; identities with their destination
     "operator/bellwether/cli": 10180,  # doctor says which pods and listeners it did not check
-    "operator/bellwether/controllers": 2810,  # which LeaderRebalance is used, or why none is; Leases trimmed
+    "operator/bellwether/controllers": 2845,  # which LeaderRebalance is used, or why none is; Leases trimmed
     "operator/bellwether/core": 13804,  # cures by a table; causes, freezes, links; identity, partial answers, drains
     "operator/bellwether/ports": 585,  # the seam to the load side, messages of bounded length
     "operator/bellwether/probes": 6036,  # several listeners, causes, gaps of both sides, slow answers, pairs that lag

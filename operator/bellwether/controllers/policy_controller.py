@@ -119,7 +119,7 @@ class PolicyController(threading.Thread):
         self._wakeups.stop()
 
     def problems(self, bound_seconds: float = STUCK_SECONDS) -> list[str]:
-        """What only a restart cures: a reconcile that hangs, a thread that died. Takes no lock."""
+        """A reconcile that hangs, a thread that died. Takes no lock."""
         if self._ended or self.ident is None:
             return []
         if not self.is_alive():
@@ -131,6 +131,17 @@ class PolicyController(threading.Thread):
             self._rebalance.unhealthy_reason(),
         )
         return [one for one in found if one is not None]
+
+    def give_up(self, problem: str) -> None:
+        """Called by another thread, as this one is stuck: report it, and release the Lease for another process.
+
+        If the reconcile goes on after all, it is fenced, as after a lost Lease, and the next one begins as usual.
+        """
+        log.error("reconcile_given_up", namespace=self.namespace, name=self.policy_name, problem=problem)
+        link = self._session.link
+        if link is not None:
+            link.lease.release()
+        self._reporter.trouble(self.body, Reason.STUCK, f"{DESCRIPTIONS[Reason.STUCK]} {problem}")
 
     def run(self) -> None:
         """Reconcile until stopped or done."""

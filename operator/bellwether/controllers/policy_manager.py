@@ -59,6 +59,8 @@ class PolicyManager:
         self.unused = unused
         self._lock = threading.RLock()
         self._loops: dict[Policy, PolicyController] = {}
+        self._stuck: set[Policy] = set()
+        """Loops that were given up and have not gone on since."""
         # BrokerHealths and Leases may arrive before their policy does, by their policy and then by name.
         self._healths: dict[Policy, dict[str, dict[str, Any]]] = {}
         self._leases: dict[Policy, dict[str, dict[str, Any]]] = {}
@@ -152,8 +154,24 @@ class PolicyManager:
         return frozenset((loop.namespace, loop.policy_name) for loop in list(self._loops.values()))
 
     def problems(self, bound_seconds: float = STUCK_SECONDS) -> list[str]:
-        """Problems of any loop that only a restart resolves. Takes no lock: a stuck thread may hold it."""
-        return [text for loop in list(self._loops.values()) for text in loop.problems(bound_seconds)]
+        """Problems that only a restart resolves: of all loops, if no one goes on. Takes no lock: a stuck thread may
+        hold it.
+        """
+        found = [loop.problems(bound_seconds) for loop in list(self._loops.values())]
+        return [text for texts in found for text in texts] if all(found) else []
+
+    def give_up_stuck(self, bound_seconds: float = STUCK_SECONDS) -> None:
+        """Give up each loop that has become stuck, for itself; one whose thread has died is begun again."""
+        for key, loop in list(self._loops.items()):
+            problems = loop.problems(bound_seconds)
+            if problems and not loop.is_alive():
+                loop.release()
+                self.policy(None, loop.body)
+            elif problems and key not in self._stuck:
+                self._stuck.add(key)
+                loop.give_up("; ".join(problems))
+            elif not problems:
+                self._stuck.discard(key)
 
     def request_stop(self, timeout_seconds: float) -> None:
         """End all loops, giving their Leases up."""

@@ -67,7 +67,9 @@ def await_definitions(api: KubernetesClient, sleep: Callable[[float], None]) -> 
 
 
 class Readiness(threading.Thread):
-    """See the module. ``known`` gives the policies that the watches know, by namespace and name."""
+    """See the module. ``known`` gives the policies that the watches know, by namespace and name; ``attend`` is called
+    after each check.
+    """
 
     def __init__(
         self,
@@ -75,12 +77,14 @@ class Readiness(threading.Thread):
         namespaces: Sequence[str],
         known: Callable[[], Collection[Named]],
         clock: Clock,
+        attend: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(name="readiness", daemon=True)
         self._api = api
         self._namespaces: Sequence[str | None] = tuple(namespaces) or (None,)
         self._known = known
         self._clock = clock
+        self._attend = attend
         self._stop_requested = threading.Event()
         self._problem: str | None = "the first list of policies has not been received yet"
         self._listed = False
@@ -102,6 +106,7 @@ class Readiness(threading.Thread):
         while not self._stop_requested.is_set():
             self._heartbeat.beat()
             self.ask()
+            self._attend()
             self._stop_requested.wait(ASK_SECONDS)
 
     def end(self) -> None:

@@ -77,6 +77,7 @@ class Reason(StrEnum):
     # Why an execution was aborted
     REPLICA_SET_CONFLICT = "ReplicaSetConflict"
     NO_ANSWER = "NoAnswer"
+    STUCK = "Stuck"
     REQUEST_REFUSED = "RequestRefused"
     # Progress of a rebalance
     NO_PLAN_PENDING = "NoPlanPending"
@@ -210,6 +211,7 @@ DESCRIPTIONS: dict[Reason, str] = {
     Reason.OTHER_RACKS_LEAD: "Some partitions are led from a less preferred rack than one that has a replica of them.",
     Reason.REPLICA_SET_CONFLICT: "A replica set changed during a reorder; the execution was aborted.",
     Reason.NO_ANSWER: "Kafka did not answer, or does not show the effect yet; the next reconcile reads the result.",
+    Reason.STUCK: ("A reconcile does not end and was given up; another process goes on, or this one once it ends."),
     Reason.REQUEST_REFUSED: "Kafka refused a request or an election; the message has its error.",
     Reason.NO_PLAN_PENDING: (
         "No rebalance plan is pending: none was requested, or the last one is applied or superseded."

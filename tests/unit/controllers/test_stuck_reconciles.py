@@ -100,6 +100,38 @@ def test_a_hanging_reconcile_is_reported_with_its_policy_and_recovers(
         loop.join(limit(10))
 
 
+def test_a_hanging_reconcile_is_given_up_for_itself(operator: MemoryOperator, clock: ManualClock, go: threading.Event):
+    readers: list[Reader] = []
+
+    def wrap(inner: ClusterReader) -> Reader:
+        readers.append(Reader(inner, go))
+        return readers[-1]
+
+    loop, loops = running(operator, clock, wrap, Requeue(inbox_seconds=0.05, lease_retry_seconds=0.05))
+    loops._loops["default", "other"] = PolicyController(
+        operator.body(), lambda _: cast(Any, operator.connector), operator.reporter, operator.finalizer, clock
+    )
+    try:
+        until(lambda: readers and readers[0].asked.is_set())
+        link = loop._session.link
+        assert link is not None
+        assert link.lease.seconds_left() > 0
+        clock.advance(BOUND + 1)
+        assert loops.problems(BOUND) == [], "others go on"
+        for _ in range(2):
+            loops.give_up_stuck(BOUND)
+        assert link.lease.seconds_left() == 0
+        status, reason, message = operator.condition()
+        assert (status, reason) == ("False", "Stuck")
+        assert "has been stuck for 2 s (bound: 1 s)" in message
+        go.set()
+        until(lambda: operator.condition()[0] == "True")
+    finally:
+        go.set()
+        loop.request_stop()
+        loop.join(limit(10))
+
+
 def test_a_reconcile_that_is_slow_but_goes_on_is_not_stuck(
     operator: MemoryOperator, clock: ManualClock, go: threading.Event
 ):
@@ -171,7 +203,7 @@ class Fatal(BaseException):
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_dead_thread_of_an_existing_policy_is_reported(operator: MemoryOperator, clock: ManualClock):
+def test_a_dead_thread_of_an_existing_policy_is_reported_and_replaced(operator: MemoryOperator, clock: ManualClock):
     class Dying(Reader):
         def read(self) -> Cluster:
             raise Fatal
@@ -179,6 +211,14 @@ def test_a_dead_thread_of_an_existing_policy_is_reported(operator: MemoryOperato
     loop, loops = running(operator, clock, lambda inner: Dying(inner, threading.Event()))
     loop.join(limit(10))
     assert_wording(loops.problems(BOUND))
+    operator.faults = lambda world: world
+    loops._make = lambda body: PolicyController(
+        body, lambda _: cast(Any, operator.connector), operator.reporter, operator.finalizer, clock
+    )
+    loops.give_up_stuck(BOUND)
+    until(lambda: operator.body().get("status") and operator.condition()[0] == "True")
+    assert loops.problems(BOUND) == []
+    loops.request_stop(limit(10))
 
 
 def test_a_loop_that_was_stopped_is_not_reported(operator: MemoryOperator, clock: ManualClock, go: threading.Event):

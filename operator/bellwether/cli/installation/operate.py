@@ -58,7 +58,8 @@ SHORTEST_BOUND_SECONDS = 10.0
     type=click.FloatRange(SHORTEST_BOUND_SECONDS),
     default=STUCK_SECONDS,
     show_default=True,
-    help="Report a thread as stuck, and 503 at /healthz, after this many seconds without progress.",
+    help="Give up a policy's reconcile, or report a shared thread by 503 at /healthz, after this many seconds without"
+    " progress.",
 )
 @click.option(
     "--load-config",
@@ -151,7 +152,7 @@ def operator(
     loops = PolicyManager(make, reporter.forget, reporter.without_policy)
     pulse = Heartbeat("the event loop of the watches", clock.monotonic, begun=False)
     register(registry, loops, pulse=pulse)
-    readiness = Readiness(api, namespaces, loops.known, clock)
+    readiness = Readiness(api, namespaces, loops.known, clock, lambda: loops.give_up_stuck(stuck_after))
     leases = [LeaseWatch(api, namespace, loops.lease, clock) for namespace in namespaces or (None,)]
     health.watch(lambda: [text for text in (pulse.unhealthy_reason(stuck_after),) if text])
     health.watch(lambda: loops.problems(stuck_after))

@@ -26,7 +26,8 @@ MARGIN_SHARE, MARGIN_SECONDS = 0.1, 10.0
 """A token that ends within so little (the lesser of the two) is not handed out any more."""
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 30.0
-_MOST_SOURCES = 64
+_MOST_SOURCES = 1000
+"""As many as an installation has policies: one that another policy takes away is fetched again for each connection."""
 
 
 @dataclass(frozen=True, slots=True)
