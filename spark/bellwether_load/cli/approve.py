@@ -14,7 +14,7 @@ from bellwether.ports.rebalance import RunState
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bellwether_load.controller.lifecycle import RebalanceRun
+    from bellwether_load.controller.lifecycle import Run
 
 
 @click.command()
@@ -46,10 +46,10 @@ def approve(digest: str, target: Target, wait_seconds: int, dry_run: bool) -> No
         finish(run, console)
 
 
-def finish(run: RebalanceRun, console: Console) -> None:
+def finish(run: Run, console: Console) -> None:
     """Print what was left out of an applied plan; exit status ``BLOCKED`` if anything was."""
     from bellwether_load.cli.plan_figures import show_left
 
-    show_left(run.left, run.sample, console)
-    if run.state is not RunState.DONE or run.left:
+    show_left({one.reason: one.count for one in run.skipped_by_reason}, run.skipped_sample, console)
+    if run.state is not RunState.DONE or run.skipped:
         raise click.exceptions.Exit(exit_status.BLOCKED)

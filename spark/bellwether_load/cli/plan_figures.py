@@ -10,11 +10,12 @@ from collections.abc import Iterable, Mapping
 from rich.console import Console
 from rich.table import Table
 
+from bellwether.api.v1alpha1.status import rebalance_status
 from bellwether.api.v1alpha1.status.rebalance_status import Forecast, PlanFigures
-from bellwether.core.model.undo_record import SkippedPartition
+from bellwether.core.model import undo_record
 from bellwether.core.reasons import DESCRIPTIONS, reason_named
 from bellwether_load.cli.verify_plan import plain
-from bellwether_load.controller.lifecycle import RebalanceRun
+from bellwether_load.controller.lifecycle import Run
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 
 _UNITS = ("B/s", "kB/s", "MB/s", "GB/s", "TB/s")
@@ -71,10 +72,10 @@ def _show_forecast(week: Forecast, console: Console) -> None:
         console.print(found, highlight=False)
 
 
-def show_run(run: RebalanceRun, console: Console) -> None:
+def show_run(run: Run, console: Console) -> None:
     """Print the plan of a policy's status, and its state."""
-    if run.figures is not None:
-        show_figures(run.figures, run.digest, console)
+    if run.plan is not None:
+        show_figures(run.plan, run.digest, console)
     console.print(f"{run.state}: {run.message}", highlight=False, markup=False)
 
 
@@ -93,7 +94,11 @@ def show_brokers(plan: RebalancePlan, console: Console) -> None:
     console.print(table)
 
 
-def show_left(left: Mapping[str, int], sample: Iterable[SkippedPartition], console: Console) -> None:
+def show_left(
+    left: Mapping[str, int],
+    sample: Iterable[undo_record.SkippedPartition | rebalance_status.SkippedPartition],
+    console: Console,
+) -> None:
     """Print the skipped partitions of a plan by reason, with samples."""
     for reason, count in sorted(left.items()):
         console.print(f"{count} skipped, {reason}: {DESCRIPTIONS[reason_named(reason)]}", highlight=False)

@@ -21,17 +21,14 @@ from bellwether.core.reasons import Reason
 from bellwether.core.settings.rebalance import Approval
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.ports.rebalance import RunState
-from bellwether_load.controller.lifecycle import UNDER_WAY, RebalanceRun
-from bellwether_load.controller.run_status import run_of
+from bellwether_load.controller.lifecycle import UNDER_WAY, Run
 
 POLL_SECONDS = 0.5
 
 Say = Callable[[str], None]
 
 
-def request_plan(
-    api: KubernetesClient, namespace: str, policy: str, token: str, seconds: float, say: Say
-) -> RebalanceRun:
+def request_plan(api: KubernetesClient, namespace: str, policy: str, token: str, seconds: float, say: Say) -> Run:
     """Request a plan and wait for the result. Terminal without a LeaderRebalance or its store.
 
     Exit status ``BLOCKED`` at the time limit.
@@ -39,24 +36,24 @@ def request_plan(
     _annotate(api, rebalance_of(api, namespace, policy), REQUEST_ANNOTATION, token)
     say(f"policy {namespace}/{policy}: plan requested")
 
-    def planned(run: RebalanceRun) -> bool:
-        if run.reason is Reason.INVALID_POLICY and run.request != token:
+    def planned(run: Run) -> bool:
+        if run.reason == Reason.INVALID_POLICY and run.request != token:
             raise Terminal(run.message)
         return run.request == token and run.state is not RunState.RUNNING
 
     return _await(api, namespace, policy, planned, seconds, say)
 
 
-def current_plan(api: KubernetesClient, namespace: str, policy: str, digest: str) -> RebalanceRun:
+def current_plan(api: KubernetesClient, namespace: str, policy: str, digest: str) -> Run:
     """The policy's present plan. Terminal if it has another digest."""
-    run = run_of(rebalance_of(api, namespace, policy).status)
+    run = rebalance_of(api, namespace, policy).status
     if run.digest != digest:
         present = f"its plan is {run.digest} ({run.state})" if run.digest else f"it has no plan ({run.state})"
         raise Terminal(f"policy {namespace}/{policy} has no plan {digest}: {present}")
     return run
 
 
-def approve(api: KubernetesClient, namespace: str, policy: str, digest: str, seconds: float, say: Say) -> RebalanceRun:
+def approve(api: KubernetesClient, namespace: str, policy: str, digest: str, seconds: float, say: Say) -> Run:
     """Approve the plan with this digest, and wait until it is applied; with 0 seconds, do not wait.
 
     Terminal if it is not the present plan; exit status ``BLOCKED`` at the time limit.
@@ -67,7 +64,7 @@ def approve(api: KubernetesClient, namespace: str, policy: str, digest: str, sec
     if seconds <= 0:
         return run
 
-    def ended(run: RebalanceRun) -> bool:
+    def ended(run: Run) -> bool:
         return run.digest != digest or run.state not in (*UNDER_WAY, RunState.PROPOSED)
 
     return _await(api, namespace, policy, ended, seconds, say)
@@ -93,13 +90,13 @@ def _annotate(api: KubernetesClient, found: LeaderRebalance, name: str, value: s
 
 
 def _await(
-    api: KubernetesClient, namespace: str, policy: str, over: Callable[[RebalanceRun], bool], seconds: float, say: Say
-) -> RebalanceRun:
+    api: KubernetesClient, namespace: str, policy: str, over: Callable[[Run], bool], seconds: float, say: Say
+) -> Run:
     end = time.monotonic() + seconds
     printed = ""
     while True:
         try:
-            run = run_of(rebalance_of(api, namespace, policy).status)
+            run = rebalance_of(api, namespace, policy).status
             problem = broker_lookup.trouble(broker_lookup.find_policy(api, namespace, policy))
             text = f"{run.state}: {run.message}" + (f"; {problem}" if problem else "")
         except Transient as error:

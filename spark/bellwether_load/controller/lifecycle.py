@@ -9,12 +9,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from bellwether.api.v1alpha1.status.rebalance_status import PlanFigures
+from bellwether.api.v1alpha1.status.rebalance_status import (
+    REQUEST_LIMIT,
+    LeaderRebalanceStatus,
+    PlanFigures,
+    SkippedPartition,
+    SkippedReason,
+)
+from bellwether.api.v1alpha1.status.status_conditions import MESSAGE_LIMIT
 from bellwether.core.model.refusals import Refusal
-from bellwether.core.model.undo_record import ApplicationEnd, PlanApplication, SkippedPartition
+from bellwether.core.model.undo_record import ApplicationEnd, PlanApplication
 from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.settings.rebalance import Approval, Rebalance
 from bellwether.core.waves.rebalance_waves import EXPIRED_MESSAGE, SUPERSEDED_MESSAGE
@@ -52,43 +58,33 @@ UNDER_WAY = frozenset({RunState.APPROVED, RunState.APPLYING})
 """States in which a plan is, or is about to be, applied."""
 
 
-@dataclass(frozen=True)
-class RebalanceRun:
-    """One rebalance and its result. ``name`` is the name of its problem, its loads and its job.
+Run = LeaderRebalanceStatus
+"""One rebalance and its result, as it is reported: an operator that takes over continues from it.
 
-    ``request`` is the last request of a person that was served, ``next_at`` the next scheduled time. ``input_digest``
-    is of the problem as the operator wrote it: a plan for another one is neither proposed nor applied.
-    """
-
-    state: RunState = RunState.IDLE
-    reason: Reason = Reason.NO_PLAN_PENDING
-    message: str = "No rebalance plan has been requested yet."
-    name: str = ""
-    request: str = ""
-    started_at: datetime | None = None
-    next_at: datetime | None = None
-    input_digest: str = ""
-    digest: str = ""
-    made_at: datetime | None = None
-    figures: PlanFigures | None = None
-    taken_up: int = 0
-    left: Mapping[str, int] = field(default_factory=dict)
-    sample: tuple[SkippedPartition, ...] = ()
-
-    def become(self, state: RunState, reason: Reason, message: str = "") -> RebalanceRun:
-        """The run in another state. Raises ValueError if the transition is not allowed."""
-        if state is not self.state and state not in FOLLOWS[self.state]:
-            raise ValueError(f"a run that is {self.state} cannot become {state}")
-        return replace(self, state=state, reason=reason, message=message or DESCRIPTIONS[reason])
+``run`` names its problem, its loads and its job. ``input_digest`` is of the problem as the operator wrote it: a plan
+for another one is neither proposed nor applied.
+"""
 
 
-def with_next_run_time(run: RebalanceRun, settings: Rebalance, now: datetime) -> RebalanceRun:
+def become(run: Run, state: RunState, reason: Reason, message: str = "") -> Run:
+    """The run in another state. Raises ValueError if the transition is not allowed."""
+    if state is not run.state and state not in FOLLOWS[run.state]:
+        raise ValueError(f"a run that is {run.state} cannot become {state}")
+    return because(run.model_copy(update={"state": state}), reason, message or DESCRIPTIONS[reason])
+
+
+def because(run: Run, reason: Reason, message: str) -> Run:
+    """The run with another reason for its state."""
+    return run.model_copy(update={"reason": str(reason), "message": message[:MESSAGE_LIMIT]})
+
+
+def with_next_run_time(run: Run, settings: Rebalance, now: datetime) -> Run:
     """The run with its next scheduled time."""
     next_at = settings.schedule.due(run.next_at, now) if settings.schedule is not None else None
-    return run if next_at == run.next_at else replace(run, next_at=next_at)
+    return run if next_at == run.next_at else run.model_copy(update={"next_at": next_at})
 
 
-def run_due(run: RebalanceRun, request: str, now: datetime) -> str | None:
+def run_due(run: Run, request: str, now: datetime) -> str | None:
     """Name of the run to start now, if one is due. The same cause gives the same name, also after a kill.
 
     A person may repeat a request: after another run it is another cause.
@@ -96,7 +92,7 @@ def run_due(run: RebalanceRun, request: str, now: datetime) -> str | None:
     if run.state is RunState.RUNNING or run.state in UNDER_WAY:
         return None
     if request and request != run.request:
-        return f"asked-{hashlib.sha256(f'{run.name} {request}'.encode()).hexdigest()[:12]}"
+        return f"asked-{hashlib.sha256(f'{run.run} {request}'.encode()).hexdigest()[:12]}"
     if run.next_at is not None and now >= run.next_at:
         return f"at-{run.next_at:%Y%m%d-%H%M}"
     if run.state is RunState.STALE and (run.started_at is None or now - run.started_at >= AGAIN):
@@ -104,26 +100,25 @@ def run_due(run: RebalanceRun, request: str, now: datetime) -> str | None:
     return None
 
 
-def on_superseded(run: RebalanceRun, request: str) -> RebalanceRun:
+def on_superseded(run: Run, request: str) -> Run:
     """A request for another plan ends the plan that is being applied."""
     if run.state in UNDER_WAY and request and request != run.request:
-        return run.become(RunState.SUPERSEDED, Reason.NO_PLAN_PENDING, SUPERSEDED_MESSAGE)
+        return become(run, RunState.SUPERSEDED, Reason.NO_PLAN_PENDING, SUPERSEDED_MESSAGE)
     return run
 
 
-def on_started(run: RebalanceRun, name: str, request: str, settings: Rebalance, now: datetime) -> RebalanceRun:
+def on_started(run: Run, name: str, request: str, settings: Rebalance, now: datetime) -> Run:
     """The run of that name, whose job is to start. An earlier proposed plan can no longer be approved."""
-    fresh = RebalanceRun(run.state, name=name, request=request, started_at=now.replace(microsecond=0))
+    fresh = Run(state=run.state, run=name, request=request[:REQUEST_LIMIT], started_at=now.replace(microsecond=0))
     text = DESCRIPTIONS[Reason.PLANNING]
     if run.state is RunState.PROPOSED:
         text = f"{text} The previous plan {run.digest} can no longer be approved."
-    started = fresh.become(RunState.RUNNING, Reason.PLANNING, text)
-    return replace(started, next_at=settings.schedule.after(now) if settings.schedule is not None else None)
+    started = become(fresh, RunState.RUNNING, Reason.PLANNING, text)
+    next_at = settings.schedule.after(now) if settings.schedule is not None else None
+    return started.model_copy(update={"next_at": next_at})
 
 
-def on_planned(
-    run: RebalanceRun, plan: RebalancePlan, settings: Rebalance, forced: int = 0, bound_reason: str = ""
-) -> RebalanceRun:
+def on_planned(run: Run, plan: RebalancePlan, settings: Rebalance, forced: int = 0, bound_reason: str = "") -> Run:
     """The run whose job computed that plan, after the plan was verified.
 
     ``forced`` leaders may not stay where they are, for example in a rack that is not preferred. Then the plan is
@@ -132,44 +127,43 @@ def on_planned(
     """
     figures = plan_figures(plan, bound_reason)
     judged, improvement = _improvement(figures)
-    found = replace(run, digest=plan.digest, made_at=plan.made_at, figures=figures)
+    found = run.model_copy(update={"digest": plan.digest, "made_at": plan.made_at, "plan": figures})
     least = settings.minimum_improvement_percent
     if missing := plan.missing(settings):
-        return found.become(RunState.IDLE, Reason.TOO_LITTLE_MEASURED, f"no proposal: {missing}")
+        return become(found, RunState.IDLE, Reason.TOO_LITTLE_MEASURED, f"no proposal: {missing}")
     if not figures.moves + figures.reorders:
-        return found.become(RunState.IDLE, Reason.NO_PLAN_PENDING, "no move would improve the balance of the leaders")
+        return become(found, RunState.IDLE, Reason.NO_PLAN_PENDING, "no move would improve the balance of the leaders")
     if improvement * 100 < least and not forced:
         text = f"{judged} would fall by {improvement:.1%}, less than spec.minimumImprovementPercent ({least})"
-        return found.become(RunState.IDLE, Reason.NO_PLAN_PENDING, text)
+        return become(found, RunState.IDLE, Reason.NO_PLAN_PENDING, text)
     text = _proposal(found)
     if forced:
         text = f"{text}; {forced} leaders must move, for example out of a rack that is not preferred"
-    return found.become(RunState.PROPOSED, Reason.PLAN_PROPOSED, text)
+    return become(found, RunState.PROPOSED, Reason.PLAN_PROPOSED, text)
 
 
-def on_judged(run: RebalanceRun, settings: Rebalance, approved: str, now: datetime) -> RebalanceRun:
+def on_judged(run: Run, settings: Rebalance, approved: str, now: datetime) -> Run:
     """A proposed plan after the approval check; ``approved`` is the digest in the annotation."""
     if run.state in UNDER_WAY and not _approves(run, settings, approved):
-        text = f"{DESCRIPTIONS[Reason.PLAN_PROPOSED]} The approval was removed after {run.taken_up} partitions."
-        return run.become(RunState.PROPOSED, Reason.PLAN_PROPOSED, text)
+        done = run.applied + run.skipped
+        text = f"{DESCRIPTIONS[Reason.PLAN_PROPOSED]} The approval was removed after {done} partitions."
+        return become(run, RunState.PROPOSED, Reason.PLAN_PROPOSED, text)
     if run.state is not RunState.PROPOSED:
         return run
     # Of a plan that only the undo record knows the time is read with the plan, and its waves end it by that.
     if run.made_at is not None and settings.expired(run.made_at, now):
-        return run.become(RunState.IDLE, Reason.PLAN_EXPIRED, EXPIRED_MESSAGE)
+        return become(run, RunState.IDLE, Reason.PLAN_EXPIRED, EXPIRED_MESSAGE)
     if _approves(run, settings, approved):
-        return run.become(RunState.APPROVED, Reason.APPLYING, APPROVED_MESSAGE)
+        return become(run, RunState.APPROVED, Reason.APPLYING, APPROVED_MESSAGE)
     if approved:
         text = f"plan {run.digest} waits for approval; the annotation has {approved[:64]!r}, which is not its digest"
-        return run.become(RunState.PROPOSED, Reason.OTHER_PLAN_APPROVED, text)
-    if run.reason is Reason.OTHER_PLAN_APPROVED:
-        return run.become(RunState.PROPOSED, Reason.PLAN_PROPOSED, _proposal(run))
+        return become(run, RunState.PROPOSED, Reason.OTHER_PLAN_APPROVED, text)
+    if run.reason == Reason.OTHER_PLAN_APPROVED:
+        return become(run, RunState.PROPOSED, Reason.PLAN_PROPOSED, _proposal(run))
     return run
 
 
-def on_progress(
-    run: RebalanceRun, application: PlanApplication | None, waits: Refusal | None, asked: str = ""
-) -> RebalanceRun:
+def on_progress(run: Run, application: PlanApplication | None, waits: Refusal | None, asked: str = "") -> Run:
     """The run as the undo record shows it: the progress of its plan, and what the next wave waits for.
 
     ``asked`` is the current request: a plan that status has lost is taken to be the one for it.
@@ -179,48 +173,53 @@ def on_progress(
         return _waiting(run, waits)
     if run.state not in UNDER_WAY and (application.ended is not None or _busy(run) or not other):
         return run
-    run = replace(
-        run,
-        request=run.request if run.state in UNDER_WAY else asked,
-        input_digest="" if other else run.input_digest,
-        digest=application.digest,
-        taken_up=application.taken_up,
-        left=application.left,
-        sample=application.sample,
+    skipped = sum(application.left.values())
+    run = run.model_copy(
+        update={
+            "request": run.request if run.state in UNDER_WAY else asked[:REQUEST_LIMIT],
+            "input_digest": "" if other else run.input_digest,
+            "digest": application.digest,
+            "applied": application.taken_up - skipped,
+            "skipped": skipped,
+            "skipped_by_reason": tuple(
+                SkippedReason(reason=why, count=count) for why, count in sorted(application.left.items())
+            ),
+            "skipped_sample": tuple(SkippedPartition(**one._asdict()) for one in application.sample),
+        }
     )
     if application.ended is ApplicationEnd.DONE:
-        return run.become(RunState.DONE, Reason.NO_PLAN_PENDING, application.message)
+        return become(run, RunState.DONE, Reason.NO_PLAN_PENDING, application.message)
     if application.ended is ApplicationEnd.STALE:
         if application.message != EXPIRED_MESSAGE:
-            return run.become(RunState.STALE, Reason.NO_PLAN_PENDING, application.message)
+            return become(run, RunState.STALE, Reason.NO_PLAN_PENDING, application.message)
         text = f"{EXPIRED_MESSAGE} {application.taken_up} of {application.moves} partitions were processed."
-        return run.become(RunState.STALE, Reason.PLAN_EXPIRED, text)
+        return become(run, RunState.STALE, Reason.PLAN_EXPIRED, text)
     if application.ended is ApplicationEnd.SUPERSEDED:
-        return run.become(RunState.SUPERSEDED, Reason.NO_PLAN_PENDING, SUPERSEDED_MESSAGE)
+        return become(run, RunState.SUPERSEDED, Reason.NO_PLAN_PENDING, SUPERSEDED_MESSAGE)
     text = f"{application.taken_up} of {application.moves} partitions processed, {application.left_out} skipped"
-    going_on = run.become(RunState.APPLYING, Reason.APPLYING, text)
-    return going_on if waits is None else replace(going_on, reason=waits.reason, message=f"{text}; {waits.message}")
+    going_on = become(run, RunState.APPLYING, Reason.APPLYING, text)
+    return going_on if waits is None else because(going_on, waits.reason, f"{text}; {waits.message}")
 
 
-def _busy(run: RebalanceRun) -> bool:
+def _busy(run: Run) -> bool:
     """Whether status has a newer run than the undo record."""
     return run.state in (RunState.RUNNING, RunState.PROPOSED, RunState.APPROVED, RunState.SUPERSEDED)
 
 
-def _waiting(run: RebalanceRun, waits: Refusal | None) -> RebalanceRun:
+def _waiting(run: Run, waits: Refusal | None) -> Run:
     if run.state is not RunState.APPROVED:
         return run
     if waits is None:
-        return run.become(RunState.APPROVED, Reason.APPLYING, APPROVED_MESSAGE)
-    return run.become(RunState.APPROVED, waits.reason, f"approved; {waits.message}")
+        return become(run, RunState.APPROVED, Reason.APPLYING, APPROVED_MESSAGE)
+    return become(run, RunState.APPROVED, waits.reason, f"approved; {waits.message}")
 
 
-def _approves(run: RebalanceRun, settings: Rebalance, approved: str) -> bool:
+def _approves(run: Run, settings: Rebalance, approved: str) -> bool:
     return settings.approval is Approval.AUTOMATIC or (bool(run.digest) and approved == run.digest)
 
 
-def _proposal(run: RebalanceRun) -> str:
-    figures = run.figures
+def _proposal(run: Run) -> str:
+    figures = run.plan
     if figures is None:
         return DESCRIPTIONS[Reason.PLAN_PROPOSED]
     judged, improvement = _improvement(figures)

@@ -23,7 +23,7 @@ from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError
 from bellwether.ports.rebalance import RunState
 from bellwether_load.controller.job_commands import file_name
-from bellwether_load.controller.lifecycle import RebalanceRun
+from bellwether_load.controller.lifecycle import Run
 from bellwether_load.store.store_errors import StoreDamaged, StoreError, StoreMissing
 
 if TYPE_CHECKING:  # Arrow is for policies that rebalance
@@ -53,13 +53,13 @@ class LoadQuery:
     latest: str = ""
 
     @classmethod
-    def of(cls, policy: LeadershipPolicy, settings: Rebalance, run: RebalanceRun) -> LoadQuery | None:
+    def of(cls, policy: LeadershipPolicy, settings: Rebalance, run: Run) -> LoadQuery | None:
         """What a policy asks for; None where it limits no broker by load."""
         metadata, rebalance = policy.metadata, policy.rebalance
         if rebalance is None or policy.policy().demotion.capacity.max_load is None:
             return None
         prefix = file_name(metadata.namespace, metadata.name, "")
-        latest = f"{prefix}{run.name}" if run.name and run.state not in _UNFINISHED else ""
+        latest = f"{prefix}{run.run}" if run.run and run.state not in _UNFINISHED else ""
         return cls(prefix, rebalance.spec.store, settings.objective, settings.capacities, latest)
 
     @property

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import structlog
 
@@ -31,7 +31,9 @@ from bellwether_load.api.load_config import NotConfigured
 from bellwether_load.controller.job_commands import JobState, file_name
 from bellwether_load.controller.lifecycle import (
     UNDER_WAY,
-    RebalanceRun,
+    Run,
+    because,
+    become,
     on_judged,
     on_planned,
     on_progress,
@@ -42,7 +44,6 @@ from bellwether_load.controller.lifecycle import (
 )
 from bellwether_load.controller.load_cache import LoadCache, LoadQuery
 from bellwether_load.controller.rebalance_backend import MakeRebalanceBackend, RebalanceBackend
-from bellwether_load.controller.run_status import run_of, status_of
 from bellwether_load.plan.problem_builder import rebalance_problem
 from bellwether_load.store.store_errors import PlanUnfit, StoreError
 
@@ -81,7 +82,8 @@ class RebalanceController:
         clock: Clock,
         wake: Callable[[], None],
     ) -> None:
-        self._run = run_of(status)
+        # The policy's controller adds these two to what it reports.
+        self._run = status.model_copy(update={"conditions": (), "observed_generation": None})
         self._published = self._run.input_digest
         self._check = check
         self._make_tools = tools
@@ -129,11 +131,11 @@ class RebalanceController:
         return "the thread of the policy's rebalances has died" if dead else None
 
     @property
-    def run(self) -> RebalanceRun:
+    def run(self) -> Run:
         """The state of the rebalance, and what blocks it now."""
         with self._lock:
             run, trouble = self._run, self._trouble
-        return run if trouble is None else replace(run, reason=trouble.reason, message=trouble.message)
+        return run if trouble is None else because(run, trouble.reason, trouble.message)
 
     def rebalance_input(self) -> RebalanceInput:
         """The input of the next reconcile."""
@@ -171,7 +173,7 @@ class RebalanceController:
 
     def status(self) -> LeaderRebalanceStatus:
         """The run, as it is reported."""
-        return status_of(self.run)
+        return self.run
 
     def on_published(self, status: LeaderRebalanceStatus) -> None:
         """This state of the rebalance is in status: a job for its problem may start."""
@@ -208,9 +210,7 @@ class RebalanceController:
             changed = self._shown() != had
             self.version += changed
         if changed:
-            log.info(
-                "rebalance_state_changed", state=str(after.state), reason=str(self.run.reason), digest=after.digest
-            )
+            log.info("rebalance_state_changed", state=str(after.state), reason=self.run.reason, digest=after.digest)
             self._wake()
         return changed
 
@@ -219,7 +219,7 @@ class RebalanceController:
         plan = self._accepted.digest if self._accepted is not None else ""
         return self._run, self._trouble, self._wanting, plan, self._reading.shown
 
-    def _decide(self, run: RebalanceRun, facts: _Facts, *, may_start: bool) -> RebalanceRun:
+    def _decide(self, run: Run, facts: _Facts, *, may_start: bool) -> Run:
         """What follows from what is known; nothing is fetched."""
         now = self._clock.now()
         run = with_next_run_time(run, facts.settings, now)
@@ -240,7 +240,7 @@ class RebalanceController:
             return Refusal(Reason.INVALID_POLICY, str(error))
         return None
 
-    def _do(self, run: RebalanceRun, facts: _Facts) -> RebalanceRun:
+    def _do(self, run: Run, facts: _Facts) -> Run:
         """What the run's state asks for."""
         if run.state is RunState.RUNNING:
             return self._plan(run, facts)
@@ -249,16 +249,16 @@ class RebalanceController:
         return run
 
     @staticmethod
-    def _ending(run: RebalanceRun, facts: _Facts) -> bool:
+    def _ending(run: Run, facts: _Facts) -> bool:
         """Whether the undo record still has the previous plan as active; irrelevant where nothing moves."""
         applied = facts.application
         open_ = applied is not None and applied.ended is None and applied.digest == run.digest
         return run.state is RunState.SUPERSEDED and open_ and facts.policy.policy().acts
 
-    def _plan(self, run: RebalanceRun, facts: _Facts) -> RebalanceRun:
+    def _plan(self, run: Run, facts: _Facts) -> Run:
         """A run's problem, its job, its plan: whichever is next."""
         tools, metadata = self._tools_of(facts), facts.policy.metadata
-        name = file_name(metadata.namespace, metadata.name, run.name)
+        name = file_name(metadata.namespace, metadata.name, run.run)
         if not self._started:
             if not run.input_digest or not tools.plans.has_problem(name):
                 with self._lock:
@@ -267,45 +267,45 @@ class RebalanceController:
                 if snapshot is None:
                     return run
                 problem = rebalance_problem(snapshot.context, snapshot.demoted, facts.settings)
-                run = replace(run, input_digest=tools.plans.put_problem(name, problem))
+                run = run.model_copy(update={"input_digest": tools.plans.put_problem(name, problem)})
             with self._lock:
                 self._snapshot, self._wanting = None, False
             if run.input_digest != self._published:
                 return run  # the job writes to the same store: what it was given must be on record first
-            tools.jobs.start(run.name)
+            tools.jobs.start(run.run)
             self._started = True
-        job = tools.jobs.look(run.name)
+        job = tools.jobs.look(run.run)
         if job is None:
-            return run.become(RunState.FAILED, Reason.JOB_FAILED, "the job was deleted before it stored a plan")
+            return become(run, RunState.FAILED, Reason.JOB_FAILED, "the job was deleted before it stored a plan")
         if job.state is JobState.FAILED:
-            return run.become(RunState.FAILED, Reason.JOB_FAILED, job.message)
+            return become(run, RunState.FAILED, Reason.JOB_FAILED, job.message)
         if job.state is JobState.ACTIVE:
             text = f"{DESCRIPTIONS[Reason.PLANNING]} {job.message}".strip()
-            return run.become(RunState.RUNNING, Reason.PLANNING, text)
+            return become(run, RunState.RUNNING, Reason.PLANNING, text)
         rechecked = tools.plans.plan_for(name, run.input_digest)
         found = on_planned(run, rechecked.plan, facts.settings, rechecked.forced, rechecked.bound_reason)
         tools.plans.tidy(file_name(metadata.namespace, metadata.name, ""))
         return found
 
-    def _take_up(self, run: RebalanceRun, facts: _Facts) -> RebalanceRun:
+    def _take_up(self, run: Run, facts: _Facts) -> Run:
         """Load the approved plan for the reconciles that apply it."""
         if self._accepted is not None and self._accepted.digest == run.digest:
             return run
-        if run.state is RunState.APPROVED and not run.taken_up and not run.input_digest:
+        if run.state is RunState.APPROVED and not run.applied + run.skipped and not run.input_digest:
             raise PlanUnfit(f"plan {run.digest} cannot be verified: {_NO_INPUT_DIGEST}: request a new plan")
         accepted = self._tools_of(facts).plans.accepted(run.digest, run.input_digest)
         with self._lock:
             self._accepted = accepted
-        return replace(run, made_at=accepted.made_at)
+        return run.model_copy(update={"made_at": accepted.made_at})
 
-    def _read_loads(self, run: RebalanceRun, facts: _Facts) -> Refusal | None:
+    def _read_loads(self, run: Run, facts: _Facts) -> Refusal | None:
         """The loads of the run that ended last, where the policy limits by load; why they could not be had, if so."""
         query = LoadQuery.of(facts.policy, facts.settings, run)
         if self._reading.due(query) and query is not None:
             self._reading.read(lambda: self._tools_of(facts).plans, query)
         return self._reading.trouble
 
-    def _failed(self, run: RebalanceRun, error: Exception, text: str) -> RebalanceRun:
+    def _failed(self, run: Run, error: Exception, text: str) -> Run:
         reason = Reason.JOB_FAILED
         if isinstance(error, PlanUnfit):
             reason = Reason.PLAN_VERIFICATION_FAILED
@@ -313,7 +313,7 @@ class RebalanceController:
             reason = Reason.STORE_UNAVAILABLE
         with self._lock:
             self._wanting, self._snapshot = False, None
-        return run.become(RunState.FAILED, reason, text)
+        return become(run, RunState.FAILED, reason, text)
 
     def _tools_of(self, facts: _Facts) -> RebalanceBackend:
         wanted = (facts.policy.rebalance and facts.policy.rebalance.spec, facts.cluster_id)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bellwether.api.v1alpha1.status.rebalance_status import SkippedReason
 from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.undo_record import ApplicationEnd, SkippedPartition
 from bellwether.core.reasons import Reason
@@ -20,7 +21,8 @@ from bellwether_load.controller.lifecycle import (
     APPROVED_MESSAGE,
     FOLLOWS,
     UNDER_WAY,
-    RebalanceRun,
+    Run,
+    become,
     on_judged,
     on_planned,
     on_progress,
@@ -30,9 +32,11 @@ from bellwether_load.controller.lifecycle import (
     with_next_run_time,
 )
 from bellwether_load.controller.reported_figures import plan_figures
-from bellwether_load.controller.run_status import status_of
+from bellwether_load.plan.certificate import HourlyProof, StatisticPlan
+from bellwether_load.plan.forecast import BrokerHour, Forecast
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 from testkit.loads.approved_plans import DIGEST, application
+from testkit.loads.plan_pages import small_plan
 from testkit.loads.small_planner import loads, problem, slot
 from testkit.loads.small_planner import planned as plan_for
 from testkit.messages import assert_wording
@@ -44,6 +48,7 @@ BY_HAND = Rebalance()
 AUTOMATIC = Rebalance(approval=Approval.AUTOMATIC)
 DAY = 86400.0
 FIGURES = figures_of_a_plan()
+SKIPPED = (SkippedReason(reason="ChangedSincePlan", count=1),)
 
 
 def a_plan(*rates: float) -> RebalancePlan:
@@ -52,11 +57,19 @@ def a_plan(*rates: float) -> RebalancePlan:
     return plan_for(posed, loads(posed, *rates))[0]
 
 
-def run(state: RunState = RunState.IDLE, **more: Any) -> RebalanceRun:
+def run(state: RunState = RunState.IDLE, **more: Any) -> Run:
     """A run in that state, with a plan where there is one."""
     has = state not in (RunState.IDLE, RunState.RUNNING)
-    given = {"digest": DIGEST, "made_at": START, "figures": FIGURES} if has else {}
-    return replace(RebalanceRun(state, name="at-1", started_at=START), **{**given, **more})
+    given = {"digest": DIGEST, "made_at": START, "plan": FIGURES} if has else {}
+    return Run(**{"state": state, "run": "at-1", "started_at": START, **given, **more})
+
+
+def by_hours(bound: float | None) -> RebalancePlan:
+    """A plan whose busiest hour is proved to be no lower than the bound."""
+    plan = small_plan()[0]
+    proof = None if bound is None else HourlyProof({1: {1: 1}}, 0, None, bound, StatisticPlan(12.0, 3))
+    week = Forecast(168, BrokerHour(1, 1, 20.4), BrokerHour(1, 2, 10.0))
+    return replace(plan, forecast=week, certificate=replace(plan.certificate, hourly=proof))
 
 
 def at(text: str) -> datetime:
@@ -65,38 +78,38 @@ def at(text: str) -> datetime:
 
 class TestDue:
     def test_without_schedule_and_request_nothing_is_due(self):
-        assert run_due(with_next_run_time(RebalanceRun(), BY_HAND, START), "", after(100 * DAY)) is None
+        assert run_due(with_next_run_time(Run(), BY_HAND, START), "", after(100 * DAY)) is None
 
     def test_the_time_of_the_schedule_is_due_when_it_comes_and_not_before(self):
-        noted = with_next_run_time(RebalanceRun(), NIGHTLY, START)
+        noted = with_next_run_time(Run(), NIGHTLY, START)
         assert noted.next_at is not None
         assert run_due(noted, "", noted.next_at.replace(microsecond=0) - (after(1) - START)) is None
         assert run_due(noted, "", noted.next_at) == f"at-{noted.next_at:%Y%m%d}-0400"
 
     def test_a_missed_time_is_due_later_under_the_same_name(self):
-        noted = with_next_run_time(RebalanceRun(), NIGHTLY, START)
+        noted = with_next_run_time(Run(), NIGHTLY, START)
         much_later = after(3 * DAY)
         assert run_due(with_next_run_time(noted, NIGHTLY, much_later), "", much_later) == run_due(
             noted, "", noted.next_at or START
         )
 
     def test_what_a_person_asks_for_is_due_once(self):
-        name = run_due(RebalanceRun(), "2026-11-21T12:00:00Z", START)
+        name = run_due(Run(), "2026-11-21T12:00:00Z", START)
         assert name is not None
         assert name.startswith("asked-")
-        begins = on_started(RebalanceRun(), name, "2026-11-21T12:00:00Z", BY_HAND, START)
-        ended = replace(begins, state=RunState.DONE)
+        begins = on_started(Run(), name, "2026-11-21T12:00:00Z", BY_HAND, START)
+        ended = begins.model_copy(update={"state": RunState.DONE})
         assert run_due(ended, "2026-11-21T12:00:00Z", after(5)) is None
         assert run_due(ended, "2026-11-21T13:00:00Z", after(5)) not in (None, name)
 
     def test_a_word_that_is_used_again_names_another_run(self):
-        names, ended = [], RebalanceRun()
+        names, ended = [], Run()
         for word in ("now", "again", "now", "again"):
             name = run_due(ended, word, START)
             assert name is not None
             assert name == run_due(ended, word, after(9)), "the same after a kill"
             names.append(name)
-            ended = replace(on_started(ended, name, word, BY_HAND, START), state=RunState.DONE)
+            ended = on_started(ended, name, word, BY_HAND, START).model_copy(update={"state": RunState.DONE})
         assert len(set(names)) == 4
 
     @pytest.mark.parametrize("state", [RunState.RUNNING, *sorted(UNDER_WAY)])
@@ -121,13 +134,13 @@ class TestDue:
 class TestBegun:
     def test_a_run_begins_with_nothing_of_the_last_one(self):
         begins = on_started(
-            run(RunState.DONE, taken_up=7, left={"ChangedSincePlan": 1}), "at-2", "asked", NIGHTLY, after(9)
+            run(RunState.DONE, applied=6, skipped=1, skipped_by_reason=SKIPPED), "at-2", "asked", NIGHTLY, after(9)
         )
-        assert begins == RebalanceRun(
-            RunState.RUNNING,
-            Reason.PLANNING,
-            "A job measures loads and computes a plan.",
-            name="at-2",
+        assert begins == Run(
+            state=RunState.RUNNING,
+            reason=Reason.PLANNING,
+            message="A job measures loads and computes a plan.",
+            run="at-2",
             request="asked",
             started_at=after(9),
             next_at=NIGHTLY.schedule.after(after(9)) if NIGHTLY.schedule else None,
@@ -144,11 +157,11 @@ class TestPlanned:
         plan = a_plan(100.0, 100.0, 100.0)  # each costs its leader 300 and its followers 100: from 900 to 500
         found = on_planned(run(RunState.RUNNING), plan, BY_HAND)
         assert (found.state, found.reason, found.digest) == (RunState.PROPOSED, Reason.PLAN_PROPOSED, plan.digest)
-        assert found.figures == plan_figures(plan)
+        assert found.plan == plan_figures(plan)
         assert (
-            found.figures.moves,
-            found.figures.moved_bytes_per_second,
-            found.figures.least_moved_bytes_per_second,
+            found.plan.moves,
+            found.plan.moved_bytes_per_second,
+            found.plan.least_moved_bytes_per_second,
         ) == (2, 400, 400)
         assert found.made_at == plan.made_at
         assert_wording(found.message)
@@ -181,8 +194,12 @@ class TestPlanned:
 
     def test_a_load_that_rises_is_not_said_to_fall(self):
         worse = figures_of_a_plan(load_after=250)
-        said = on_judged(run(RunState.PROPOSED, figures=worse, reason=Reason.OTHER_PLAN_APPROVED), BY_HAND, "", START)
+        said = on_judged(run(RunState.PROPOSED, plan=worse, reason=Reason.OTHER_PLAN_APPROVED), BY_HAND, "", START)
         assert_wording(said.message)
+
+    @pytest.mark.parametrize(("bound", "said"), [(None, "highest load falls"), (8.0, "load of the busiest hour falls")])
+    def test_a_plan_with_a_bound_by_hours_is_judged_by_its_busiest_hour(self, bound: float | None, said: str):
+        assert said in on_planned(Run(state=RunState.RUNNING), by_hours(bound), BY_HAND).message
 
 
 class TestJudged:
@@ -210,14 +227,14 @@ class TestJudged:
 
     @pytest.mark.parametrize("state", sorted(UNDER_WAY))
     def test_an_approval_that_is_taken_back_ends_the_waves_and_given_again_they_go_on(self, state: RunState):
-        found = on_judged(run(state, taken_up=3), BY_HAND, "", START)
+        found = on_judged(run(state, applied=3), BY_HAND, "", START)
         assert found.state is RunState.PROPOSED
         assert_wording(found.message)
         assert on_progress(found, application(9, taken_up=3), None) == found
         assert on_judged(found, BY_HAND, DIGEST, START).state is RunState.APPROVED
 
     def test_plan_known_by_its_record_alone_can_be_approved(self):
-        lost = replace(run(RunState.PROPOSED), made_at=None)
+        lost = run(RunState.PROPOSED, made_at=None)
         assert on_judged(lost, BY_HAND, DIGEST, after(2 * DAY)).state is RunState.APPROVED
 
     @pytest.mark.parametrize("state", sorted(set(RunState) - UNDER_WAY - {RunState.PROPOSED}))
@@ -228,7 +245,7 @@ class TestJudged:
 class TestFollowed:
     def test_an_approved_plan_is_being_applied_once_the_record_says_so(self):
         found = on_progress(run(RunState.APPROVED), application(9, taken_up=3, left={"ChangedSincePlan": 1}), None)
-        assert (found.state, found.reason, found.taken_up) == (RunState.APPLYING, Reason.APPLYING, 3)
+        assert (found.state, found.reason, found.applied, found.skipped) == (RunState.APPLYING, Reason.APPLYING, 2, 1)
         assert_wording(found.message)
 
     def test_what_the_next_wave_waits_for_is_said(self):
@@ -241,7 +258,7 @@ class TestFollowed:
         waits = Refusal(Reason.NOT_ENFORCING, "The policy is suspended.")
         found = on_progress(run(RunState.APPROVED), None, waits)
         assert (found.state, found.reason) == (RunState.APPROVED, Reason.NOT_ENFORCING)
-        assert on_progress(found, None, None).reason is Reason.APPLYING
+        assert on_progress(found, None, None).reason == Reason.APPLYING
 
     @pytest.mark.parametrize(
         ("ending", "state", "reason"),
@@ -258,7 +275,8 @@ class TestFollowed:
         named = (SkippedPartition("orders", 1, "ChangedSincePlan"),)
         ended = application(9, taken_up=9, left={"ChangedSincePlan": 1}, sample=named, ended=ending, message="so it is")
         found = on_progress(run(before), ended, None)
-        assert (found.state, found.reason, found.left, found.sample) == (state, reason, {"ChangedSincePlan": 1}, named)
+        assert (found.state, found.reason, found.skipped_by_reason) == (state, reason, SKIPPED)
+        assert [(one.topic, one.partition, one.reason) for one in found.skipped_sample] == [*named]
 
     def test_a_plan_that_grew_too_old_on_the_way_says_so(self):
         text = EXPIRED_MESSAGE
@@ -277,7 +295,7 @@ class TestFollowed:
     @pytest.mark.parametrize("state", [RunState.IDLE, RunState.DONE, RunState.STALE, RunState.FAILED])
     def test_a_plan_of_the_record_that_status_has_lost_is_gone_on_with(self, state: RunState):
         found = on_progress(run(state, digest="f" * 16), application(9, taken_up=3), None, asked="please")
-        assert (found.state, found.digest, found.taken_up) == (RunState.APPLYING, DIGEST, 3)
+        assert (found.state, found.digest, found.applied) == (RunState.APPLYING, DIGEST, 3)
         assert on_superseded(found, "please") == found  # the request was for this one
 
     def test_a_plan_that_could_not_be_gone_on_with_is_not_begun_over_and_over(self):
@@ -303,12 +321,35 @@ class TestSuperseded:
 
 def test_the_conditions_say_the_same_reason_and_which_of_them_holds():
     proposed, applying = (
-        {c.type: (c.status, c.reason) for c in status_of(run(state, reason=Reason.APPLYING)).said()}
+        {c.type: (c.status, c.reason) for c in run(state, reason=Reason.APPLYING).said()}
         for state in (RunState.PROPOSED, RunState.APPLYING)
     )
     used = {"Ready": (True, Reason.UP_TO_DATE)}
     assert proposed == {**used, "RebalanceProposed": (True, Reason.APPLYING), "Rebalancing": (False, Reason.APPLYING)}
     assert applying == {**used, "RebalanceProposed": (False, Reason.APPLYING), "Rebalancing": (True, Reason.APPLYING)}
+
+
+def test_figures_of_hours_are_whole_numbers_and_text():
+    week = plan_figures(by_hours(8.0)).body()["forecast"]
+    assert week == {
+        "hours": 168,
+        "before": {"broker": 1, "hour": "Monday 01:00 UTC", "load": 20},
+        "after": {"broker": 1, "hour": "Monday 02:00 UTC", "load": 10},
+        "bound": 8,
+        "gapPercent": "25.000",
+        "statisticPlan": {"load": 12, "moves": 3},
+    }
+    assert "gapPercent" not in plan_figures(by_hours(0.0)).body()["forecast"]
+
+
+def test_a_reason_of_a_newer_version_is_kept_and_shown_as_one():
+    newer = Run.model_validate({**Run().body(), "confidence": "high", "reason": "Unheard"})
+    assert newer.reason == "Unheard"
+    assert newer.said()[1].reason is Reason.OTHER_VERSION
+
+
+def test_a_long_message_is_cut():
+    assert len(become(Run(), RunState.IDLE, Reason.NO_PLAN_PENDING, "x" * 5000).message) == 1024
 
 
 def test_every_state_has_successors_and_can_be_reached():
@@ -318,4 +359,4 @@ def test_every_state_has_successors_and_can_be_reached():
 
 def test_a_state_that_may_not_follow_is_refused():
     with pytest.raises(ValueError, match="a run that is Idle cannot become Approved"):
-        RebalanceRun().become(RunState.APPROVED, Reason.APPLYING)
+        become(Run(), RunState.APPROVED, Reason.APPLYING)

@@ -14,7 +14,7 @@ from bellwether.core.settings.objective import Objective
 from bellwether.core.settings.rebalance import Rebalance
 from bellwether.ports.rebalance import RunState
 from bellwether.simulation.memory_world import ManualClock
-from bellwether_load.controller.lifecycle import RebalanceRun
+from bellwether_load.controller.lifecycle import Run
 from bellwether_load.controller.load_cache import AGAIN_SECONDS, AWAITED_SECONDS, LoadCache, LoadQuery
 from bellwether_load.store.store_errors import StoreDamaged, StoreError, StoreMissing, StoreUnavailable
 from testkit.kubernetes import api_objects
@@ -214,19 +214,19 @@ class TestWhatIsWished:
         return api_objects.rebalanced(api_objects.policy(demotion={"capacity": capacity} if capacity else {}))
 
     def test_nothing_without_a_limit_by_load(self):
-        assert LoadQuery.of(self.policy(), Rebalance(), RebalanceRun()) is None
-        assert LoadQuery.of(self.policy(maxLeaders=1), Rebalance(), RebalanceRun()) is None
+        assert LoadQuery.of(self.policy(), Rebalance(), Run()) is None
+        assert LoadQuery.of(self.policy(maxLeaders=1), Rebalance(), Run()) is None
 
     @pytest.mark.parametrize("state", sorted(set(RunState) - {RunState.RUNNING, RunState.FAILED}))
     def test_the_loads_of_a_run_that_has_ended(self, state: RunState):
-        query = LoadQuery.of(self.policy(maxBytesPerSecond=1), Rebalance(), RebalanceRun(state, name="at-1"))
+        query = LoadQuery.of(self.policy(maxBytesPerSecond=1), Rebalance(), Run(state=state, run="at-1"))
         assert query is not None
         assert query.latest == f"{query.prefix}at-1"
 
     @pytest.mark.parametrize(
-        "run", [RebalanceRun(), RebalanceRun(RunState.RUNNING, name="at-1"), RebalanceRun(RunState.FAILED, name="at-1")]
+        "run", [Run(), Run(state=RunState.RUNNING, run="at-1"), Run(state=RunState.FAILED, run="at-1")]
     )
-    def test_whichever_are_newest_where_none_has_ended_well(self, run: RebalanceRun):
+    def test_whichever_are_newest_where_none_has_ended_well(self, run: Run):
         query = LoadQuery.of(self.policy(maxBytesPerSecond=1), Rebalance(), run)
         assert query is not None
         assert query.latest == ""
