@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from bellwether.core.model.cluster import PartitionKey
 from bellwether_load.plan.problem import NO_BROKER, Problem
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.plans import plan_files
 from bellwether_load.store.plans.plan_store import FilePlanStore
+from testkit.loads.approved_plans import write_plan
 from testkit.loads.plan_verification import load_problems
 from testkit.loads.small_planner import planned, write_loads
 
@@ -30,7 +30,7 @@ def test_the_operator_counts_the_same_loads_as_a_rechecked_plan(drawn: Posed) ->
         shelf = FilePlanStore(store, posed.header.cluster_id, posed.header.policy)
         digest = shelf.put_problem(NAME, posed)
         write_loads(store, NAME, known)
-        plan_files.write_plan(store, *planned(posed, known))
+        write_plan(store, *planned(posed, known))
         plan = shelf.plan_for(NAME, digest).plan  # rechecked
         capacities = {b.id: b.capacity for b in posed.header.brokers}
         found = shelf.measured(NAME, posed.header.objective, capacities)

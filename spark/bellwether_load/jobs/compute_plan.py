@@ -77,8 +77,7 @@ def compute_plan(uri: str, problem: str, loads: str, tell: Tell = lambda _: None
 
 def write_plan(uri: str, computed: ComputedPlan) -> str:
     """Write a plan under its digest; its path in the store. Raises StoreError."""
-    store, digest = Store.open(uri), computed.plan.digest
-    return plan_files.finish(store, computed.plan, [plan_files.write_moves(store, digest, 0, computed.moves.table)])
+    return plan_files.write_plan(Store.open(uri), computed.plan, computed.moves.table)
 
 
 def _brokers(terms: ProblemHeader, partitions: Choices) -> Brokers:

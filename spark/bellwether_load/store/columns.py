@@ -1,7 +1,7 @@
 """Convert Arrow columns to Python lists, for millions of rows, and check them against the expected schema.
 
-In: record batches. Out: lists of integers, floats, strings and tuples. Called by the readers of problems, loads and
-plans. Values are read directly from Arrow's buffers: creating a scalar object for each would take minutes.
+In: record batches. Out: rows of integers, floats, strings and tuples. Called by the readers of problems, loads and
+plans. Values are converted column by column by numpy: creating a scalar object for each would take minutes.
 """
 
 from __future__ import annotations
@@ -21,11 +21,9 @@ BATCH_ROWS = 65_536
 _AHEAD = 4
 """Batches that are read before they are used."""
 
-_LETTERS = {4: "i", 8: "q"}
 
-
-def batches(store: Store, path: str, schema: Any, rows: int = BATCH_ROWS) -> Iterator[Any]:
-    """Columns of a Parquet file in batches of at most ``rows``, converted to ``schema``.
+def batches(store: Store, path: str, schema: Any, most: int = BATCH_ROWS) -> Iterator[Any]:
+    """Columns of a Parquet file in batches of at most ``most`` rows, converted to ``schema``.
 
     Raises StoreError; StoreDamaged names a column that is missing, of another type, or null where it must not be.
     """
@@ -36,7 +34,7 @@ def batches(store: Store, path: str, schema: Any, rows: int = BATCH_ROWS) -> Ite
             raise StoreDamaged(
                 f"{store.where(path)}: has no column {', '.join(missing)}: was it written by Bellwether?"
             )
-        for batch in file.iter_batches(rows, columns=schema.names, use_threads=False):
+        for batch in file.iter_batches(most, columns=schema.names, use_threads=False):
             yield checked(batch, schema, store.where(path))
 
 
@@ -71,46 +69,33 @@ def checked(batch: Any, schema: Any, where: str) -> Any:
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def table_of(rows: Iterable[tuple[Any, ...]], schema: Any) -> Any:
+def table_of(given: Iterable[tuple[Any, ...]], schema: Any) -> Any:
     """Build a table from rows whose fields are in the schema's order."""
-    columns: list[tuple[Any, ...]] = list(zip(*rows, strict=True)) or [() for _ in schema]
+    columns: list[tuple[Any, ...]] = list(zip(*given, strict=True)) or [() for _ in schema]
     arrays = [pa.array(column, wanted.type) for column, wanted in zip(columns, schema, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def integers(array: Any) -> list[int]:
-    """An integer column without nulls."""
-    return _raw(array, _LETTERS[array.type.bit_width // 8])
+def rows(batch: Any) -> Iterator[tuple[Any, ...]]:
+    """The rows of a batch as tuples of Python values; see ``values``."""
+    return zip(*map(values, batch.columns), strict=True)
 
 
-def floats(array: Any) -> list[float | None]:
-    """A column of doubles; None for null."""
-    values = _raw(array, "d")
+def values(array: Any) -> list[Any]:
+    """A column of numbers, times, strings (equal ones share one object) or lists of integers, which become tuples.
+
+    None for a null number; the others have no nulls.
+    """
+    if pa.types.is_string(array.type):
+        packed = array.dictionary_encode()
+        words = packed.dictionary.to_pylist()
+        return [words[i] for i in packed.indices.to_numpy().tolist()]
+    if pa.types.is_list(array.type):
+        flat = array.values.to_numpy().tolist()
+        return [tuple(flat[start:end]) for start, end in pairwise(array.offsets.to_numpy().tolist())]
     if not array.null_count:
-        return values
-    missing = integers(array.is_null().cast(pa.int32()))
-    return [None if gone else value for value, gone in zip(values, missing, strict=True)]
-
-
-def texts(array: Any) -> list[str]:
-    """A string column without nulls; equal strings share one object."""
-    packed = array.dictionary_encode()
-    words = packed.dictionary.to_pylist()
-    return [words[i] for i in integers(packed.indices)]
-
-
-def tuples(array: Any) -> list[tuple[int, ...]]:
-    """A column of lists of integers without nulls."""
-    values = integers(array.values)
-    return [tuple(values[start:end]) for start, end in pairwise(integers(array.offsets))]
-
-
-def _raw(array: Any, letter: str) -> list[Any]:
-    if not len(array):
-        return []
-    values: list[Any] = _view(array.buffers()[1], letter)[array.offset : array.offset + len(array)].tolist()
-    return values
-
-
-def _view(buffer: Any, letter: Any) -> memoryview:
-    return memoryview(buffer).cast("B").cast(letter)
+        found: list[Any] = array.to_numpy().tolist()
+        return found
+    numbers = array.fill_null(0).to_numpy().tolist()
+    there = array.is_valid().to_numpy(zero_copy_only=False).tolist()
+    return [value if known else None for value, known in zip(numbers, there, strict=True)]

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from bellwether_load.plan.forecast import WEEK
-from bellwether_load.store.columns import ahead, batches, floats, integers, texts
+from bellwether_load.store.columns import ahead, batches, values
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.store_errors import StoreDamaged, StoreMissing
 from bellwether_load.verify.load_rows import LoadRow
@@ -85,10 +85,8 @@ def load_rows(store: Store, files: Sequence[str], statistic: str, hours: Sequenc
     schema = pa.schema([*_KEYS, *measured, *(LISTS if hours else ())])
     for path in files:
         for batch in ahead(batches(store, path, schema, _BATCH_ROWS)):
-            topic, topic_id, partition, produce, consume, *lists = batch.columns
-            columns = (texts(topic), texts(topic_id), integers(partition), floats(produce), floats(consume))
-            hourly = map(_lists, lists) if lists else (repeat(None), repeat(None))
-            yield from zip(*columns, *hourly)  # noqa: B905 - two may be endless
+            *columns, into, out = batch.columns if hours else (*batch.columns, None, None)
+            yield from zip(*map(values, columns), _lists(into), _lists(out))  # noqa: B905 - two may be endless
 
 
 def _hours(store: Store, path: str) -> tuple[int, ...]:
@@ -102,9 +100,9 @@ def _hours(store: Store, path: str) -> tuple[int, ...]:
 
 
 def _lists(array: Any) -> Iterator[memoryview | None]:
-    """The numbers of each list, as they are in memory; None for null."""
-    values = memoryview(array.values.buffers()[1] or b"").cast("B").cast("q")
-    there = array.is_valid().to_pylist()
-    start = array.values.offset
-    for known, (first, last) in zip(there, pairwise(integers(array.offsets)), strict=True):
-        yield values[start + first : start + last] if known else None
+    """The numbers of each list, as they are in memory; None for null, and for ever without lists."""
+    if array is None:
+        yield from repeat(None)
+    flat = memoryview(array.values.to_numpy())
+    for known, (first, last) in zip(array.is_valid().to_pylist(), pairwise(values(array.offsets)), strict=True):
+        yield flat[first:last] if known else None

@@ -16,7 +16,7 @@ from bellwether.core.model.loads import Loads
 from bellwether.core.settings.objective import Objective, Statistic
 from bellwether_load.plan.measured_loads import LoadAccumulator
 from bellwether_load.plan.problem import ProblemHeader
-from bellwether_load.store.columns import batches, integers, texts, tuples
+from bellwether_load.store.columns import batches, rows
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import plan_files, problem_files
 from bellwether_load.store.plans.load_hours import load_files, load_rows
@@ -52,14 +52,12 @@ def read_loads(
     A partition without a load row is omitted. A load that no plan can use (not a number, negative, duplicate) raises
     StoreDamaged, and none is used.
     """
-    rows = StoredLoads(store.below(f"{plan_files.LOADS}/{name}"), objective.statistic)
+    stored = StoredLoads(store.below(f"{plan_files.LOADS}/{name}"), objective.statistic)
     path = f"{problem_files.FOLDER}/{name}/{problem_files.PARTITIONS}"
     found = LoadAccumulator(objective, capacities)
     for batch in batches(store, path, _SCHEMA):
-        topics, topic_ids, numbers, replicas = batch.columns
-        keys = zip(texts(topics), texts(topic_ids), integers(numbers), strict=True)
-        for key, members in zip(keys, tuples(replicas), strict=True):
-            load = rows.of(key)
+        for *key, members in rows(batch):
+            load = stored.of((key[0], key[1], key[2]))
             try:
                 if load is not None:
                     found.add(PartitionKey(key[1], key[2]), members, load.produce, load.consume)

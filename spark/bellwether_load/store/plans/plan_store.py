@@ -10,7 +10,6 @@ and by ``bellwether rebalance``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 
 from bellwether.core.model.loads import Loads
@@ -63,8 +62,7 @@ class FilePlanStore:
         ``input_digest``: what ``put_problem`` returned; a stored problem with another one is refused.
         """
         terms = problem_files.read_terms(self._store, name)
-        wanted = (terms.cluster_id, terms.policy, terms.made_at)
-        found = [p for p in plan_files.plans(self._store) if (p.cluster_id, p.policy, p.made_at) == wanted]
+        found = [plan for plan in plan_files.plans(self._store) if plan_files.poses(terms, plan)]
         if not found:
             raise PlanUnfit(
                 f"the job succeeded, but {self._store.where(plan_files.FOLDER)} has no plan for problem {name}"
@@ -113,11 +111,9 @@ class FilePlanStore:
 
     def _problem_of(self, plan: RebalancePlan) -> str:
         """Name of the problem that a plan is for."""
-        for name in reversed(self._runs("")):
-            with suppress(StoreDamaged, StoreMissing):
-                terms = problem_files.read_terms(self._store, name)
-                if (terms.cluster_id, terms.policy, terms.made_at) == (plan.cluster_id, plan.policy, plan.made_at):
-                    return name
+        for name, terms in reversed(problem_files.all_terms(self._store).items()):
+            if plan_files.poses(terms, plan):
+                return name
         raise PlanUnfit(
             f"plan {plan.digest} cannot be verified: its problem is not in the store any more (the last {KEPT} are"
             " kept): request a new plan"
@@ -130,12 +126,8 @@ class FilePlanStore:
         """
         ours = (self._cluster_id, self._policy)
         made = {p.made_at for p in plan_files.plans(self._store) if (p.cluster_id, p.policy) == ours}
-        found = []
-        for name in self._runs(prefix):
-            with suppress(StoreDamaged, StoreMissing):
-                terms = problem_files.read_terms(self._store, name)
-                if (terms.cluster_id, terms.policy) == ours and terms.made_at in made:
-                    found.append((terms.made_at, name))
+        terms = problem_files.all_terms(self._store, prefix)
+        found = [(t.made_at, n) for n, t in terms.items() if (t.cluster_id, t.policy) == ours and t.made_at in made]
         return tuple(name for _, name in sorted(found, reverse=True))
 
     def measured(self, name: str, objective: Objective, capacities: Mapping[int, int]) -> Loads:
@@ -149,20 +141,9 @@ class FilePlanStore:
 
     def tidy(self, prefix: str) -> None:
         """Remove all but the latest problems with this name prefix, and their loads."""
-        for name in self._runs(prefix)[:-KEPT]:
+        for name in problem_files.problem_names(self._store, prefix)[:-KEPT]:
             self._store.delete_directory(f"{problem_files.FOLDER}/{name}")
             self._store.delete_directory(f"{plan_files.LOADS}/{name}")
-
-    def _runs(self, prefix: str) -> list[str]:
-        """The complete problems with this name prefix, or all without one, the oldest first."""
-        found = []
-        for stored in self._store.list(problem_files.FOLDER):
-            _, name, *rest = stored.path.split("/")
-            # A run's name has no dot: others belong to a policy whose name has the same prefix.
-            own = not prefix or (name.startswith(prefix) and "." not in name.removeprefix(prefix))
-            if rest == [problem_files.TERMS] and own:
-                found.append((str(stored.modified), name))
-        return [name for _, name in sorted(found)]
 
     def _check_whose(self, plan: RebalancePlan) -> None:
         if plan.cluster_id != self._cluster_id:

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice
+from typing import Any
 
 from bellwether_load.plan.documents import PLAN, PROBLEM, header_line
 from bellwether_load.plan.rebalance_plan import RebalancePlan
-from bellwether_load.store.columns import ahead, batches, integers, texts, tuples
+from bellwether_load.store.columns import ahead, batches, rows
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import plan_files, problem_files
 from bellwether_load.store.plans.load_hours import known_hours, load_files, load_rows, read_account
 from bellwether_load.store.store_errors import StoreError
-from bellwether_load.verify.partition_sums import PartitionRow
 from bellwether_load.verify.plan_verifier import PROBLEM_DIGEST, Report, verify
-from bellwether_load.verify.row_streams import MoveRow
 
 MOST_SOURCES = 20
 """Pairs of a problem and loads that are tried to find those of a plan."""
@@ -47,10 +46,10 @@ def recheck(
     return verify(
         posed,
         header_line(posed),
-        _partitions(problem),
+        _rows(batches(problem, problem_files.PARTITIONS, problem_files.SCHEMA)),
         load_rows(loads, files, posed.objective.statistic, hours),
         claimed,
-        _moves(plan),
+        _rows(plan_files.move_batches(plan)),
         None if progress is None else lambda done: progress(done, total),
         input_digest,
         hours,
@@ -81,32 +80,5 @@ def verified_from(
     return None
 
 
-def _partitions(store: Store) -> Iterator[PartitionRow]:
-    for batch in ahead(batches(store, problem_files.PARTITIONS, problem_files.SCHEMA)):
-        topic, topic_id, number, replicas, isr, leader, held = batch.columns
-        yield from zip(
-            texts(topic),
-            texts(topic_id),
-            integers(number),
-            tuples(replicas),
-            tuples(isr),
-            integers(leader),
-            texts(held),
-            strict=True,
-        )
-
-
-def _moves(store: Store) -> Iterator[MoveRow]:
-    for batch in plan_files.move_batches(store):
-        topic, topic_id, number, replicas, order, before, after, load = batch.columns
-        yield from zip(
-            texts(topic),
-            texts(topic_id),
-            integers(number),
-            tuples(replicas),
-            tuples(order),
-            integers(before),
-            integers(after),
-            integers(load),
-            strict=True,
-        )
+def _rows(found: Iterator[Any]) -> Iterator[Any]:
+    return (row for batch in ahead(found) for row in rows(batch))

@@ -7,7 +7,7 @@ The JSON is written last: a problem that has it is complete.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -16,9 +16,9 @@ from bellwether.core.stored_documents import InvalidDocument
 from bellwether.ports.errors import Terminal
 from bellwether_load.plan.documents import PROBLEM, Document
 from bellwether_load.plan.problem import PartitionInput, Problem, ProblemHeader, validate_partition
-from bellwether_load.store.columns import batches, checked, integers, table_of, texts, tuples
+from bellwether_load.store.columns import batches, checked, rows, table_of
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.store_errors import StoreDamaged
+from bellwether_load.store.store_errors import StoreDamaged, StoreMissing
 
 T = TypeVar("T")
 
@@ -87,15 +87,28 @@ def read_terms(store: Store, name: str) -> ProblemHeader:
     return read_document(store, f"{FOLDER}/{name}/{TERMS}", PROBLEM)
 
 
-def read_slots(store: Store, name: str) -> Iterator[PartitionInput]:
-    """A problem's partitions, one by one, in order."""
-    for batch in batches(store, f"{FOLDER}/{name}/{PARTITIONS}", SCHEMA):
-        topics, ids, held = (texts(batch.column(c)) for c in ("topic", "topic_id", "held"))
-        numbers, leaders = (integers(batch.column(c)) for c in ("partition", "leader"))
-        replicas, isrs = (tuples(batch.column(c)) for c in ("replicas", "isr"))
-        yield from map(PartitionInput, topics, ids, numbers, replicas, isrs, leaders, held)
-
-
 def read_problem(store: Store, name: str) -> Problem:
     """Read a complete problem. For a cluster whose partitions fit into memory."""
-    return Problem(read_terms(store, name), tuple(read_slots(store, name)))
+    found = batches(store, f"{FOLDER}/{name}/{PARTITIONS}", SCHEMA)
+    return Problem(read_terms(store, name), tuple(PartitionInput(*row) for batch in found for row in rows(batch)))
+
+
+def problem_names(store: Store, prefix: str = "") -> list[str]:
+    """The complete problems whose names begin so, the oldest first."""
+    found = []
+    for stored in store.list(FOLDER):
+        _, name, *rest = stored.path.split("/")
+        # A run's name has no dot: others belong to a policy whose name has the same prefix.
+        own = not prefix or (name.startswith(prefix) and "." not in name.removeprefix(prefix))
+        if rest == [TERMS] and own:
+            found.append((str(stored.modified), name))
+    return [name for _, name in sorted(found)]
+
+
+def all_terms(store: Store, prefix: str = "") -> dict[str, ProblemHeader]:
+    """The terms of these problems by name, the oldest first; unreadable ones are ignored."""
+    found = {}
+    for name in problem_names(store, prefix):
+        with suppress(StoreDamaged, StoreMissing):
+            found[name] = read_terms(store, name)
+    return found

@@ -7,15 +7,14 @@ sample. The newest files are read first, and no more than needed. Called by ``be
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from datetime import UTC, datetime
-from typing import Any
+from datetime import UTC
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bellwether.core.doctor.risks import LogEndSample
 from bellwether.core.model.cluster import PartitionKey
-from bellwether_load.store.columns import batches, integers, texts
+from bellwether_load.store.columns import batches, rows
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.samples.sample_files import SCHEMA, list_rounds
 from bellwether_load.store.store_errors import StoreDamaged, StoreMissing
@@ -23,8 +22,12 @@ from bellwether_load.store.store_errors import StoreDamaged, StoreMissing
 MOST_FILES = 3000
 """Maximum number of files that are searched for a partition without samples: two days of rounds."""
 
-_COLUMNS = ("at", "topic_id", "partition", "leader", "leader_epoch", "end_offset")
-_PLAIN = {"topic_id": pa.string()}
+_COLUMNS = pa.schema(
+    [
+        pa.field("topic_id", pa.string(), nullable=False),
+        *map(SCHEMA.field, ("partition", "end_offset", "at", "leader", "leader_epoch")),
+    ]
+)
 
 
 def last_samples(
@@ -49,18 +52,9 @@ def last_samples(
 
 def _samples(store: Store, path: str, wanted: Collection[PartitionKey]) -> Iterator[tuple[PartitionKey, LogEndSample]]:
     topics = pa.array(sorted({key.topic_id for key in wanted}), pa.string())
-    schema = pa.schema([SCHEMA.field(name) for name in _COLUMNS])
-    for batch in batches(store, path, _plain(schema)):
+    for batch in batches(store, path, _COLUMNS):
         known = pc.and_(pc.is_in(batch.column("topic_id"), topics), pc.is_valid(batch.column("end_offset")))
-        some = batch.filter(known)
-        columns = (integers(some.column(n)) for n in ("partition", "leader", "leader_epoch", "end_offset"))
-        ats = integers(some.column("at").cast(pa.int64()))
-        for topic_id, at, index, leader, epoch, end in zip(texts(some.column("topic_id")), ats, *columns, strict=True):
+        for topic_id, index, end, at, leader, epoch in rows(batch.filter(known)):
             key = PartitionKey(topic_id, index)
             if key in wanted:
-                yield key, LogEndSample(end, datetime.fromtimestamp(at, UTC), leader, epoch)
-
-
-def _plain(schema: Any) -> Any:
-    """The schema with names as strings."""
-    return pa.schema([pa.field(f.name, _PLAIN.get(f.name, f.type), nullable=f.nullable) for f in schema])
+                yield key, LogEndSample(end, at.replace(tzinfo=UTC), leader, epoch)

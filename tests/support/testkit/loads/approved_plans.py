@@ -1,8 +1,8 @@
-"""Load plans as values, approved and ready to be applied, without loads and without a planner."""
+"""Load plans without loads and without a planner: as values that are approved and ready to be applied, and written."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -14,8 +14,18 @@ from bellwether.core.settings.rebalance import Rebalance, RebalanceWaves
 from bellwether.core.waves.approved_plan import ApprovedPlan, RebalanceMove
 from bellwether.simulation.memory_world import START
 from bellwether_load.plan.problem import NO_BROKER
+from bellwether_load.plan.rebalance_plan import RebalancePlan
+from bellwether_load.store.columns import table_of
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.plans import plan_files
+from bellwether_load.store.plans.problem_files import ORDER
 
 DIGEST = "0123456789abcdef"
+
+
+def write_plan(store: Store, plan: RebalancePlan, moves: Iterable[RebalanceMove]) -> str:
+    """Write a plan with these moves, put into order, as the job does; its path in the store."""
+    return plan_files.write_plan(store, plan, table_of(moves, plan_files.SCHEMA).sort_by(ORDER))
 
 
 def loadmove(of: Partition, to: int | None = None, load: int = 100) -> RebalanceMove:

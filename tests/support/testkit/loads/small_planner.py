@@ -34,9 +34,10 @@ from bellwether_load.plan.rebalance_plan import (
     plan_digest,
 )
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.plans import plan_files, problem_files
+from bellwether_load.store.plans import problem_files
 from bellwether_load.store.plans.load_hours import LISTS, of_hours, write_account
 from bellwether_load.verify.load_rows import LoadRow
+from testkit.loads.approved_plans import write_plan
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -436,5 +437,5 @@ def folders(
         uri,
         problem_files.write_problem(store, "main", posed),
         write_loads(store, "main", known),
-        plan_files.write_plan(store, made, made_moves),
+        write_plan(store, made, made_moves),
     )

@@ -26,9 +26,10 @@ from bellwether_load.controller.rebalance_controller import RebalanceController
 from bellwether_load.plan.problem import PartitionInput
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.plans import plan_files, problem_files
+from bellwether_load.store.plans import problem_files
 from bellwether_load.store.plans.plan_store import FilePlanStore
 from testkit.kubernetes.api_objects import LOADS
+from testkit.loads.approved_plans import write_plan
 from testkit.loads.load_configs import load_config
 from testkit.loads.small_planner import planned, write_loads
 from testkit.simulation.operator_fixture import MemoryOperator
@@ -86,7 +87,7 @@ class Planner:
         known = {s.key: (rate, 0.0) for s in posed.partitions if (rate := self.rates(s)) is not None}
         write_loads(self.store, name, known, {s.topic_id: s.topic for s in posed.partitions})
         plan, moves = planned(posed, known)
-        plan_files.write_plan(self.store, self.tamper(plan), moves)
+        write_plan(self.store, self.tamper(plan), moves)
 
 
 def desk_of(

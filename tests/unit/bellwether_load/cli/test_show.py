@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from bellwether.cli.main import main
 from bellwether_load.plan.documents import PLAN
 from bellwether_load.store.plans import problem_files
-from bellwether_load.store.plans.plan_files import write_plan
+from testkit.loads.approved_plans import write_plan
 from testkit.loads.plan_pages import former, needs, plan_of_size, said, taken_apart
 from testkit.loads.small_planner import Folders, Hourly, folders, loads, planned, problem, slot, write_loads
 from testkit.messages import assert_wording

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import re
 from collections.abc import Mapping
@@ -22,9 +23,10 @@ from bellwether.core.settings.objective import Objective
 from bellwether.ports.errors import Terminal
 from bellwether_load.balancing.choices import Refused
 from bellwether_load.jobs.compute_plan import ComputedPlan, compute_plan, write_plan
+from bellwether_load.plan.documents import PLAN
 from bellwether_load.plan.problem import BrokerInput, Problem
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.plans.plan_files import finish, read_moves, read_plan
+from bellwether_load.store.plans.plan_files import read_moves, read_plan
 from bellwether_load.store.plans.problem_files import write_problem
 from bellwether_load.store.store_errors import StoreError, StoreMissing
 from testkit.loads.random_problems import posed
@@ -56,7 +58,7 @@ def moves_in(store: Path, made: ComputedPlan) -> list[RebalanceMove]:
 def restate(store: Path, plan: RebalancePlan) -> None:
     """Another summary for the moves that are stored."""
     where = Store.open(str(store))
-    finish(where, plan, [stored.path for stored in where.list(f"plans/{plan.digest}/moves")])
+    where.write_bytes(f"plans/{plan.digest}/plan.json", json.dumps(PLAN.to_json(plan)).encode())
 
 
 def recheck(store: Path, digest: str) -> Any:

@@ -10,9 +10,9 @@ from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.settings.objective import Objective, Statistic
 from bellwether_load.plan.problem import Problem
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.plans import plan_files
 from bellwether_load.store.plans.plan_store import FilePlanStore
 from bellwether_load.store.store_errors import StoreDamaged, StoreMissing
+from testkit.loads.approved_plans import write_plan
 from testkit.loads.sample_rounds import read_table
 from testkit.loads.small_planner import NOON, loads, planned, problem, slot, write_loads
 
@@ -26,7 +26,7 @@ def run(store: Store, name: str = NAME, posed: Problem = POSED, *, plan: bool = 
     FilePlanStore(store, "memory-cluster", "kafka/main").put_problem(name, posed)
     write_loads(store, name, KNOWN)
     if plan:
-        plan_files.write_plan(store, *planned(posed, KNOWN))
+        write_plan(store, *planned(posed, KNOWN))
 
 
 def at(hour: int, **terms: str) -> Problem:

@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, given, settings
 
 from bellwether_load.plan.problem import Problem
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.plans.plan_files import plans, read_moves, read_plan, sources, write_plan
+from bellwether_load.store.plans.plan_files import plans, read_moves, read_plan, sources
 from bellwether_load.store.plans.problem_files import write_problem
 from bellwether_load.store.store_errors import StoreDamaged, StoreMissing
+from testkit.loads.approved_plans import write_plan
 from testkit.loads.plan_verification import load_problems
 from testkit.loads.small_planner import loads, planned, problem, slot, write_loads
 

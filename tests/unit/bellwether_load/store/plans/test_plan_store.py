@@ -15,6 +15,7 @@ from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import plan_files, problem_files
 from bellwether_load.store.plans.plan_store import KEPT, FilePlanStore, Rechecked
 from bellwether_load.store.store_errors import PlanUnfit, StoreDamaged
+from testkit.loads.approved_plans import write_plan
 from testkit.loads.small_planner import again, loads, planned, problem, slot, write_loads
 
 NAME = "kafka.main.at-1"
@@ -33,7 +34,7 @@ def work(
     """What the job leaves."""
     usual, usual_moves = made()
     write_loads(store, NAME, KNOWN)
-    plan_files.write_plan(store, plan or usual, moves if moves is not None else usual_moves)
+    write_plan(store, plan or usual, moves if moves is not None else usual_moves)
     return plan or usual
 
 

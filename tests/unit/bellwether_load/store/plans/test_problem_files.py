@@ -15,7 +15,6 @@ from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans.problem_files import (
     SCHEMA,
     read_problem,
-    read_slots,
     read_terms,
     write_columns,
     write_problem,
@@ -40,7 +39,7 @@ def test_a_table_of_partitions_is_put_into_order(tmp_path: Path) -> None:
     columns = zip(*rows, strict=True)
     table = pa.table([pa.array(list(c), f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
     write_columns(store, "main", posed.header, table)
-    assert tuple(read_slots(store, "main")) == posed.partitions
+    assert read_problem(store, "main") == posed
 
 
 def test_the_terms_are_written_last_so_that_a_problem_that_has_them_is_whole(tmp_path: Path) -> None:
@@ -85,7 +84,7 @@ def test_truncated_partitions_are_named_by_file(tmp_path: Path) -> None:
     path = tmp_path / "problems" / "main" / "partitions.parquet"
     path.write_bytes(path.read_bytes()[:-30])
     with pytest.raises(StoreDamaged, match=r"partitions\.parquet"):
-        list(read_slots(store, "main"))
+        read_problem(store, "main")
 
 
 def test_the_json_is_readable_by_a_person(tmp_path: Path) -> None:
