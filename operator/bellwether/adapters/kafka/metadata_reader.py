@@ -7,11 +7,14 @@ and its executor.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 from uuid import UUID
+from weakref import WeakKeyDictionary
 
 from kafka.protocol.admin.cluster import (
     DescribeClusterRequest,
@@ -40,10 +43,11 @@ from bellwether.adapters.kafka.connection.connection_errors import (
     error_name,
 )
 from bellwether.adapters.kafka.connection.metadata_decoding import Metadata, TopicMetadata, decode_metadata, topic_id
+from bellwether.adapters.kafka.connection.response_decoding import SMALL_LIMIT
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.adapters.kafka.visible_topics import VisibleTopics
 from bellwether.core.model.cluster import Broker, Cluster, Partition, PartitionKey, TopicPartition
-from bellwether.ports.errors import Transient, Unauthorized
+from bellwether.ports.errors import Terminal, Transient, Unauthorized
 
 _GONE = {UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION}
 _ELR_FEATURE = "eligible.leader.replicas.version"
@@ -62,6 +66,15 @@ _MOVING = (
     ("ElectLeaders", ElectLeadersRequest, 1),
 )
 """Requests without which no leader is moved, with the oldest version of use."""
+
+BYTES_OF_A_PARTITION = 64
+"""Of the limit of an answer: so many bytes allow for one partition or topic, which take 42 to 110."""
+_CLUSTERS_OF_LIMIT = 2
+"""All readers of a process hold as much as so many clusters of the limit; beyond it the largest is refused."""
+_decoding = threading.Lock()
+"""Decoding takes up to 19 times the size of an answer: one large answer at a time."""
+_held: WeakKeyDictionary[KafkaReader, int] = WeakKeyDictionary()
+"""Partitions of each reader; read and changed with ``_decoding``."""
 
 _Replicas = tuple[tuple[int, ...], tuple[int, ...]]
 _Moves = Mapping[TopicPartition, _Replicas]
@@ -113,6 +126,8 @@ class KafkaReader:
         else:
             self._nodes.learn(found.cluster.brokers.values())
         whole = self._whole(found)
+        if found is not last:
+            self._hold(len(found.cluster.partitions))
         self._offset = offset
         self._last, self._settled = whole, found is last
         return whole.cluster
@@ -144,6 +159,22 @@ class KafkaReader:
         if (found.cluster.immovable, found.cluster.proving) == (problem, proving):
             return found
         return found._replace(cluster=replace(found.cluster, immovable=problem, proving=proving))
+
+    def _hold(self, partitions: int) -> None:
+        """Raises Terminal, and forgets the cluster, if this one is the largest of those that are together too many."""
+        most = _CLUSTERS_OF_LIMIT * self._nodes.limits.metadata_bytes // BYTES_OF_A_PARTITION
+        with _decoding:
+            _held[self] = partitions
+            total, largest = sum(_held.values()), max(_held.values())
+            if total <= most or partitions < largest:
+                return
+            del _held[self]
+        self._last, self._settled = None, False
+        raise Terminal(
+            f"the clusters of all policies have {total:,} partitions, {most:,} can be held, and this is the largest"
+            f" with {partitions:,}: raise --metadata-limit (metadataLimitMebibytes of the chart) and the memory, or"
+            " give it an installation of its own"
+        )
 
     def partitions(self, topics: Collection[str]) -> tuple[Partition, ...]:
         """Fresh partitions of these topics; a topic that is gone is absent. Raises Transient or Terminal."""
@@ -251,10 +282,15 @@ def _metadata(
     if topics is None:
         # A broker sends nothing before it has put the whole answer together.
         deadline.expect(dialogue.large_limit if last is None else last.size)
-    read = partial(decode_metadata, version=version, last=last)
+    read = partial(_decoded, version=version, last=last, most=dialogue.large_limit // BYTES_OF_A_PARTITION)
     answer: Metadata = dialogue.ask(request, MetadataResponse, deadline, large=True, read=read)
     dialogue.check(answer)
     return answer
+
+
+def _decoded(frame: bytearray, version: int, last: Metadata | None, most: int) -> Metadata:
+    with _decoding if len(frame) > SMALL_LIMIT // 8 else nullcontext():
+        return decode_metadata(frame, version, last, most)
 
 
 def _readable(topic: TopicMetadata, address: str) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeQuorumRequest
@@ -60,9 +62,9 @@ def test_partition_is_named_by_kafkas_form_of_topic_id() -> None:
 def test_time_to_decode_large_answer_is_not_brokers(
     monkeypatch: pytest.MonkeyPatch, leap: Callable[[float], None]
 ) -> None:
-    def slowly(frame: bytes, version: int, last: Any = None) -> Any:
+    def slowly(frame: bytes, version: int, last: Any, most: int) -> Any:
         leap(1000)
-        return decode_metadata(frame, version, last)
+        return decode_metadata(frame, version, last, most)
 
     monkeypatch.setattr(metadata_reader, "decode_metadata", slowly)
     with ScriptedBroker(answers(topic("a", partition(0)))) as broker:
@@ -274,6 +276,25 @@ def test_an_error_of_the_whole_metadata_is_raised() -> None:
     failing = answers(metadata=metadata(error=-1))
     with ScriptedBroker(failing) as broker, pytest.raises(Transient, match="UNKNOWN_SERVER_ERROR"):
         reader(broker).read()
+
+
+def test_largest_cluster_is_refused_where_all_hold_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata_reader, "_held", WeakKeyDictionary())
+    monkeypatch.setattr(metadata_reader, "BYTES_OF_A_PARTITION", 24 << 18)  # 4 partitions and topics, 8 of all readers
+    with (
+        ScriptedBroker(answers(topic("a", *(partition(n) for n in range(3))))) as large,
+        ScriptedBroker(answers(topic("b", partition(0), partition(1)))) as small,
+    ):
+        first, others = reader(large), [reader(small) for _ in range(3)]
+        assert len(first.read().partitions) == 3
+        for other in others:
+            assert len(other.read().partitions) == 2
+        first._last = None  # its metadata has changed
+        with pytest.raises(Terminal, match="have 9 partitions, 8 can be held, and this is the largest with 3"):
+            first.read()
+        del others, other
+        gc.collect()
+        assert len(first.read().partitions) == 3
 
 
 class TestEligibleLeaders:

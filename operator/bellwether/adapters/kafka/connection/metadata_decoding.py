@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter, is_
 
 from bellwether.adapters.kafka.connection.connection_errors import LEADER_NOT_AVAILABLE, NONE, REPLICA_NOT_AVAILABLE
+from bellwether.adapters.kafka.connection.response_decoding import LARGEST_LIMIT
 from bellwether.core.model.cluster import Broker, Partition
 
 _PARTITION = struct.Struct(">hiii")
@@ -95,10 +96,13 @@ class Metadata:
         return same
 
 
-def decode_metadata(received: bytearray, version: int, last: Metadata | None = None) -> Metadata:
+def decode_metadata(
+    received: bytearray, version: int, last: Metadata | None = None, most: int = LARGEST_LIMIT
+) -> Metadata:
     """The answer in a frame, which begins with its header; ``last`` itself where it says the same.
 
-    Raises ValueError, IndexError or struct.error for what is no such answer.
+    Raises ValueError, IndexError or struct.error for what is no such answer, or has more than ``most`` topics and
+    partitions: each is an object of ours, however few bytes it has.
     """
     if last is not None and last.repeated_by(received):
         return last
@@ -119,6 +123,7 @@ def decode_metadata(received: bytearray, version: int, last: Metadata | None = N
     seen = last._frame if last is not None else b""
     ids = _Ids()
     places = {}
+    left = most
     for _ in range(count - 1):
         name, after_name = _string(frame, at + 2)
         begin, end, topic = known.get(name or "", (0, 0, None))
@@ -126,6 +131,9 @@ def decode_metadata(received: bytearray, version: int, last: Metadata | None = N
             topic, following = _topic(frame, at, name or "", after_name, ids)
         else:
             following = at + end - begin
+        left -= 1 + len(topic.partitions)
+        if left < 0:
+            raise ValueError(f"more than {most:,} topics and partitions: a larger --metadata-limit allows more")
         if topic.name in places:
             raise ValueError(f"topic {topic.name} twice")
         places[topic.name] = at, following, topic

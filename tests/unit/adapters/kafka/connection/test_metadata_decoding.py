@@ -272,6 +272,13 @@ def test_partition_with_many_replicas_is_refused() -> None:
             decode_metadata(frame(topic("a", wide)), 13)
 
 
+def test_more_topics_and_partitions_than_allowed_are_refused() -> None:
+    made = frame(topic("a", partition(0), partition(1)), topic("b"))
+    assert len(decode_metadata(made, 13, most=4).topics) == 2
+    with pytest.raises(ValueError, match="more than 3 topics and partitions: a larger --metadata-limit"):
+        decode_metadata(made, 13, most=3)
+
+
 def test_topic_that_comes_twice_is_refused() -> None:
     with pytest.raises(ValueError, match="topic a twice"):
         decode_metadata(frame(topic("a", partition(0)), topic("a", partition(1))), 13)
