@@ -8,7 +8,7 @@ from pydantic import Field
 
 from bellwether.api.config.field_types import ALL_NAMESPACES, ConfigName, ObjectName
 from bellwether_load.api.job_profile import Image, JobProfile
-from bellwether_load.api.load_store import LoadStore
+from bellwether_load.api.load_config import LoadStore
 from chartvalues.shared_values import Model
 
 

@@ -17,6 +17,7 @@ from bellwether.cli import exit_status
 from bellwether.cli.kafka_target import KafkaTarget, kafka_options
 from bellwether.cli.output import OUTPUT, print_document, printed
 from bellwether.core.settings.objective import Objective, Statistic
+from bellwether.core.settings.rebalance import Rebalance
 from bellwether.ports.errors import BellwetherError, Terminal
 from bellwether_load.cli.verify_plan import plain
 from bellwether_load.plan.evidence import Evidence
@@ -178,8 +179,8 @@ def _present(kafka: KafkaTarget, statistic: Statistic) -> Problem:
 
     cluster = KafkaReader(BrokerPool(kafka.connection(), MANUAL_LIMITS)).read()
     record, now = UndoRecord(cluster.cluster_id), SystemClock().now().replace(microsecond=0)
-    objective = Objective(statistic=statistic)
-    return problem_by_hand(cluster, record, objective, policy="offline/losses", made_at=now, internal=True)
+    settings = Rebalance(objective=Objective(statistic=statistic))
+    return problem_by_hand(cluster, record, settings, policy="offline/losses", made_at=now, internal=True)
 
 
 def _show(document: dict[str, Any], top: int) -> None:

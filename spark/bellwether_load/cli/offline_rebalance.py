@@ -82,15 +82,7 @@ def plan_offline(inputs: OfflineRun, record: Path | None, settings: Rebalance, s
     if record is not None and record.exists():
         known = FileRecords(record, FileLeadership(record)).look(cluster.cluster_id)
     now = clock.now().replace(microsecond=0)
-    problem = problem_by_hand(
-        cluster,
-        known,
-        settings.objective,
-        policy=BY_HAND,
-        made_at=now,
-        capacities=settings.capacities,
-        excluded=settings.excluded_topics,
-    )
+    problem = problem_by_hand(cluster, known, settings, policy=BY_HAND, made_at=now)
     run = f"at-{now:%Y%m%d-%H%M%S}"
     plans = FilePlanStore(store, cluster.cluster_id, BY_HAND)
     input_digest = plans.put_problem(_name(run), problem)

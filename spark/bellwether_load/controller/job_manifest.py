@@ -17,8 +17,7 @@ from bellwether.adapters.kubernetes.api_client import JOBS, Object
 from bellwether.api.v1alpha1.base_model import API_VERSION
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether_load.api.job_profile import JobProfile, JobType, PodResources
-from bellwether_load.api.load_config import LoadSettings
-from bellwether_load.api.load_store import LoadStore
+from bellwether_load.api.load_config import LoadSettings, LoadStore
 from bellwether_load.controller.job_commands import Work, commands, cores, heap_mebibytes, submit_arguments
 
 KEPT_SECONDS = 86400

@@ -19,7 +19,7 @@ from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.rack_ranking import RackRankings
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import DemotedBroker, EntryState, UndoRecord
-from bellwether.core.settings.objective import WHOLE, Objective
+from bellwether.core.settings.objective import WHOLE
 from bellwether.core.settings.placement import EVERY_TOPIC, Scope
 from bellwether.core.settings.policy import Policy
 from bellwether.core.settings.rebalance import Rebalance
@@ -43,59 +43,40 @@ def build_problem(
     cluster: Cluster,
     record: UndoRecord,
     ineligible: Mapping[int, str],
-    objective: Objective,
+    settings: Rebalance,
     *,
     policy: str,
     made_at: datetime,
-    capacities: Mapping[int, int] | None = None,
-    excluded: Collection[str] = (),
     internal: bool = False,
     rankings: RackRankings | None = None,
     scope: Scope = EVERY_TOPIC,
 ) -> Problem:
     """The problem of a cluster in its current state.
 
-    ``ineligible`` says which brokers must not lead, and why; ``capacities`` the capacity of brokers where it is not
-    ``WHOLE``; ``excluded`` holds topics (``*`` and ``?`` are wildcards); ``internal`` lets Kafka's internal topics
-    move, too. ``rankings`` are the preferred racks: only the ISR members that may then lead are listed, so that no
-    plan can work against it. Topics out of ``scope`` stay.
+    ``ineligible`` says which brokers must not lead, and why; ``internal`` lets Kafka's internal topics move, too.
+    ``rankings`` are the preferred racks: only the ISR members that may then lead are listed, so that no plan can work
+    against it. Topics out of ``scope`` stay.
     """
-    sizes = capacities or {}
     slots = []
     for broker in sorted(cluster.named):
         seen = cluster.brokers.get(broker)
         why = ineligible.get(broker, "")
-        slots.append(BrokerInput(broker, seen.rack if seen else None, sizes.get(broker, WHOLE), not why, why))
-    stay = _PinnedPartitions(cluster, record, ineligible, excluded, internal, rankings, scope)
+        slots.append(
+            BrokerInput(broker, seen.rack if seen else None, settings.capacities.get(broker, WHOLE), not why, why)
+        )
+    stay = _PinnedPartitions(cluster, record, ineligible, settings.excluded_topics, internal, rankings, scope)
     partitions = sorted(_slot(p, stay.why(p), _free(p, ineligible, rankings)) for p in cluster.partitions if p.replicas)
-    terms = ProblemHeader(cluster.cluster_id, policy, made_at, objective, tuple(slots))
+    terms = ProblemHeader(cluster.cluster_id, policy, made_at, settings.objective, tuple(slots))
     return Problem(terms, tuple(partitions))
 
 
 def problem_by_hand(
-    cluster: Cluster,
-    record: UndoRecord,
-    objective: Objective,
-    *,
-    policy: str,
-    made_at: datetime,
-    capacities: Mapping[int, int] | None = None,
-    excluded: Collection[str] = (),
-    internal: bool = False,
+    cluster: Cluster, record: UndoRecord, settings: Rebalance, *, policy: str, made_at: datetime, internal: bool = False
 ) -> Problem:
     """The problem of a cluster whose brokers nothing watches: their state is all that makes one ineligible."""
     verdicts = judge(Snapshot(made_at, cluster, record), Policy(name="command"), {})
-    return build_problem(
-        cluster,
-        record,
-        ineligible_brokers(cluster, record, verdicts),
-        objective,
-        policy=policy,
-        made_at=made_at,
-        capacities=capacities,
-        excluded=excluded,
-        internal=internal,
-    )
+    ineligible = ineligible_brokers(cluster, record, verdicts)
+    return build_problem(cluster, record, ineligible, settings, policy=policy, made_at=made_at, internal=internal)
 
 
 def rebalance_problem(context: Context, demoted: Mapping[int, DemotedBroker], settings: Rebalance) -> Problem:
@@ -111,11 +92,9 @@ def rebalance_problem(context: Context, demoted: Mapping[int, DemotedBroker], se
         ineligible_brokers(
             snapshot.cluster, record, context.verdicts, probed=probed, maintenance=snapshot.maintenance.keys()
         ),
-        settings.objective,
+        settings,
         policy=f"{policy.namespace}/{policy.name}",
         made_at=snapshot.now.replace(microsecond=0),
-        capacities=settings.capacities,
-        excluded=settings.excluded_topics,
         rankings=context.rankings,
         scope=policy.scope,
     )
@@ -147,8 +126,8 @@ class _PinnedPartitions:
         ineligible: Mapping[int, str],
         excluded: Collection[str],
         internal: bool,
-        rankings: RackRankings | None = None,
-        scope: Scope = EVERY_TOPIC,
+        rankings: RackRankings | None,
+        scope: Scope,
     ) -> None:
         # A tombstone marks an order that is back: nothing is displaced any more.
         self._displaced = {k: e for k, e in record.entries.items() if e.state is not EntryState.RESTORED}

@@ -25,11 +25,6 @@ def test_loads_are_measured_and_then_the_plan_is_made_from_them():
     assert_wording(shlex.join(loads), shlex.join(plan))
 
 
-def test_executors_are_made_by_the_api_server_of_the_pods_own_cluster():
-    loads, _ = commands(WORK, profile(type="SparkOnKubernetes", serviceAccountName="spark"))
-    assert loads[-2:] == ["--master", "k8s://https://kubernetes.default.svc"]
-
-
 def test_a_process_runs_without_spark():
     loads, _ = commands(WORK, profile(type="Process"))
     assert loads[-2:] == ["--engine", "process"]

@@ -84,13 +84,6 @@ def test_a_broker_is_demoted_in_part_where_the_others_cannot_carry_all_of_it(des
     assert f"(loads as of {desked.status['madeAt']})" in message
 
 
-def test_the_heaviest_goes_first_where_it_fits(desked: Desked):
-    loop = measured(desked, **limited(5718))  # 2000 more on broker 3, and nothing but the lightest on broker 2
-    demote(desked, loop)
-    assert 0 not in led_by_1(desked)
-    assert desked.site.cluster.partitions()[0].leader == 3
-
-
 def test_capacities_of_the_objective_count_here_as_well(desked: Desked):
     strong = {**SPEC, "objective": {"capacities": [{"brokerId": 3, "capacity": 200}]}}
     loop = desked.make(rebalance=strong, demotion=limited())
@@ -126,20 +119,6 @@ def test_a_process_that_takes_over_moves_nothing_before_it_has_read_the_loads(de
     assert held(desked) == {"CapacityReached": 1}
 
 
-def test_while_another_run_goes_on_the_loads_of_the_one_before_count_for_the_next_process_too(desked: Desked):
-    loop = measured(desked)
-    demote(desked, loop)
-    desked.planner.looks = 1000
-    desked.annotate(rebalance="again")
-    desked.go(loop, 3)
-    assert desked.state == "Running"
-    loop.release()
-    desked.site.clock.advance(60)
-    successor = desked.loop()
-    desked.go(successor, 8)
-    assert (desked.state, led_by_1(desked)) == ("Running", [0])
-
-
 def test_the_next_process_has_read_them_before_it_looks_at_a_plan_whose_recheck_may_take_long(
     desked: Desked, monkeypatch: pytest.MonkeyPatch
 ):
@@ -163,15 +142,6 @@ def test_the_next_process_has_read_them_before_it_looks_at_a_plan_whose_recheck_
     assert all(known)
 
 
-def test_a_run_that_fails_keeps_the_former_loads(desked: Desked):
-    loop = measured(desked)
-    desked.planner.fails = "loads: the history is empty"
-    desked.annotate(rebalance="again")
-    desked.until(loop, "Failed")
-    demote(desked, loop)
-    assert led_by_1(desked) == [0]
-
-
 def test_the_loads_of_a_new_run_take_their_place_and_what_fits_now_moves(desked: Desked):
     loop = measured(desked)
     demote(desked, loop)
@@ -190,15 +160,6 @@ def test_heavier_loads_bring_nothing_back(desked: Desked):
     desked.go(loop, 12)
     assert led_by_1(desked) == []
     assert desked.site.cluster.mutations == before
-
-
-def test_another_objective_weighs_the_same_loads_again(desked: Desked):
-    loop = measured(desked)
-    demote(desked, loop)
-    larger = [{"brokerId": 2, "capacity": 300}, {"brokerId": 3, "capacity": 300}]
-    desked.change(rebalance={**SPEC, "objective": {"capacities": larger}})
-    desked.go(loop, 6)
-    assert led_by_1(desked) == []
 
 
 def test_a_policy_without_that_limit_has_no_loads_read(desked: Desked, monkeypatch: pytest.MonkeyPatch):
@@ -248,24 +209,6 @@ class TestAStoreThatIsAway:
         away.clear()
         desked.go(loop, 5, seconds=60)
         assert desked.status["reason"] == "PlanProposed"
-
-    def test_a_process_that_finds_it_away_from_the_start_knows_no_loads_and_says_so(
-        self, desked: Desked, away: list[str]
-    ):
-        kept = away.pop()
-        loop = measured(desked)
-        demote(desked, loop)
-        loop.release()
-        desked.site.clock.advance(60)
-        away.append(kept)
-        successor = desked.loop()
-        desked.go(successor, 4)
-        assert desked.condition("LoadsAvailable")[1] == "NoEvidence"
-        assert desked.status["reason"] == "StoreUnavailable"
-        assert led_by_1(desked) == []  # the limit by number alone applies, and there is none
-        away.clear()
-        desked.go(successor, 5, seconds=60)
-        assert "LoadsAvailable" not in conditions(desked)
 
 
 def test_a_hanging_store_is_awaited_for_a_bounded_time(desked: Desked):

@@ -127,10 +127,6 @@ def test_the_page_says_how_far_the_busiest_hour_is_above_the_best_possible_and_w
     assert "alone moves" not in said(taken_apart(page(3, forecast=seen, certificate=alone)))
 
 
-def test_the_same_story_makes_the_same_page() -> None:
-    assert page(12) == page(12)
-
-
 def test_light_and_dark_and_paper_have_their_styles() -> None:
     style = next(taken_apart(page(3)).iter("style")).text or ""
     assert "prefers-color-scheme: dark" in style

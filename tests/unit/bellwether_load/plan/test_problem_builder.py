@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.undo_record import EntryState, UndoRecord
-from bellwether.core.settings.objective import Objective
+from bellwether.core.settings.rebalance import Rebalance
 from bellwether.core.waves.ineligible_brokers import ineligible_brokers
 from bellwether_load.plan.documents import PROBLEM
 from bellwether_load.plan.problem import NO_BROKER, BrokerInput, Problem, validate_partition
@@ -22,8 +22,17 @@ from testkit.values.strategies import clusters, records
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-def posed(seen: Cluster, *, undo: UndoRecord | None = None, shut: dict[int, str] | None = None, **more: Any) -> Problem:
-    return build_problem(seen, undo or record(), shut or {}, Objective(), policy="kafka/main", made_at=NOON, **more)
+def posed(
+    seen: Cluster,
+    *,
+    undo: UndoRecord | None = None,
+    shut: dict[int, str] | None = None,
+    capacities: dict[int, int] | None = None,
+    excluded: tuple[str, ...] = (),
+    **more: Any,
+) -> Problem:
+    settings = Rebalance(capacities=capacities or {}, excluded_topics=excluded)
+    return build_problem(seen, undo or record(), shut or {}, settings, policy="kafka/main", made_at=NOON, **more)
 
 
 def held(problem: Problem) -> dict[str, str]:

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from bellwether.core.model.cluster import Partition
 from bellwether.core.model.rack_ranking import RackRankings
 from bellwether.core.model.undo_record import EntryState, UndoRecord
-from bellwether.core.settings.objective import Objective
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
+from bellwether.core.settings.rebalance import Rebalance
 from bellwether_load.plan.problem import PartitionInput
 from bellwether_load.plan.problem_builder import build_problem
 from testkit.values.builders import cluster, entry, partition, record
@@ -23,7 +23,7 @@ def slot(
 ) -> PartitionInput:
     of = cluster(seen, brokers=4, racks=RACKS)
     rankings = RackRankings(wish, of)
-    made = build_problem(of, undo or record(), shut or {}, Objective(), policy="p", made_at=NOON, rankings=rankings)
+    made = build_problem(of, undo or record(), shut or {}, Rebalance(), policy="p", made_at=NOON, rankings=rankings)
     return made.partitions[0]
 
 

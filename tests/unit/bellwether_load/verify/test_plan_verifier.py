@@ -189,13 +189,6 @@ def test_moves_that_the_digest_does_not_name_are_refused() -> None:
     assert "plan digest: the plan says" in refusal(posed, known, plan, moves[1:])
 
 
-def test_other_loads_are_refused_by_the_digest_of_the_problem() -> None:
-    posed, known = usual()
-    plan, moves = planned(posed, known)
-    heavier = {**known, posed.partitions[0].key: (9999.0, 0.0)}
-    assert "problem digest: the plan says" in refusal(posed, heavier, plan, moves)
-
-
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
@@ -242,21 +235,6 @@ def test_without_an_open_broker_there_is_no_plan() -> None:
     plan, moves = planned(posed, known)
     terms = replace(posed.header, brokers=tuple(replace(b, open=False) for b in BROKERS))
     assert "no broker is open" in refusal(replace(posed, header=terms), known, plan, moves)
-
-
-@pytest.mark.parametrize(
-    ("rates", "said"),
-    [
-        ((float("nan"), 0.0), "loads: orders-2: produce_p95 is not a number"),
-        ((float("inf"), 0.0), "loads: orders-2: produce_p95 is inf"),
-        ((-5.0, 0.0), "loads: orders-2: produce_p95 is -5"),
-        ((5.0, -5.0), "loads: orders-2: consume_p95 is -5"),
-    ],
-)
-def test_loads_that_are_none_are_refused_by_partition_and_column(rates: tuple[float, float], said: str) -> None:
-    posed, known = usual()
-    plan, moves = planned(posed, known)
-    assert said in refusal(posed, {**known, posed.partitions[2].key: rates}, plan, moves)
 
 
 def test_weights_under_which_leading_costs_less_than_following_are_refused() -> None:
