@@ -58,28 +58,11 @@ def _listed(context: click.Context, kind: str, *, everywhere: bool = False) -> l
     return api.list(getattr(api_client, kind), None if everywhere else named or found.namespace)
 
 
-def _policies(context: click.Context) -> Iterable[str]:
-    return [str(one["metadata"]["name"]) for one in _listed(context, "POLICIES")]
-
-
-def _namespaces(context: click.Context) -> Iterable[str]:
-    return [str(one["metadata"]["namespace"]) for one in _listed(context, "POLICIES", everywhere=True)]
-
-
 def _healths(context: click.Context) -> list[dict[str, Any]]:
     """BrokerHealths of the policy, or of all policies of the namespace."""
     policy = context.params.get("policy")
     found = _listed(context, "BROKER_HEALTHS")
     return [one for one in found if policy in (None, one["spec"]["policyRef"]["name"])]
-
-
-def _brokers(context: click.Context) -> Iterable[str]:
-    return [str(one["spec"]["brokerId"]) for one in _healths(context)]
-
-
-def _racks(context: click.Context) -> Iterable[str]:
-    statuses = [one.get("status") or {} for one in _healths(context)]
-    return [str(status["rack"]) for status in statuses if status.get("rack")]
 
 
 def _contexts(context: click.Context) -> Iterable[str]:
@@ -88,6 +71,8 @@ def _contexts(context: click.Context) -> Iterable[str]:
     return context_names(context.params.get("kubeconfig"))
 
 
-policies, namespaces, brokers, racks, contexts = (
-    _completer(names) for names in (_policies, _namespaces, _brokers, _racks, _contexts)
-)
+policies = _completer(lambda at: [str(one["metadata"]["name"]) for one in _listed(at, "POLICIES")])
+namespaces = _completer(lambda at: [one["metadata"]["namespace"] for one in _listed(at, "POLICIES", everywhere=True)])
+brokers = _completer(lambda at: [str(one["spec"]["brokerId"]) for one in _healths(at)])
+racks = _completer(lambda at: [rack for one in _healths(at) if (rack := (one.get("status") or {}).get("rack"))])
+contexts = _completer(_contexts)

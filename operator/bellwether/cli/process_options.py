@@ -11,7 +11,7 @@ import click
 
 from bellwether.cli import completion
 from bellwether.cli.kubernetes_target import Target, clusterwide, policy_option, with_namespaces
-from bellwether.cli.option_lists import with_options
+from bellwether.cli.option_lists import Option, with_options
 
 METRICS_PORT = click.option(
     "--metrics-port", type=click.IntRange(1, 65535), help="Port of /metrics, /healthz and /readyz."
@@ -39,6 +39,25 @@ LOG_LEVEL = click.option(
     show_default=True,
     help="Minimum log level.",
 )
+
+
+def namespaces_option(text: str, default: str = "all") -> Option:
+    """The repeatable option ``--namespace``, with what it does and what is taken without it."""
+    text = f"{text}; repeatable.  [default: {default}]"
+    complete = completion.namespaces
+    return click.option("--namespace", "-n", "namespaces", multiple=True, shell_complete=complete, help=text)
+
+
+def labelled_secrets_option(process: str) -> Option:
+    """The option ``--labelled-secrets``, for a process whose permissions cover every Secret."""
+    return click.option(
+        "--labelled-secrets/--all-secrets",
+        default=False,
+        show_default=True,
+        help=f"Let policies name only Secrets with the label bellwether.dev/purpose=kafka; for {process} whose"
+        " permissions cover every Secret.",
+    )
+
 
 _SHARD = re.compile(r"([1-9][0-9]{0,2})/([1-9][0-9]{0,2})")
 
@@ -83,14 +102,7 @@ def selecting(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_options(
         clusterwide,
         policy_option("LeadershipPolicy to serve.", "every policy of the namespaces"),
-        click.option(
-            "--namespace",
-            "-n",
-            "namespaces",
-            multiple=True,
-            shell_complete=completion.namespaces,
-            help="Namespace of the policies; repeatable.  [default: that of the context]",
-        ),
+        namespaces_option("Namespace of the policies", "that of the context"),
         click.option("--all-namespaces", "-A", "everywhere", is_flag=True, help="Serve policies of all namespaces."),
         click.option(
             "--shard",
@@ -99,11 +111,5 @@ def selecting(command: Callable[..., Any]) -> Callable[..., Any]:
             show_default=True,
             help="Serve only part K of N of the policies, chosen by a hash of their names.",
         ),
-        click.option(
-            "--labelled-secrets/--all-secrets",
-            default=False,
-            show_default=True,
-            help="Let policies name only Secrets with the label bellwether.dev/purpose=kafka; for a process whose"
-            " permissions cover every Secret.",
-        ),
+        labelled_secrets_option("a process"),
     )(run)

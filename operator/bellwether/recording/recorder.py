@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -34,12 +34,12 @@ from bellwether.recording.traces.cluster_section import cluster_section
 from bellwether.recording.traces.merge_patch import Json, difference
 from bellwether.recording.traces.trace_lines import Instant
 from bellwether.recording.traces.trace_sections import (
+    DEMOTED,
     KAFKA,
-    demoted_section,
+    OVERRIDES,
+    PODS,
+    RETURNING,
     heard_section,
-    overrides_section,
-    pods_section,
-    returning_section,
     signals_section,
 )
 
@@ -233,9 +233,9 @@ class Recorder:
         record = ConfigMapRecords(self.api, self.namespace, self.policy).read()
         demoted = dict(record.demoted) if record is not None else {}
         hidden = self.scope.anonymity
-        self._sections["demoted"] = demoted_section(hidden.demoted(demoted) if hidden is not None else demoted)
+        self._sections["demoted"] = DEMOTED.write(hidden.demoted(demoted) if hidden is not None else demoted)
         if record is not None and record.returning:
-            self._sections["returning"] = returning_section(record.returning)
+            self._sections["returning"] = RETURNING.write(record.returning)
         else:
             self._sections.pop("returning", None)
 
@@ -267,7 +267,7 @@ class Recorder:
         else:
             self.trouble.pop("pods", None)
         if pods is not None:
-            self._sections["pods"] = pods_section(hidden.pods(pods) if hidden is not None else pods)
+            self._sections["pods"] = PODS.write(hidden.pods(pods) if hidden is not None else pods)
         else:
             self._sections.pop("pods", None)
 
@@ -284,7 +284,7 @@ class Recorder:
             **self._sections,
             "signals": signals_section(signals),
             "heard": heard_section(signals, at),
-            "overrides": overrides_section(overrides),
+            "overrides": OVERRIDES.write({one.broker: replace(one, by="") for one in overrides}),
             "followers": {str(broker): {"trailing": known} for broker, known in self.metadata.trailing.items()},
             "said": said,
             "away": away,
@@ -300,10 +300,7 @@ class Recorder:
 
 
 def _fed(
-    before: Mapping[str, Object],
-    found: list[Object],
-    seen: Callable[[Object], bool],
-    gone: Callable[[Object], bool],
+    before: Mapping[str, Object], found: list[Object], seen: Callable[[Object], bool], gone: Callable[[Object], bool]
 ) -> dict[str, Object]:
     """Update the signal cache with everything that a list contains, and with what it no longer contains."""
     now = {one["metadata"]["name"]: one for one in found}

@@ -55,11 +55,7 @@ class MemoryCluster:
     """
 
     def __init__(
-        self,
-        brokers: int | dict[int, str | None] = 3,
-        *,
-        cluster_id: str = "memory-cluster",
-        elr: bool = True,
+        self, brokers: int | dict[int, str | None] = 3, *, cluster_id: str = "memory-cluster", elr: bool = True
     ) -> None:
         racks = dict.fromkeys(range(1, brokers + 1)) if isinstance(brokers, int) else brokers
         self.cluster_id = cluster_id

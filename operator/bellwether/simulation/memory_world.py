@@ -9,7 +9,6 @@ from typing import Any
 
 from bellwether.core.model.broker_identity import Pod
 from bellwether.core.signals import (
-    Harm,
     ListenerReading,
     Override,
     OverrideState,
@@ -17,7 +16,6 @@ from bellwether.core.signals import (
     Reading,
     Signal,
     SignalType,
-    UnreachableCause,
 )
 from bellwether.ports.clock import Clock
 from bellwether.ports.kubernetes import NothingShared, SignalReader
@@ -89,44 +87,20 @@ class MemorySignals:
         *,
         type: str = SignalType.EXTERNAL_REACHABILITY,  # noqa: A002 - the field's name
         sources: Iterable[str] = ("vantage-a", "vantage-b"),
-        control: Reading = Reading.PASSING,
-        latency_seconds: float | None = None,
-        value: float | None = None,
-        directory: str = "",
-        cause: UnreachableCause | None = None,
-        harm: Harm | None = None,
-        metadata_log: bool | None = None,
-        broken_link_to: int | None = None,
         listeners: Iterable[str] = (),
+        **fields: Any,
     ) -> None:
         """Every one of ``sources`` reports the same about a broker; ``since`` moves only when the reading changes.
 
-        ``listeners``: at these of several it has that reading, harm and cause.
+        ``listeners``: at these of several it has that reading, harm and cause. ``fields`` are others of the signal.
         """
-        apart = tuple(ListenerReading(name, reading, harm, cause) for name in listeners)
+        apart = [ListenerReading(name, reading, fields.get("harm"), fields.get("cause")) for name in listeners]
+        fields = {"control": Reading.PASSING, **fields, "listeners": tuple(apart)}
         for source in sources:
             known = self._signals.get((broker, type, source))
             since = known.since if known and known.reading is reading else self.clock.now()
-            self.put(
-                Signal(
-                    broker,
-                    type,
-                    source,
-                    reading,
-                    since,
-                    age_seconds=0.0,
-                    control=control,
-                    latency_seconds=latency_seconds,
-                    message=f"{source}: {reading.lower()}",
-                    value=value,
-                    harm=harm,
-                    directory=directory,
-                    cause=cause,
-                    metadata_log=metadata_log,
-                    broken_link_to=broken_link_to,
-                    listeners=apart,
-                ),
-            )
+            message = f"{source}: {reading.lower()}"
+            self.put(Signal(broker, type, source, reading, since, age_seconds=0.0, message=message, **fields))
 
     def clear(self, broker: int, type: str | None = None) -> None:  # noqa: A002 - the field's name
         """Remove a broker's signals, of one kind or of all."""

@@ -23,12 +23,12 @@ from bellwether.recording.traces.cluster_section import cluster_section, read_cl
 from bellwether.recording.traces.merge_patch import Document, Json
 from bellwether.recording.traces.trace_lines import Header, Instant, following
 from bellwether.recording.traces.trace_sections import (
+    DEMOTED,
     KAFKA,
+    OVERRIDES,
+    PODS,
+    RETURNING,
     aged,
-    read_demoted,
-    read_overrides,
-    read_pods,
-    read_returning,
     read_signals,
 )
 from bellwether.simulation.memory_kafka import MemoryReader
@@ -59,7 +59,8 @@ class RecordedSignals:
 
     def overrides(self) -> tuple[Override, ...]:
         """What people had asked for, expired ones included."""
-        return read_overrides(self.state.get("overrides", _NOTHING))
+        found = OVERRIDES.read(self.state.get("overrides", _NOTHING))
+        return tuple(found[broker] for broker in sorted(found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +104,7 @@ class Replay:
     """
 
     def __init__(
-        self,
-        header: Header,
-        settings: Document | None = None,
-        changes: Iterable[Setting] = (),
-        *,
-        plan: bool = True,
+        self, header: Header, settings: Document | None = None, changes: Iterable[Setting] = (), *, plan: bool = True
     ) -> None:
         self.header = header
         self.timeline = Timeline(plan and header.partitions)
@@ -151,7 +147,7 @@ class Replay:
             self._advance_cluster(self._policy)
         self.timeline.recorded(self._clock.now(), instant.news, self._state)
         if self._operator is not None:
-            pods = read_pods(self._state["pods"]) if "pods" in self._state else None
+            pods = PODS.read(self._state["pods"]) if "pods" in self._state else None
             margins = RecordedFollowers(self._state["followers"]) if "followers" in self._state else None
             self._operator.world = replace(self._operator.world, pods=lambda _: pods, margins=margins)
             self._operator.policy = self._policy
@@ -164,8 +160,8 @@ class Replay:
             self._cluster.advance_to(now)
             return
         self._cluster = ReplayedCluster(now)
-        demoted = read_demoted(self._state.get("demoted", _NOTHING))
-        returning = read_returning(self._state.get("returning", _NOTHING))
+        demoted = DEMOTED.read(self._state.get("demoted", _NOTHING))
+        returning = RETURNING.read(self._state.get("returning", _NOTHING))
         record = UndoRecord(now.cluster_id, 0, demoted, returning=returning)
         world = memory_world(self._cluster, self._signals, self._clock)
         world = replace(world, clusters=RecordedReader(self._cluster, self._signals))

@@ -6,13 +6,7 @@ from typing import Any
 
 from bellwether.core.model.history.flap_damping import FlapCounter
 from bellwether.core.reasons import Reason
-from bellwether.recording.recorded_status import (
-    RecordedStatus,
-    flaps_of,
-    recorded_statuses,
-    said_section,
-    verdicts_of,
-)
+from bellwether.recording.recorded_status import RecordedStatus, flaps_of, recorded_statuses, said_section, verdicts_of
 
 T0 = datetime(2026, 11, 21, 9, tzinfo=UTC)
 STATUS: dict[str, Any] = {

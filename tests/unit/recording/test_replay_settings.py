@@ -32,9 +32,7 @@ def section(**spec: Any) -> dict[str, Any]:
 def test_the_policy_is_read_back_as_it_was():
     policy = LeadershipPolicy.read(
         api_objects.policy(
-            mode="Enforce",
-            promotion={"stabilizationSeconds": 7},
-            detection={"objectives": {"produceMilliseconds": 90}},
+            mode="Enforce", promotion={"stabilizationSeconds": 7}, detection={"objectives": {"produceMilliseconds": 90}}
         )
     )
     assert policy_of(json.loads(json.dumps(settings_section(policy))), "main", "default").policy() == policy.policy()

@@ -24,10 +24,11 @@ from bellwether.adapters.kubernetes.api_client import (
     Resource,
 )
 from bellwether.adapters.kubernetes.permissions import operator_lacks
-from bellwether.cli import completion, exit_status
+from bellwether.cli import exit_status
 from bellwether.cli.kubernetes_target import Target, clusterwide, connect, policy_option, with_namespaces
 from bellwether.cli.leadership.broker_lookup import condition, find_policy
 from bellwether.cli.output import OUTPUT, print_document
+from bellwether.cli.process_options import namespaces_option
 from bellwether.core.reasons import Reason
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError
@@ -46,14 +47,7 @@ ASK = "without a policy only its URL shows that it runs: set --operator"
 
 @click.command()
 @policy_option("Check only this LeadershipPolicy and its namespace.", "all policies")
-@click.option(
-    "--namespace",
-    "-n",
-    "namespaces",
-    multiple=True,
-    shell_complete=completion.namespaces,
-    help="Check only this namespace; repeatable.  [default: all; with --policy that of the context]",
-)
+@namespaces_option("Check only this namespace", "all; with --policy that of the context")
 @clusterwide
 @click.option(
     "--lease-namespace",

@@ -205,10 +205,7 @@ def document(found: Examination, tools: CommandOptions) -> Document:
     judged = found.unhealthy is not None
     return {
         "clusterId": cluster.cluster_id,
-        "brokers": {
-            "live": sorted(cluster.live),
-            "unreachable": dict(sorted(found.silent.items())),
-        },
+        "brokers": {"live": sorted(cluster.live), "unreachable": dict(sorted(found.silent.items()))},
         "eligibleLeaderReplicas": elr,
         "warnings": [*cluster.incomplete, *found.troubles],
         "classes": {str(risk): risk_summary.classes.get(risk, 0) for risk in WORST_FIRST},

@@ -28,12 +28,7 @@ from bellwether.cli.output import clock, since
 from bellwether.core.detection.health_states import SHOULD_NOT_LEAD, HealthState
 from bellwether.core.doctor.cause_remediation import few_brokers
 from bellwether.core.doctor.remediation import Remediation
-from bellwether.core.doctor.unhealthy_leaders import (
-    JudgedBrokers,
-    QuarantineCheck,
-    SlowBroker,
-    UnhealthyBroker,
-)
+from bellwether.core.doctor.unhealthy_leaders import JudgedBrokers, QuarantineCheck, SlowBroker, UnhealthyBroker
 from bellwether.core.listing import NAMED, few
 from bellwether.core.model.quarantine_order import RETURN_SECONDS
 from bellwether.core.reasons import DESCRIPTIONS, Reason, reason_named

@@ -14,7 +14,13 @@ import click
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
 from bellwether.adapters.kubernetes.permissions import operator_lacks
-from bellwether.cli.process_options import LOG_FORMAT, LOG_LEVEL, METADATA_LIMIT
+from bellwether.cli.process_options import (
+    LOG_FORMAT,
+    LOG_LEVEL,
+    METADATA_LIMIT,
+    labelled_secrets_option,
+    namespaces_option,
+)
 from bellwether.core.reporting.requeue import Requeue
 from bellwether.jitter import jittered
 from bellwether.ports.errors import BellwetherError
@@ -32,9 +38,7 @@ SHORTEST_BOUND_SECONDS = 10.0
 
 
 @click.command()
-@click.option(
-    "--namespace", "-n", "namespaces", multiple=True, help="Watch only this namespace; repeatable.  [default: all]"
-)
+@namespaces_option("Watch only this namespace")
 @click.option(
     "--lease-namespace",
     envvar="POD_NAMESPACE",
@@ -42,13 +46,7 @@ SHORTEST_BOUND_SECONDS = 10.0
     show_default=True,
     help="Namespace of the Leases of Kafka clusters; the same for all operators of a Kubernetes cluster.",
 )
-@click.option(
-    "--labelled-secrets/--all-secrets",
-    default=False,
-    show_default=True,
-    help="Let policies name only Secrets with the label bellwether.dev/purpose=kafka; for an operator whose permissions"
-    " cover every Secret.",
-)
+@labelled_secrets_option("an operator")
 @click.option("--lease-duration", default=10, show_default=True, help="Duration of a Lease, in seconds.")
 @click.option("--lease-renew", default=2.0, show_default=True, help="Renewal interval of a Lease, in seconds.")
 @click.option("--metrics-port", default=9464, show_default=True, help="Port of /metrics; 0: off.")

@@ -19,6 +19,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES, KubernetesClient, NotFound, Object
 from bellwether.cli.kubernetes_target import Target, clusterwide, connect
+from bellwether.cli.process_options import namespaces_option
 from bellwether.core.model.undo_record import EntryState
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
@@ -32,13 +33,7 @@ Named = tuple[str, str]
 
 
 @click.command()
-@click.option(
-    "--namespace",
-    "-n",
-    "namespaces",
-    multiple=True,
-    help="Only policies in this namespace; repeatable.  [default: all]",
-)
+@namespaces_option("Only policies in this namespace")
 @clusterwide
 @click.option(
     "--mode",

@@ -18,6 +18,7 @@ from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, Brok
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.cli import exit_status
 from bellwether.cli.kafka_target import BOOTSTRAP, KafkaTarget
+from bellwether.cli.output import printed
 from bellwether.core.model.cluster import Cluster
 from bellwether.kafka_connection import Connection
 
@@ -102,25 +103,15 @@ def move_leaders(record: Path, options: dict[str, Any], *, demoting: bool) -> No
 
 
 def _show(run: Run) -> None:
-    """Print the brokers after the run, and the blocked moves by reason. What draws is imported now."""
-    from rich.console import Console
-    from rich.table import Table
-
+    """Print the brokers after the run, and the blocked moves by reason."""
     from bellwether.core.reasons import DESCRIPTIONS
 
-    console = Console()
-    table = Table("broker", "rack", "leaders", "preferred", "replicas", "demoted", box=None, pad_edge=False)
-    for broker in run.report.brokers:
-        table.add_row(
-            str(broker.broker),
-            broker.rack or "-",
-            str(broker.leaders),
-            str(broker.preferred_leaders),
-            str(broker.replicas),
-            "yes" if broker.broker in run.record.demoted else "no",
-        )
-    console.print(table)
+    rows = []
+    for b in run.report.brokers:
+        demoted = "yes" if b.broker in run.record.demoted else "no"
+        rows.append((str(b.broker), b.rack or "-", str(b.leaders), str(b.preferred_leaders), str(b.replicas), demoted))
+    printed(("broker", "rack", "leaders", "preferred", "replicas", "demoted"), rows)
     for reason, count in sorted(Counter(h.reason for h in run.report.held).items()):
-        console.print(f"{count} blocked, {reason}: {DESCRIPTIONS[reason]}")
+        click.echo(f"{count} blocked, {reason}: {DESCRIPTIONS[reason]}")
     for hold in run.report.held_sample:
-        console.print(f"  {hold.topic}-{hold.key.partition}: {hold.message}", highlight=False, soft_wrap=True)
+        click.echo(f"  {hold.topic}-{hold.key.partition}: {hold.message}")

@@ -20,15 +20,7 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.signal_source import SignalSource
 from bellwether.cli.policies.file_set_checks import FoundPolicy, check_together
 from bellwether.cli.policies.gitops_files import as_list, chart_values, is_patch, unchecked
-from bellwether.cli.policies.object_checks import (
-    ERROR,
-    NOTE,
-    WARNING,
-    FoundObject,
-    Problem,
-    check_object,
-    is_ours,
-)
+from bellwether.cli.policies.object_checks import ERROR, NOTE, WARNING, FoundObject, Problem, check_object, is_ours
 from bellwether.cli.policies.yaml_documents import (
     Document,
     Position,

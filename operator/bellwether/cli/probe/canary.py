@@ -30,12 +30,7 @@ REFRESH_SECONDS = 10.0
     bootstrap_option("measure"),
     click.option("--topic", metavar="NAME", help="With --bootstrap: the topic.  [default: bellwether-canary]"),
 )
-def canary(
-    run: ProberRun,
-    vantage: str | None,
-    bootstrap: Connection | None,
-    topic: str | None,
-) -> None:
+def canary(run: ProberRun, vantage: str | None, bootstrap: Connection | None, topic: str | None) -> None:
     """Produce a record to every broker and fetch it.
 
     Measures once per second what clients at this vantage experience, through the external listener. The topic of

@@ -31,12 +31,7 @@ if TYPE_CHECKING:
         help="With --bootstrap: name of an external listener; repeatable.  [default: EXTERNAL]",
     ),
 )
-def certificates(
-    run: ProberRun,
-    source: str | None,
-    bootstrap: Connection | None,
-    listeners: tuple[str, ...],
-) -> None:
+def certificates(run: ProberRun, source: str | None, bootstrap: Connection | None, listeners: tuple[str, ...]) -> None:
     """Read when the brokers' certificates expire.
 
     Once a minute it makes a TLS handshake with each external listener of each broker, and reports the certificate that

@@ -31,10 +31,7 @@ BROKERS_SECONDS = 10.0
 
 
 @prober_command(click.option("--presets", is_flag=True, help="List the preset queries with their PromQL and exit."))
-def prometheus(
-    run: ProberRun,
-    presets: bool,
-) -> None:
+def prometheus(run: ProberRun, presets: bool) -> None:
     """Evaluate the policy's Prometheus rules and report signals.
 
     Queries Prometheus once per period; the rules are those of the SignalSources that the policy names. One prober is

@@ -34,11 +34,7 @@ CREDIT_SECONDS = 5.0
     click.option("--listener", help="With --bootstrap: name of the external listener.  [default: EXTERNAL]"),
 )
 def reachability(
-    run: ProberRun,
-    vantage: str | None,
-    no_internal: bool,
-    bootstrap: Connection | None,
-    listener: str | None,
+    run: ProberRun, vantage: str | None, no_internal: bool, bootstrap: Connection | None, listener: str | None
 ) -> None:
     """Probe every broker at its external address.
 

@@ -33,12 +33,7 @@ if TYPE_CHECKING:
     METADATA_LIMIT,
     kafka_options,
 )
-def replication(
-    run: ProberRun,
-    source: str,
-    metadata_mebibytes: int,
-    kafka: KafkaTarget,
-) -> None:
+def replication(run: ProberRun, source: str, metadata_mebibytes: int, kafka: KafkaTarget) -> None:
     """Measure replication lag and report slow followers.
 
     Compares the log end offsets of leaders and followers. One prober serves a whole cluster; it must reach every

@@ -48,11 +48,7 @@ LOOK_SECONDS = 1.0
     sidecar=True,
 )
 def selfcheck(
-    run: ProberRun,
-    directories: Sequence[LogDirectory],
-    port: int | None,
-    ignored: tuple[str, ...],
-    source: str | None,
+    run: ProberRun, directories: Sequence[LogDirectory], port: int | None, ignored: tuple[str, ...], source: str | None
 ) -> None:
     """Check for external clients connected to a broker.
 

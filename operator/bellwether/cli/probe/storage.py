@@ -50,12 +50,7 @@ if TYPE_CHECKING:
     SIDECAR_SOURCE,
     sidecar=True,
 )
-def storage(
-    run: ProberRun,
-    directories: Sequence[LogDirectory],
-    log_dir: str | None,
-    source: str | None,
-) -> None:
+def storage(run: ProberRun, directories: Sequence[LogDirectory], log_dir: str | None, source: str | None) -> None:
     """Measure write and read latency of log directories.
 
     Once per second it appends 4 KiB, as a broker does, syncs 4 KiB apart from that, and reads 4 KiB of an old segment

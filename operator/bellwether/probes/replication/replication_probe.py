@@ -29,7 +29,7 @@ _ONCE_SECONDS = 1.0
 class LagObserver(SignalObserver, Protocol):
     """Receives measurements, for metrics; implemented in ``telemetry``."""
 
-    def measured(self, broker: int, measurement: LagMeasurement) -> None:
+    def measured(self, broker: int, seconds: float, lagging: int, in_isr: int, problem: str) -> None:
         """One round's look at one broker."""
         ...
 
@@ -141,9 +141,9 @@ class ReplicationProbe(MeasuringThread):
         if self._repeat:
             self._repeat = False
             self._posted = {}
-        for broker, measurement in sorted(found.items()):
-            lags = self._known[broker] = self._known.get(broker, Lags()).after(measurement, settings, now, at)
-            self._observer.measured(broker, measurement)
+        for broker, look in sorted(found.items()):
+            lags = self._known[broker] = self._known.get(broker, Lags()).after(look, settings, now, at)
+            self._observer.measured(broker, look.worst_seconds, look.lagging, look.in_isr, look.problem)
             signal = lags.signal(broker, self._source)
             if signal is None:
                 continue

@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import Field, PlainSerializer
 
@@ -24,6 +24,7 @@ from bellwether.core.signals import Override, Signal
 from bellwether.recording.traces.merge_patch import Document, Json
 from bellwether.recording.traces.trace_lines import UnreadableTrace, text_of
 
+T = TypeVar("T")
 KAFKA = "Kafka"
 """The key for the time since when no broker has answered the recorder."""
 
@@ -64,10 +65,39 @@ def _codec(of: Any) -> JsonCodec[Any]:
 
 
 _SIGNALS = _codec(tuple[Signal, ...])
-_OVERRIDES = _codec(dict[int, Override])
-_PODS = _codec(dict[int, Pod])
-_DEMOTED = _codec(dict[int, DemotedBroker])
-_RETURNING = _codec(dict[int, ReturningBroker])
+
+
+class Section(Generic[T]):
+    """Values by broker as a section of a trace, and back. ``missing`` has members that a row may lack."""
+
+    def __init__(self, what: str, of: type[T], **missing: Json) -> None:
+        self._what, self._codec, self._missing = what, _codec(dict[int, of]), missing  # type: ignore[valid-type]
+
+    def write(self, values: Mapping[int, T]) -> dict[str, Json]:
+        """The section."""
+        rows = self._codec.to_json(dict(values))
+        return {str(b): {name: part for name, part in row.items() if name != "broker"} for b, row in rows.items()}
+
+    def read(self, section: Document) -> dict[int, T]:
+        """The values."""
+        found: dict[int, T] = reading(self._what, lambda: self._codec.from_json(self._rows(section)))
+        return found
+
+    def _rows(self, section: Document) -> dict[str, Json]:
+        return {b: {**self._missing, **row, "broker": int(b)} for b, row in section.items()}
+
+
+OVERRIDES = Section("an override", Override)
+"""What a person asked for; not who."""
+
+PODS = Section("a pod", Pod)
+"""Each broker's pod, whether it is ready, and whether it is being deleted."""
+
+DEMOTED = Section("a demotion", DemotedBroker, message="")
+"""Who is kept from leading, the cause and the reason."""
+
+RETURNING = Section("a way back", ReturningBroker)
+"""Who gets its leaders back in waves, how far it has come, since when, and from where it comes."""
 
 
 def signals_section(signals: Iterable[Signal]) -> dict[str, dict[str, Json]]:
@@ -116,46 +146,6 @@ def aged(signals: Iterable[Signal], last_seen: Document, now: float) -> tuple[Si
     return tuple(found)
 
 
-def overrides_section(overrides: Iterable[Override]) -> dict[str, Json]:
-    """By broker: what a person asked for; not who."""
-    return _section({override.broker: replace(override, by="") for override in overrides}, _OVERRIDES)
-
-
-def read_overrides(section: Document) -> tuple[Override, ...]:
-    """The overrides, in order of broker."""
-    return tuple(override for _, override in sorted(_read("an override", section, _OVERRIDES).items()))
-
-
-def pods_section(pods: Mapping[int, Pod]) -> dict[str, Json]:
-    """By broker: its pod, whether it is ready, and whether it is being deleted."""
-    return _section(pods, _PODS)
-
-
-def read_pods(section: Document) -> dict[int, Pod]:
-    """The pods, by broker."""
-    return _read("a pod", section, _PODS)
-
-
-def demoted_section(demoted: Mapping[int, DemotedBroker]) -> dict[str, Json]:
-    """By broker: who is kept from leading, the cause and the reason."""
-    return _section(demoted, _DEMOTED)
-
-
-def read_demoted(section: Document) -> dict[int, DemotedBroker]:
-    """The demoted brokers."""
-    return _read("a demotion", section, _DEMOTED, message="")
-
-
-def returning_section(returning: Mapping[int, ReturningBroker]) -> dict[str, Json]:
-    """By broker: who gets its leaders back in waves, how far it has come, since when, and from where it comes."""
-    return _section(returning, _RETURNING)
-
-
-def read_returning(section: Document) -> dict[int, ReturningBroker]:
-    """The brokers on their way back."""
-    return _read("a way back", section, _RETURNING)
-
-
 def reading(what: str, read: Callable[[], Any]) -> Any:
     """The outcome of ``read``; what a damaged section makes of it becomes UnreadableTrace."""
     try:
@@ -166,19 +156,6 @@ def reading(what: str, read: Callable[[], Any]) -> Any:
 
 def _source(signal: Signal) -> str:
     return f"{signal.type}/{signal.source}"
-
-
-def _section(values: Mapping[int, Any], codec: JsonCodec[Any]) -> dict[str, Json]:
-    rows = codec.to_json(dict(values))
-    return {str(b): {name: part for name, part in row.items() if name != "broker"} for b, row in rows.items()}
-
-
-def _read(what: str, section: Document, codec: JsonCodec[Any], **missing: Json) -> dict[int, Any]:
-    """Values by broker; what ``missing`` names may be left out of a row."""
-    found: dict[int, Any] = reading(
-        what, lambda: codec.from_json({b: {**missing, **row, "broker": int(b)} for b, row in section.items()})
-    )
-    return found
 
 
 def _aged(signal: Signal, moment: Any, now: float) -> Signal:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from bellwether.telemetry.metrics.metric_registry import LabelledRegistry
 
-_POLICY = ("namespace", "policy")
-
 
 class ClientMetrics:
     """Counts and durations of requests, by outcome."""
@@ -19,30 +17,24 @@ class ClientMetrics:
             "bellwether_kafka_requests",
             "Requests to brokers, including opened connections (Open), by outcome: ok, the stage that failed (Connect,"
             " Tls, Sasl, Request), or Timeout if TLS or SASL got no answer in time.",
-            *_POLICY,
-            "request",
-            "outcome",
+            "namespace policy request outcome",
         )
         self.kafka_seconds = registry.histogram(
             "bellwether_kafka_request_duration_seconds",
             "Duration of a successful request to a broker, in seconds.",
-            *_POLICY,
-            "request",
+            "namespace policy request",
         )
         self.certificates = registry.gauge(
             "bellwether_kafka_certificate_expiry_timestamp_seconds",
             "Unix time of a certificate's expiry, in seconds: the last of the trusted CAs to expire (authority), the"
             " operator's client certificate (own), the first broker certificate to expire (broker).",
-            *_POLICY,
-            "certificate",
+            "namespace policy certificate",
         )
         self.kubernetes_requests = registry.counter(
             "bellwether_kubernetes_requests",
             "Requests to the Kubernetes API, by outcome: ok, conflict (changed by another client), not_found, refused"
             " (forbidden or invalid), unavailable (no answer, overload).",
-            "verb",
-            "resource",
-            "outcome",
+            "verb resource outcome",
         )
         self.kubernetes_seconds = registry.histogram(
             "bellwether_kubernetes_request_duration_seconds",

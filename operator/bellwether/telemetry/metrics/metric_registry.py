@@ -22,7 +22,6 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 LATENCY_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Seconds: from a fast disk to a connection that hangs."""
 
-
 M = TypeVar("M", Counter, Gauge, Histogram)
 
 
@@ -32,9 +31,9 @@ class LabelledRegistry(CollectorRegistry):
     def __init__(self, component: str, labels: Mapping[str, str] | None = None) -> None:
         super().__init__()
         self._labels = {name: value for name, value in (labels or {}).items() if value}
-        self._metrics: list[tuple[Counter | Gauge | Histogram, tuple[str, ...]]] = []
-        about = "component", "version", "python"
-        build = self.gauge("bellwether_build_info", "Always 1; the labels have the running version.", *about)
+        self._metrics: list[Counter | Gauge | Histogram] = []
+        text = "Always 1; the labels have the running version."
+        build = self.gauge("bellwether_build_info", text, "component version python")
         build.labels(component, __version__, platform.python_version()).set(1)
 
     @property
@@ -43,25 +42,25 @@ class LabelledRegistry(CollectorRegistry):
         return self._labels.get("namespace", ""), self._labels.get("policy", "")
 
     def counter(self, name: str, text: str, *labels: str) -> Counter:
-        """A counter in this registry."""
-        return self._kept(Counter(name, text, labels, registry=self), labels)
+        """A counter in this registry; ``labels``, here and below, are names, or several of them with blanks between."""
+        return self._kept(Counter(name, text, _names(labels), registry=self))
 
     def gauge(self, name: str, text: str, *labels: str) -> Gauge:
         """A gauge in this registry."""
-        return self._kept(Gauge(name, text, labels, registry=self), labels)
+        return self._kept(Gauge(name, text, _names(labels), registry=self))
 
     def histogram(self, name: str, text: str, *labels: str, buckets: Sequence[float] = LATENCY_BUCKETS) -> Histogram:
         """A histogram of seconds in this registry."""
-        return self._kept(Histogram(name, text, labels, buckets=buckets, registry=self), labels)
+        return self._kept(Histogram(name, text, _names(labels), buckets=buckets, registry=self))
 
     def remove_series(self, **labels: object) -> None:
         """Remove the series that have these values of these labels."""
-        for metric, names in self._metrics:
-            if labels.keys() <= set(names):
+        for metric in self._metrics:
+            if labels.keys() <= set(metric._labelnames):
                 metric.remove_by_labels({label: str(value) for label, value in labels.items()})
 
-    def _kept(self, metric: M, labels: tuple[str, ...]) -> M:
-        self._metrics.append((metric, labels))
+    def _kept(self, metric: M) -> M:
+        self._metrics.append(metric)
         return metric
 
     def collect(self) -> Iterable[Metric]:
@@ -70,6 +69,10 @@ class LabelledRegistry(CollectorRegistry):
             if self._labels:
                 metric.samples = [s._replace(labels={**self._labels, **s.labels}) for s in metric.samples]
             yield metric
+
+
+def _names(labels: Sequence[str]) -> list[str]:
+    return " ".join(labels).split()
 
 
 class JointRegistry(LabelledRegistry):

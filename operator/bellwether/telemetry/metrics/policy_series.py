@@ -76,11 +76,7 @@ OF_REPORT: Sequence[Row[Report]] = (
     _one("reconcile_idle", "1 if the last reconcile had nothing to change in Kafka, else 0.", lambda r: r.settled),
     _one("partitions", "Partitions of the cluster in the last reconcile.", lambda r: r.partitions),
     _one("partitions_leaderless", "Partitions without a leader.", lambda r: r.leaderless),
-    _one(
-        "partitions_displaced",
-        "Partitions whose replica order differs from their baseline.",
-        lambda r: r.displaced,
-    ),
+    _one("partitions_displaced", "Partitions whose replica order differs from their baseline.", lambda r: r.displaced),
     _one(
         "partitions_displaced_for_racks",
         "Displaced partitions whose order differs permanently because of the racks in spec.placement.",

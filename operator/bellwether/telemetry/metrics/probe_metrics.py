@@ -8,7 +8,6 @@ have metrics of their own in the same registry.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
 
 from bellwether.core.signals import Reading, Signal
 from bellwether.telemetry.health_server import Health
@@ -29,26 +28,20 @@ class ProbeMetrics:
             "bellwether_probe_requests",
             "Requests to brokers, by path (external, internal) and result: ok, the stage that failed (Connect, Tls,"
             " Sasl, Request, WrongBroker), or Timeout if TLS or SASL got no answer in time.",
-            "broker",
-            "path",
-            "result",
+            "broker path result",
         )
         self._request_seconds = self.registry.histogram(
             "bellwether_probe_request_duration_seconds",
             "Duration of a successful request to a broker, in seconds.",
-            "broker",
-            "path",
+            "broker path",
         )
         self._writes = self.registry.counter(
             "bellwether_probe_disk_writes",
             "Test writes to the log directory, by result (ok, failed, stalled).",
-            "broker",
-            "result",
+            "broker result",
         )
         self._write_seconds = self.registry.histogram(
-            "bellwether_probe_disk_write_duration_seconds",
-            "Duration of an append of 32 KiB, in seconds.",
-            "broker",
+            "bellwether_probe_disk_write_duration_seconds", "Duration of an append of 32 KiB, in seconds.", "broker"
         )
         self._sync_seconds = self.registry.histogram(
             "bellwether_probe_disk_sync_duration_seconds",
@@ -58,8 +51,7 @@ class ProbeMetrics:
         self._reads = self.registry.counter(
             "bellwether_probe_disk_reads",
             "Test reads from old segments of the log directory, by result (ok, failed, unmeasured).",
-            "broker",
-            "result",
+            "broker result",
         )
         self._read_seconds = self.registry.histogram(
             "bellwether_probe_disk_read_duration_seconds",
@@ -139,30 +131,6 @@ class ProbeMetrics:
         self.registry.remove_series(broker=broker)
 
 
-class Sounding(Protocol):
-    """The fields used from one round's measurement of a broker."""
-
-    @property
-    def worst_seconds(self) -> float:
-        """The longest lag."""
-        ...
-
-    @property
-    def lagging(self) -> int:
-        """Partitions that lag."""
-        ...
-
-    @property
-    def in_isr(self) -> int:
-        """Those of them in the ISR."""
-        ...
-
-    @property
-    def problem(self) -> str:
-        """Why the broker was not measured; empty when it was."""
-        ...
-
-
 class _OwnMetrics:
     """Metrics of one kind of prober, in addition to those of every prober."""
 
@@ -186,15 +154,12 @@ class CanaryMetrics(_OwnMetrics):
         self._requests = metrics.registry.counter(
             "bellwether_probe_canary_requests",
             "Requests of the canary, by kind (produce, fetch) and result (ok, failed, unmeasured).",
-            "broker",
-            "kind",
-            "result",
+            "broker kind result",
         )
         self._seconds = metrics.registry.histogram(
             "bellwether_probe_canary_duration_seconds",
             "Duration of a successful request of the canary, in seconds.",
-            "broker",
-            "kind",
+            "broker kind",
         )
 
     def ended(self, broker: int, kind: str, result: str, seconds: float) -> None:
@@ -212,8 +177,7 @@ class PluginMetrics(_OwnMetrics):
         self._measurements = metrics.registry.counter(
             "bellwether_probe_plugin_measurements",
             "Measurements of a plug-in signal type, by result (passing, failing, unknown, error, timeout).",
-            "broker",
-            "result",
+            "broker result",
         )
 
     def measured(self, broker: int, result: str) -> None:
@@ -235,14 +199,12 @@ class LagMetrics(_OwnMetrics):
         self._lagging = metrics.registry.gauge(
             "bellwether_probe_replication_lagging_partitions",
             "Partitions whose follower on this broker lags above the threshold, by ISR membership (in, out).",
-            "broker",
-            "isr",
+            "broker isr",
         )
         self._rounds = metrics.registry.counter(
             "bellwether_probe_replication_rounds",
             "Measuring rounds of a broker, by result (ok, failed).",
-            "broker",
-            "result",
+            "broker result",
         )
         self._round_seconds = metrics.registry.histogram(
             "bellwether_probe_replication_round_duration_seconds",
@@ -253,16 +215,19 @@ class LagMetrics(_OwnMetrics):
             "bellwether_probe_replication_partitions", "Partitions of the cluster in the last round."
         )
 
-    def measured(self, broker: int, look: Sounding) -> None:
-        """One round's measurement of one broker; after a failed round its gauges are absent."""
-        self._rounds.labels(broker, "failed" if look.problem else "ok").inc()
-        if look.problem:
+    def measured(self, broker: int, seconds: float, lagging: int, in_isr: int, problem: str) -> None:
+        """One round's measurement of one broker: the longest lag, the partitions that lag, those of them in the ISR.
+
+        After a failed round, with its ``problem``, the gauges are absent.
+        """
+        self._rounds.labels(broker, "failed" if problem else "ok").inc()
+        if problem:
             for gauge in (self._seconds, self._lagging):
                 gauge.remove_by_labels({"broker": str(broker)})
             return
-        self._seconds.labels(broker).set(look.worst_seconds)
-        self._lagging.labels(broker, "in").set(look.in_isr)
-        self._lagging.labels(broker, "out").set(look.lagging - look.in_isr)
+        self._seconds.labels(broker).set(seconds)
+        self._lagging.labels(broker, "in").set(in_isr)
+        self._lagging.labels(broker, "out").set(lagging - in_isr)
 
     def ended(self, seconds: float, partitions: int) -> None:
         """A round over so many partitions has ended."""
@@ -277,8 +242,7 @@ class QueryMetrics:
         self._queries = metrics.registry.counter(
             "bellwether_probe_queries",
             "Queries to Prometheus, by rule and result (ok, failed, timeout).",
-            "rule",
-            "result",
+            "rule result",
         )
         self._seconds = metrics.registry.histogram(
             "bellwether_probe_query_duration_seconds",
@@ -288,8 +252,7 @@ class QueryMetrics:
         self._reading = metrics.registry.gauge(
             "bellwether_probe_rule_reading",
             "Reading of a broker by a rule: 1 passing, 0 failing, -1 unknown.",
-            "rule",
-            "broker",
+            "rule broker",
         )
 
     def asked(self, rule: str, result: str, seconds: float) -> None:

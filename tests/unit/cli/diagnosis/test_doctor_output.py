@@ -217,11 +217,7 @@ def test_listeners_that_are_not_watched_are_named(kafka, capsys):
     assert document(found)["listeners"] is None
     named = replace(found, listeners=ListenerCheck({"PARTNERS": (1, 2)}, unread=(3,)))
     assert "listener PARTNERS of brokers 1 and 2 is not watched: " in printed(named, capsys)
-    assert document(named)["listeners"] == {
-        "unwatched": {"PARTNERS": [1, 2]},
-        "notAdvertised": [],
-        "notRead": [3],
-    }
+    assert document(named)["listeners"] == {"unwatched": {"PARTNERS": [1, 2]}, "notAdvertised": [], "notRead": [3]}
     assert "listener" not in printed(replace(found, listeners=ListenerCheck({})), capsys)
 
 

@@ -10,14 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import (
-    BROKER_HEALTHS,
-    LEASES,
-    PODS,
-    POLICIES,
-    SECRETS,
-    Object,
-)
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, PODS, POLICIES, SECRETS, Object
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.cli.diagnosis import policy_cluster
 from bellwether.cli.kubernetes_target import Target
@@ -35,17 +28,7 @@ from bellwether.ports.errors import Terminal
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
 from testkit.messages import assert_wording
-from testkit.values.builders import (
-    CLUSTER_ID,
-    cluster,
-    decisions,
-    demoted,
-    partition,
-    record,
-    said,
-    snapshot,
-    verdicts,
-)
+from testkit.values.builders import CLUSTER_ID, cluster, decisions, demoted, partition, record, said, snapshot, verdicts
 
 CLOSED = "127.0.0.1:1"
 

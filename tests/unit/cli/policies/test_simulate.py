@@ -65,11 +65,7 @@ def test_the_fault_of_a_recorded_incident_gives_its_verdict_and_moves(trace: Pat
         ("policy.yaml", "kind: Secret\n", "has 0 LeadershipPolicies: it must have one"),
         ("policy.yaml", "kind: LeadershipPolicy\n", "metadata: is required"),
         ("policy.yaml", "kind: LeadershipPolicy\nspec: 1\n", "1 file, 3 errors, 0 warnings"),
-        (
-            "cut-listener.yaml",
-            "seconds: 10\nevents: {1: [{kill: [8]}]}\n",
-            "events.1: {kill: [8]}: there",
-        ),
+        ("cut-listener.yaml", "seconds: 10\nevents: {1: [{kill: [8]}]}\n", "events.1: {kill: [8]}: there"),
     ],
 )
 def test_bad_input_is_one_sentence_with_the_file(tmp_path: Path, file: str, text: str, message: str):

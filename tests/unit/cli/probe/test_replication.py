@@ -51,11 +51,7 @@ SICK = LagMeasurement(
     [
         ({1: LagMeasurement(followed=4)}, 0, "1 Passing 0.0 s 0 0 keeps up on 4 partitions"),
         ({1: LagMeasurement(), 2: SICK}, 4, "2 Failing 34.2 s 2 1 behind by 34 s on 2 partitions"),
-        (
-            {1: LagMeasurement(problem="it is fenced")},
-            4,
-            "1 Unknown not measured: it is fenced",
-        ),
+        ({1: LagMeasurement(problem="it is fenced")}, 4, "1 Unknown not measured: it is fenced"),
         ({}, 4, "BROKER REPLICATION LAG LAGGING IN ISR MESSAGE"),
     ],
 )

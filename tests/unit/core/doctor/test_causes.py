@@ -79,22 +79,14 @@ def test_a_removed_broker_hides_no_broker_whose_start_would_help(
     ("p", "kind", "heading"),
     [
         (replace(AT_FLOOR, replicas=(1, 2, 3)), CauseKind.BROKERS_UNREACHABLE, "broker 3 does not answer"),
-        (
-            replace(AT_FLOOR, replicas=(1, 2), isr=(1,)),
-            CauseKind.OUT_OF_ISR,
-            "broker 2 answers but is out of the ISR",
-        ),
+        (replace(AT_FLOOR, replicas=(1, 2), isr=(1,)), CauseKind.OUT_OF_ISR, "broker 2 answers but is out of the ISR"),
         (partition(replicas=(1, 4), isr=(1,), adding=(4,)), CauseKind.REASSIGNMENT, "a reassignment adds broker 4"),
         (
             partition(replicas=(3, 1, 2), leader=3),
             CauseKind.ELECTION_PENDING,
             "broker 3 does not answer, and Kafka has not elected a new leader yet",
         ),
-        (
-            partition(isr=(1, 2), leader=None),
-            CauseKind.ELECTION_PENDING,
-            "Kafka has not elected a new leader yet",
-        ),
+        (partition(isr=(1, 2), leader=None), CauseKind.ELECTION_PENDING, "Kafka has not elected a new leader yet"),
         (
             partition(replicas=(1, 2, 4), isr=(), leader=None),
             CauseKind.NO_ELIGIBLE_LEADER,

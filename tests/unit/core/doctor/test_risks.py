@@ -153,8 +153,7 @@ class TestLoss:
 
     def loss(self, sample: LogEndSample | None = None, end: int | None = None, lost: Partition = LOST) -> DataLoss:
         facts = RiskInputs(
-            samples={} if sample is None else {lost.key: sample},
-            ends={} if end is None else {name(): {2: end, 3: 99}},
+            samples={} if sample is None else {lost.key: sample}, ends={} if end is None else {name(): {2: end, 3: 99}}
         )
         found = told(lost, live=frozenset({2, 3}), facts=facts).loss
         assert found is not None

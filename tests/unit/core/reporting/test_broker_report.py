@@ -15,16 +15,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.reporting.broker_report import BrokerReport
 from bellwether.core.settings.policy import Mode, Policy
 from testkit.messages import assert_wording
-from testkit.values.builders import (
-    cluster,
-    decisions,
-    demoted,
-    partition,
-    said,
-    snapshot,
-    verdict,
-    verdicts,
-)
+from testkit.values.builders import cluster, decisions, demoted, partition, said, snapshot, verdict, verdicts
 
 
 def test_every_broker_has_its_counts():

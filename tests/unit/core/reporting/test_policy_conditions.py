@@ -20,16 +20,7 @@ from bellwether.core.settings.policy import Capacity, Demotion, Mode, Policy
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.core.waves.rebalance_waves import WaveResult
 from testkit.messages import assert_wording
-from testkit.values.builders import (
-    after,
-    cluster,
-    decisions,
-    move,
-    partition,
-    record,
-    said,
-    snapshot,
-)
+from testkit.values.builders import after, cluster, decisions, move, partition, record, said, snapshot
 
 ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
 OBSERVE = Policy(name="main", mode=Mode.OBSERVE)
@@ -287,8 +278,7 @@ def test_brokers_that_wait_are_named(reason: Reason):
 def test_a_load_plan_that_waits_is_named():
     progress = WaveResult(record(), waits=Refusal(Reason.EXTERNAL_OPERATION, "annotated"))
     assert waiting_for_external_operations(Plan(), [], progress) == Refusal(
-        Reason.EXTERNAL_OPERATION,
-        "ExternalOperation: the next wave of the load plan",
+        Reason.EXTERNAL_OPERATION, "ExternalOperation: the next wave of the load plan"
     )
     pausing = WaveResult(record(), waits=Refusal(Reason.APPLYING, "30 s"))
     assert waiting_for_external_operations(Plan(), [], pausing) is None

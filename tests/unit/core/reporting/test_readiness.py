@@ -228,9 +228,7 @@ WORST_FIRST = [
         id="under-replicated",
     ),
     pytest.param(
-        of(policy=SUSPENDED),
-        (True, "NotEnforcing", "suspended (spec.suspend): would demote no broker"),
-        id="suspended",
+        of(policy=SUSPENDED), (True, "NotEnforcing", "suspended (spec.suspend): would demote no broker"), id="suspended"
     ),
     pytest.param(of(plan=Plan((move(),))), (True, "LeadersMoving", "1 partitions are being moved"), id="moving"),
     pytest.param(

@@ -83,11 +83,7 @@ def test_displaced_partitions_and_leaders_out_of_place_are_counted():
     other = partition(index=2, leader=3)
     home = partition(index=3)
     undo = record(
-        {
-            away.key: entry(),
-            stays.key: entry(),
-            home.key: entry(written=(1, 2, 3), state=EntryState.RESTORED),
-        }
+        {away.key: entry(), stays.key: entry(), home.key: entry(written=(1, 2, 3), state=EntryState.RESTORED)}
     )
     report = said(snapshot(cluster(away, stays, other, home), undo=undo))
     assert (report.displaced, report.leaders_out_of_place) == (2, 2)

@@ -8,7 +8,7 @@ from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.signals import ListenerReading, Override, OverrideState, Reading, Signal
 from bellwether.recording.traces.anonymization import Anonymity
 from bellwether.recording.traces.cluster_section import cluster_section
-from bellwether.recording.traces.trace_sections import demoted_section, overrides_section, signals_section
+from bellwether.recording.traces.trace_sections import DEMOTED, OVERRIDES, signals_section
 
 T0 = datetime(2026, 11, 21, 9, tzinfo=UTC)
 SECRETS = ("acme", "fra1", "10.0.0.7", "kafka-2", "ann", "AcmeLag", "secret-cluster", "topic-id-1")
@@ -28,11 +28,7 @@ def test_no_name_and_no_free_text_is_left():
     settings = {
         "mode": "Enforce",
         "detection": {
-            "externalReachability": {
-                "listeners": ["ACME", "acme2"],
-                "vantages": ["fra1"],
-                "startupGraceSeconds": 1,
-            },
+            "externalReachability": {"listeners": ["ACME", "acme2"], "vantages": ["fra1"], "startupGraceSeconds": 1},
             "signalSources": [{"name": "acme-prom", "selector": 'cluster="acme"'}],
         },
         "sources": [
@@ -59,8 +55,8 @@ def test_no_name_and_no_free_text_is_left():
         [
             cluster_section(ALIAS.cluster(cluster)),
             signals_section(ALIAS.signals(signals)),
-            overrides_section(ALIAS.overrides([Override(2, OverrideState.DEMOTED, "ann asks", T0)])),
-            demoted_section(ALIAS.demoted({2: DemotedBroker(2, Cause.OVERRIDE, "OverrideDemoted", "ann asks", T0)})),
+            OVERRIDES.write({2: ALIAS.overrides([Override(2, OverrideState.DEMOTED, "ann asks", T0)])[0]}),
+            DEMOTED.write(ALIAS.demoted({2: DemotedBroker(2, Cause.OVERRIDE, "OverrideDemoted", "ann asks", T0)})),
             ALIAS.settings(settings),
             ALIAS.said(said),
         ]

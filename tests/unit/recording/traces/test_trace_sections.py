@@ -25,17 +25,13 @@ from bellwether.core.signals import (
 )
 from bellwether.recording.traces.trace_lines import UnreadableTrace
 from bellwether.recording.traces.trace_sections import (
+    DEMOTED,
+    OVERRIDES,
+    PODS,
+    RETURNING,
     aged,
-    demoted_section,
     heard_section,
-    overrides_section,
-    pods_section,
-    read_demoted,
-    read_overrides,
-    read_pods,
-    read_returning,
     read_signals,
-    returning_section,
     signals_section,
 )
 
@@ -120,12 +116,13 @@ def test_overrides_are_read_back():
         Override(2, OverrideState.PROMOTED),
         Override(3, OverrideState.DEMOTED, "new disk", T0, purpose=Purpose.MAINTENANCE, accept_unavailable_writes=True),
     )
-    assert read_overrides(as_json(overrides_section(found))) == found
+    given = {one.broker: one for one in found}
+    assert OVERRIDES.read(as_json(OVERRIDES.write(given))) == given
 
 
 def test_pods_are_read_back():
     found = {0: Pod("kafka-0"), 1: Pod("kafka-1", ready=False), 2: UNMATCHED, 12: Pod("kafka-12", leaving=True)}
-    assert read_pods(as_json(pods_section(found))) == found
+    assert PODS.read(as_json(PODS.write(found))) == found
 
 
 def test_demotions_are_read_back():
@@ -133,10 +130,10 @@ def test_demotions_are_read_back():
         3: DemotedBroker(3, Cause.SIGNALS, "StorageSlow", "slow", T0, "StorageLatency"),
         4: DemotedBroker(4, Cause.MAINTENANCE, "InMaintenance", "", T0, drained_since=T0),
     }
-    section = as_json(demoted_section(found))
-    assert read_demoted(section) == found
+    section = as_json(DEMOTED.write(found))
+    assert DEMOTED.read(section) == found
     del section["4"]["message"]  # type: ignore[attr-defined]
-    assert read_demoted(section) == found
+    assert DEMOTED.read(section) == found
 
 
 @given(
@@ -147,11 +144,11 @@ def test_ways_back_are_read_back(drawn: list[tuple[int, int, int | None, Restora
         b: ReturningBroker(b, share, T0, T0 + timedelta(minutes=m or 0), coming, share / 3 if m else None)
         for b, share, m, coming in drawn
     }
-    assert read_returning(as_json(returning_section(found))) == found
+    assert RETURNING.read(as_json(RETURNING.write(found))) == found
 
 
 def test_the_usual_way_back_leaves_out_where_it_comes_from():
-    section = returning_section(
+    section = RETURNING.write(
         {1: ReturningBroker(1, 10, T0, T0), 2: ReturningBroker(2, 50, T0, T0, RestorationTrigger.RESTARTED)}
     )
     assert [row.get("coming") for row in section.values()] == [None, "Restarted"]
@@ -165,14 +162,14 @@ WAVE = {"share": 10, "since": MOMENT, "wavedAt": MOMENT}
 @pytest.mark.parametrize(
     ("read", "row", "problem"),
     [
-        (read_returning, {**WAVE, "share": 100}, "a way back .*: 1.share is 100: expected less than 100"),
-        (read_returning, {**WAVE, "cutoff": 101}, "cutoff is 101"),
-        (read_returning, {**WAVE, "coming": "Teleported"}, "coming is 'Teleported'"),
-        (read_returning, {**WAVE, "wavedAt": 4}, "wavedAt is 4"),
-        (read_pods, {"ready": True}, "a pod .*: .*name is missing"),
-        (read_pods, {"name": "kafka-1", "ready": "yes"}, "ready is 'yes'"),
-        (read_overrides, {"state": "Exiled"}, "an override .*: .*state is 'Exiled'"),
-        (read_demoted, {"reason": "r", "message": "", "since": MOMENT}, "a demotion .*: .*cause is missing"),
+        (RETURNING.read, {**WAVE, "share": 100}, "a way back .*: 1.share is 100: expected less than 100"),
+        (RETURNING.read, {**WAVE, "cutoff": 101}, "cutoff is 101"),
+        (RETURNING.read, {**WAVE, "coming": "Teleported"}, "coming is 'Teleported'"),
+        (RETURNING.read, {**WAVE, "wavedAt": 4}, "wavedAt is 4"),
+        (PODS.read, {"ready": True}, "a pod .*: .*name is missing"),
+        (PODS.read, {"name": "kafka-1", "ready": "yes"}, "ready is 'yes'"),
+        (OVERRIDES.read, {"state": "Exiled"}, "an override .*: .*state is 'Exiled'"),
+        (DEMOTED.read, {"reason": "r", "message": "", "since": MOMENT}, "a demotion .*: .*cause is missing"),
     ],
 )
 def test_damaged_row_of_a_broker_is_refused(read: Callable[[Any], Any], row: dict[str, Any], problem: str) -> None:
