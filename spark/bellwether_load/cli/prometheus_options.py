@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from bellwether.adapters.prometheus.query_client import Access
-from bellwether.api.v1alpha1.spec.credentials_spec import RESERVED_HEADERS
 from bellwether.cli.option_lists import as_one
 from bellwether.kafka_connection import Hidden, HttpProxy
 from bellwether.ports.errors import Terminal
+
+if TYPE_CHECKING:
+    from bellwether.adapters.prometheus.query_client import Access
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _HEADER = re.compile("([A-Za-z0-9_-]{1,64})=([!-~](?:[ -~]{0,254}[!-~])?)")
@@ -34,6 +36,8 @@ class PrometheusAccess:
             raise click.UsageError("Set both --prometheus-username and --prometheus-password-file, or neither.")
         if self.username is not None and self.token_file is not None:
             raise click.UsageError("Set either --prometheus-token-file or --prometheus-username.")
+        if self.headers:
+            from bellwether.api.v1alpha1.spec.credentials_spec import RESERVED_HEADERS
         for header in self.headers:
             found = _HEADER.fullmatch(header)
             if found is None:
@@ -44,6 +48,8 @@ class PrometheusAccess:
 
     def read(self) -> Access:
         """The access with the present content of the files. Terminal names a bad file."""
+        from bellwether.adapters.prometheus.query_client import Access
+
         return Access(
             token=_text(self.token_file, "--prometheus-token-file"),
             username=self.username or "",

@@ -17,15 +17,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-import structlog
-
 from bellwether import __version__
 from bellwether.adapters.kubernetes.forbidden import denied
 from bellwether.ports.errors import Terminal, Transient
 
 Object = dict[str, Any]
-
-log = structlog.get_logger(__name__)
 
 DEFAULT_TIMEOUT_SECONDS = 5.0
 
@@ -177,6 +173,9 @@ class KubernetesClient:
                     items.append(resource.typed(one))  # items of a list have no kind
                 else:
                     named = one["metadata"].get("namespace"), one["metadata"]["name"]
+                    import structlog
+
+                    log = structlog.get_logger(__name__)
                     log.warning("object_left_out", kind=resource.kind, object=named, most_bytes=largest)
             metadata = page.get("metadata") or {}
             following = metadata.get("continue")
