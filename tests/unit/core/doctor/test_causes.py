@@ -76,28 +76,21 @@ def test_a_removed_broker_hides_no_broker_whose_start_would_help(
 
 
 @pytest.mark.parametrize(
-    ("p", "kind", "heading"),
+    ("p", "kind"),
     [
-        (replace(AT_FLOOR, replicas=(1, 2, 3)), CauseKind.BROKERS_UNREACHABLE, "broker 3 does not answer"),
-        (replace(AT_FLOOR, replicas=(1, 2), isr=(1,)), CauseKind.OUT_OF_ISR, "broker 2 answers but is out of the ISR"),
-        (partition(replicas=(1, 4), isr=(1,), adding=(4,)), CauseKind.REASSIGNMENT, "a reassignment adds broker 4"),
-        (
-            partition(replicas=(3, 1, 2), leader=3),
-            CauseKind.ELECTION_PENDING,
-            "broker 3 does not answer, and Kafka has not elected a new leader yet",
-        ),
-        (partition(isr=(1, 2), leader=None), CauseKind.ELECTION_PENDING, "Kafka has not elected a new leader yet"),
-        (
-            partition(replicas=(1, 2, 4), isr=(), leader=None),
-            CauseKind.NO_ELIGIBLE_LEADER,
-            "Kafka knows no replica that can lead without data loss; broker 4 is down",
-        ),
+        (replace(AT_FLOOR, replicas=(1, 2, 3)), CauseKind.BROKERS_UNREACHABLE),
+        (replace(AT_FLOOR, replicas=(1, 2), isr=(1,)), CauseKind.OUT_OF_ISR),
+        (partition(replicas=(1, 4), isr=(1,), adding=(4,)), CauseKind.REASSIGNMENT),
+        (partition(replicas=(3, 1, 2), leader=3), CauseKind.ELECTION_PENDING),
+        (partition(isr=(1, 2), leader=None), CauseKind.ELECTION_PENDING),
+        (partition(replicas=(1, 2, 4), isr=(), leader=None), CauseKind.NO_ELIGIBLE_LEADER),
     ],
     ids=lambda value: str(value) if isinstance(value, CauseKind) else "",
 )
-def test_each_cause_is_named(p: Partition, kind: CauseKind, heading: str) -> None:
+def test_each_cause_is_named(p: Partition, kind: CauseKind) -> None:
     (cause,) = grouped(p)
-    assert (cause.kind, advice(cause).heading) == (kind, heading)
+    assert cause.kind is kind
+    assert_wording(advice(cause).heading)
 
 
 def test_partition_missing_dead_and_lagging_broker_counts_for_dead_one() -> None:

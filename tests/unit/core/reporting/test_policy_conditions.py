@@ -30,65 +30,26 @@ def hold(index: int = 0, reason: Reason = Reason.ONLY_REPLICA, topic: str = "ord
     return Hold(partition(topic, index).key, topic, reason, "so it is")
 
 
-@pytest.mark.parametrize(
-    ("policy", "plan", "result", "ready", "settled"),
-    [
-        pytest.param(
-            ENFORCE, Plan(), ExecutionResult(), (True, Reason.UP_TO_DATE), (True, Reason.UP_TO_DATE), id="at rest"
-        ),
-        pytest.param(
-            ENFORCE,
-            Plan((move(),)),
-            ExecutionResult(1, 1),
-            (True, Reason.LEADERS_MOVING),
-            (False, Reason.LEADERS_MOVING),
-            id="moving",
-        ),
-        pytest.param(
-            ENFORCE,
-            Plan(holds=(hold(),)),
-            ExecutionResult(),
-            (True, Reason.MOVES_BLOCKED),
-            (True, Reason.MOVES_BLOCKED),
-            id="something is held",
-        ),
-        pytest.param(
-            ENFORCE,
-            Plan((move(),)),
-            ExecutionResult(stopped=Refusal(Reason.NO_ANSWER, "no answer in 2 s")),
-            (True, Reason.NO_ANSWER),
-            (False, Reason.NO_ANSWER),
-            id="stopped",
-        ),
-        pytest.param(
-            OBSERVE,
-            Plan((move(),)),
-            ExecutionResult(),
-            (True, Reason.NOT_ENFORCING),
-            (False, Reason.NOT_ENFORCING),
-            id="observing",
-        ),
-        pytest.param(
-            replace(ENFORCE, suspend=True),
-            Plan(),
-            ExecutionResult(),
-            (True, Reason.NOT_ENFORCING),
-            (True, Reason.UP_TO_DATE),
-            id="suspended",
-        ),
-        pytest.param(
-            replace(OBSERVE, suspend=True),
-            Plan(),
-            ExecutionResult(),
-            (True, Reason.NOT_ENFORCING),
-            (True, Reason.UP_TO_DATE),
-            id="suspended while observing",
-        ),
-    ],
-)
-def test_ready_and_settled(policy: Policy, plan: Plan, result: ExecutionResult, ready: object, settled: object):
+MOVE, NOTHING = Plan((move(),)), ExecutionResult()
+STOPPED = ExecutionResult(stopped=Refusal(Reason.NO_ANSWER, "no answer in 2 s"))
+SITUATIONS: dict[str, tuple[Policy, Plan, ExecutionResult, Reason, tuple[bool, Reason]]] = {
+    "at rest": (ENFORCE, Plan(), NOTHING, Reason.UP_TO_DATE, (True, Reason.UP_TO_DATE)),
+    "moving": (ENFORCE, MOVE, ExecutionResult(1, 1), Reason.LEADERS_MOVING, (False, Reason.LEADERS_MOVING)),
+    "held": (ENFORCE, Plan(holds=(hold(),)), NOTHING, Reason.MOVES_BLOCKED, (True, Reason.MOVES_BLOCKED)),
+    "stopped": (ENFORCE, MOVE, STOPPED, Reason.NO_ANSWER, (False, Reason.NO_ANSWER)),
+    "observing": (OBSERVE, MOVE, NOTHING, Reason.NOT_ENFORCING, (False, Reason.NOT_ENFORCING)),
+    "suspended": (replace(ENFORCE, suspend=True), Plan(), NOTHING, Reason.NOT_ENFORCING, (True, Reason.UP_TO_DATE)),
+    "suspended while observing": (
+        replace(OBSERVE, suspend=True), Plan(), NOTHING, Reason.NOT_ENFORCING, (True, Reason.UP_TO_DATE),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_ready_and_settled(situation: str):
+    policy, plan, result, ready, settled = SITUATIONS[situation]
     report = said(policy=policy, plan=plan, result=result)
-    for name, wanted in (("Ready", ready), ("Settled", settled)):
+    for name, wanted in (("Ready", (True, ready)), ("Settled", settled)):
         condition = report.condition(name)
         assert (condition.status, condition.reason) == wanted
         assert condition.message
