@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.settings.objective import Objective
 from bellwether_load.plan.problem import BrokerInput, Problem
-from bellwether_load.plan.rebalance_plan import RebalancePlan, move_of
+from bellwether_load.plan.rebalance_plan import RebalancePlan
 from testkit.loads.plan_verification import load_problems, rechecked
 from testkit.loads.small_planner import (
     Loads,
@@ -23,6 +23,7 @@ from testkit.loads.small_planner import (
     carried,
     level,
     loads,
+    move_of,
     optimum,
     planned,
     problem,

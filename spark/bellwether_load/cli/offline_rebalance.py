@@ -57,8 +57,7 @@ class OfflineRun:
 
     connection: Connection
     uri: str
-    days: int = 14
-    timeout_seconds: int = 3600
+    days: int
 
 
 @dataclass(frozen=True)
@@ -154,11 +153,7 @@ def _require_planner() -> None:
 
 
 def _work(inputs: OfflineRun, run: str, problem: Problem, say: Say) -> None:
-    profile = JobProfile(
-        namespaces=(ALL_NAMESPACES,),
-        type=JobType.PROCESS,
-        timeout_seconds=inputs.timeout_seconds,
-    )
+    profile = JobProfile(namespaces=(ALL_NAMESPACES,), type=JobType.PROCESS)
     work = Work(run, _name(run), inputs.uri, inputs.days, problem.header.cluster_id)
     clock = SystemClock()
     jobs = ProcessJobs(lambda _: work, profile, clock, os.environ)  # the environment of the person who runs it

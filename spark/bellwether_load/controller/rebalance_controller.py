@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -28,7 +29,7 @@ from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.ports.rebalance import ProblemSnapshot, RunState
 from bellwether_load.api.load_config import NotConfigured
-from bellwether_load.controller.job_commands import JobState, file_name
+from bellwether_load.controller.job_commands import JobState, PlanJobs, file_name
 from bellwether_load.controller.lifecycle import (
     UNDER_WAY,
     Run,
@@ -43,9 +44,11 @@ from bellwether_load.controller.lifecycle import (
     with_next_run_time,
 )
 from bellwether_load.controller.load_cache import LoadCache, LoadQuery
-from bellwether_load.controller.rebalance_backend import MakeRebalanceBackend, RebalanceBackend
 from bellwether_load.plan.problem_builder import rebalance_problem
 from bellwether_load.store.store_errors import PlanUnfit, StoreError
+
+if TYPE_CHECKING:  # Arrow is for policies that rebalance
+    from bellwether_load.store.plans.plan_store import FilePlanStore
 
 POLL_SECONDS = 5.0
 
@@ -56,6 +59,18 @@ log = structlog.get_logger(__name__)
 
 CheckRebalance = Callable[[LeadershipPolicy], object]
 """Raises NotConfigured if a policy may not use the store or the profile that it names; the result is ignored."""
+
+
+@dataclass(frozen=True, slots=True)
+class RebalanceBackend:
+    """What a policy's rebalance controller works with, rebuilt when the policy changes."""
+
+    plans: FilePlanStore
+    jobs: PlanJobs
+
+
+MakeRebalanceBackend = Callable[[LeadershipPolicy, str], RebalanceBackend]
+"""From a policy and the id of its Kafka cluster. Raises StoreError or Terminal."""
 
 
 @dataclass(frozen=True)

@@ -38,18 +38,16 @@ def _forecast(plan: RebalancePlan) -> reported.Forecast | None:
     found, proof = plan.forecast, plan.certificate.hourly
     if found is None:
         return None
-    made = reported.Forecast(hours=found.hours, before=_broker_hour(found.before), after=_broker_hour(found.after))
-    if proof is None:
-        return made
-    other = proof.statistic_plan
-    return made.model_copy(
-        update={
-            "bound": round(proof.bound),
-            "gap_percent": _percent(proof.gap(found.after.load)),
-            "statistic_plan": None
-            if other is None
-            else reported.StatisticPlan(load=round(other.load), moves=other.partitions),
-        }
+    other = None if proof is None else proof.statistic_plan
+    return reported.Forecast(
+        hours=found.hours,
+        before=_broker_hour(found.before),
+        after=_broker_hour(found.after),
+        bound=None if proof is None else round(proof.bound),
+        gap_percent=None if proof is None else _percent(proof.gap(found.after.load)),
+        statistic_plan=None
+        if other is None
+        else reported.StatisticPlan(load=round(other.load), moves=other.partitions),
     )
 
 

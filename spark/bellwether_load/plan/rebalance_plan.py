@@ -19,7 +19,6 @@ from bellwether_load.plan.certificate import Certificate
 from bellwether_load.plan.evidence import Evidence
 from bellwether_load.plan.forecast import Forecast
 from bellwether_load.plan.plan_losses import PlanLosses
-from bellwether_load.plan.problem import NO_BROKER, PartitionInput
 
 BY_HAND = "offline/rebalance"
 """Policy name in problems and plans of a rebalance without Kubernetes."""
@@ -139,14 +138,3 @@ def plan_digest(problem_digest: str, moves: Iterable[RebalanceMove]) -> str:
 def plan_digest_of_lines(problem_digest: str, lines: Iterable[bytes]) -> str:
     """The same digest from its moves' lines."""
     return digest_of_lines(problem_digest, lines)[:DIGEST_LETTERS]
-
-
-def move_of(slot: PartitionInput, to_leader: int, load: int) -> RebalanceMove:
-    """The move that gives a partition this leader: it comes first, the others keep their order."""
-    order = (to_leader, *(b for b in slot.replicas if b != to_leader))
-    return RebalanceMove(slot.topic, slot.topic_id, slot.partition, slot.replicas, order, slot.leader, to_leader, load)
-
-
-def is_move(slot: PartitionInput, to_leader: int) -> bool:
-    """Whether that leader requires a move: it differs, or it is not first in the replica order."""
-    return to_leader != NO_BROKER and (to_leader != slot.leader or to_leader != slot.replicas[0])

@@ -10,8 +10,8 @@ from datetime import timedelta
 from xml.etree import ElementTree
 
 from bellwether.core.waves.approved_plan import RebalanceMove
-from bellwether_load.plan.rebalance_plan import BrokerLoad, LoadBalance, RebalancePlan, move_of
-from testkit.loads.small_planner import again, loads, planned, problem, slot
+from bellwether_load.plan.rebalance_plan import BrokerLoad, LoadBalance, RebalancePlan
+from testkit.loads.small_planner import again, loads, move_of, planned, problem, slot
 
 RACKS = ("zone-a", "zone-b", "zone-c")
 

@@ -29,8 +29,6 @@ from bellwether_load.plan.rebalance_plan import (
     LoadBalance,
     MoveTotals,
     RebalancePlan,
-    is_move,
-    move_of,
     plan_digest,
 )
 from bellwether_load.store.filesystems import Store
@@ -101,6 +99,17 @@ def problem(
 def loads(posed: Problem, *rates: float, consume: float | None = 0.0) -> dict[PartitionKey, tuple[float, float | None]]:
     """A load row for the first partitions, in order: bytes/s in, and as many out as given."""
     return {s.key: (rate, consume) for s, rate in zip(posed.partitions, rates, strict=False)}
+
+
+def move_of(slot: PartitionInput, to_leader: int, load: int) -> RebalanceMove:
+    """The move that gives a partition this leader: it comes first, the others keep their order."""
+    order = (to_leader, *(b for b in slot.replicas if b != to_leader))
+    return RebalanceMove(slot.topic, slot.topic_id, slot.partition, slot.replicas, order, slot.leader, to_leader, load)
+
+
+def is_move(slot: PartitionInput, to_leader: int) -> bool:
+    """Whether that leader requires a move: it differs, or it is not first in the replica order."""
+    return to_leader != NO_BROKER and (to_leader != slot.leader or to_leader != slot.replicas[0])
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,7 @@ from bellwether.core.signals import Reading
 from bellwether.ports.clock import Clock
 from bellwether_load.api.load_config import LoadConfig
 from bellwether_load.controller.job_commands import JobState, JobStatus, file_name
-from bellwether_load.controller.rebalance_backend import RebalanceBackend
-from bellwether_load.controller.rebalance_controller import RebalanceController
+from bellwether_load.controller.rebalance_controller import RebalanceBackend, RebalanceController
 from bellwether_load.plan.problem import PartitionInput
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 from bellwether_load.store.filesystems import Store

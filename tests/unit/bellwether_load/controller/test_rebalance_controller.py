@@ -80,20 +80,6 @@ def test_a_repeated_annotation_value_gets_a_plan_of_current_facts(desked: Desked
     assert len(desked.planner.started) == 3
 
 
-def test_an_automatic_policy_applies_what_is_worth_while(desked: Desked):
-    loop = desked.make(rebalance={**SPEC, "approval": "Automatic"})
-    desked.annotate(rebalance="please")
-    desked.until(loop, "Done")
-
-
-def test_what_is_not_worth_while_is_not_proposed(desked: Desked):
-    loop = desked.make(rebalance={**SPEC, "minimumImprovementPercent": 90})
-    desked.annotate(rebalance="please")
-    desked.go(loop, 8)
-    assert (desked.state, desked.status["reason"]) == ("Idle", "NoPlanPending")
-    assert desked.status["plan"]["loadBefore"] > 0
-
-
 def test_the_schedule_asks_once_each_time(desked: Desked):
     loop = desked.make(rebalance={**SPEC, "schedule": "0 4 * * *"})
     desked.go(loop, 2)
@@ -105,15 +91,6 @@ def test_the_schedule_asks_once_each_time(desked: Desked):
     assert desked.status["nextAt"] > due
     assert desked.state == "Proposed"
     desked.site.clock.advance(86400)
-    desked.go(loop, 5)
-    assert len(desked.planner.started) == 2
-
-
-def test_asked_for_again_with_the_same_word_nothing_more_is_done(desked: Desked):
-    loop = desked.proposed()
-    desked.go(loop, 5)
-    assert len(desked.planner.started) == 1
-    desked.annotate(rebalance="once more")
     desked.go(loop, 5)
     assert len(desked.planner.started) == 2
 

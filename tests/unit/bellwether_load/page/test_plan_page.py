@@ -20,10 +20,10 @@ from bellwether_load.page.plan_text import pinned_text, waves_text
 from bellwether_load.plan.certificate import CertificateLevel, HourlyProof, OtherCap, StatisticPlan
 from bellwether_load.plan.forecast import BrokerHour, Forecast
 from bellwether_load.plan.problem import NO_BROKER, Problem
-from bellwether_load.plan.rebalance_plan import BY_HAND, MoveTotals, RebalancePlan, move_of
+from bellwether_load.plan.rebalance_plan import BY_HAND, MoveTotals, RebalancePlan
 from testkit.loads.plan_pages import former, needs, plan_of_size, said, small_plan, taken_apart
 from testkit.loads.plan_verification import rechecked
-from testkit.loads.small_planner import Loads, loads, planned, problem, slot
+from testkit.loads.small_planner import Loads, loads, move_of, planned, problem, slot
 from testkit.messages import assert_wording
 
 SIZES = [1, 3, 12, 48, 49, 1000]

@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from bellwether.core.model.cluster import PartitionKey, TopicPartition
 from bellwether_load.plan.documents import PROBLEM, problem_digest
 from bellwether_load.plan.forecast import BrokerHour
-from bellwether_load.plan.problem import NO_BROKER, Problem
-from bellwether_load.plan.rebalance_plan import CHUNK_LINES, digest_of_lines, is_move, move_of, plan_digest
+from bellwether_load.plan.problem import Problem
+from bellwether_load.plan.rebalance_plan import CHUNK_LINES, digest_of_lines, plan_digest
 from bellwether_load.verify.row_streams import Fingerprint
 from testkit.loads.plan_verification import load_problems, rechecked
-from testkit.loads.small_planner import loads, planned, problem, slot, weigh
+from testkit.loads.small_planner import loads, move_of, planned, problem, slot, weigh
 
 POSED = problem(slot(0), slot(1, (2, 1), isr=(1,), leader=-1, held="Displaced"), slot(2, (3,)))
 KNOWN = loads(POSED, 100.5, 7.0)
@@ -60,21 +59,6 @@ def test_digests_are_those_that_the_verifier_finds_by_itself(drawn: tuple[Proble
     plan, moves = planned(posed, known)
     found = {c.name: c.found for c in rechecked(posed, known, plan, moves).checks}
     assert (found["problem digest"], found["plan digest"]) == (plan.problem_digest[:32], plan.digest)
-
-
-def test_a_move_puts_the_new_leader_first_and_leaves_the_others_as_they_were() -> None:
-    move = move_of(slot(3, (5, 4, 3, 2)), 3, 77)
-    assert (move.order, move.from_leader, move.to_leader, move.load) == ((3, 5, 4, 2), 5, 3, 77)
-    assert (move.key, move.name) == (PartitionKey("id-of-orders", 3), TopicPartition("orders", 3))
-    assert move.moves_leader
-    assert not move_of(slot(0, (1, 2), leader=2), 2, 1).moves_leader
-
-
-@pytest.mark.parametrize(
-    ("leader", "to", "wanted"), [(1, 1, False), (1, 2, True), (2, 2, True), (NO_BROKER, 1, True), (1, NO_BROKER, False)]
-)
-def test_a_leader_that_changes_or_is_not_first_calls_for_a_move(leader: int, to: int, wanted: bool) -> None:
-    assert is_move(slot(0, (1, 2), leader=leader), to) is wanted
 
 
 def test_an_hour_is_named_by_weekday_and_time() -> None:

@@ -11,10 +11,10 @@ from bellwether.core.settings.objective import Objective
 from bellwether.core.waves.approved_plan import RebalanceMove
 from bellwether_load.plan.documents import header_line
 from bellwether_load.plan.problem import NO_BROKER, BrokerInput, PartitionInput, Problem, ProblemHeader
-from bellwether_load.plan.rebalance_plan import RebalancePlan, move_of
+from bellwether_load.plan.rebalance_plan import RebalancePlan
 from bellwether_load.verify.plan_verifier import Report, verify
 from testkit.loads.plan_verification import rechecked
-from testkit.loads.small_planner import Loads, again, loads, planned, problem, slot
+from testkit.loads.small_planner import Loads, again, loads, move_of, planned, problem, slot
 from testkit.messages import assert_wording
 
 BROKERS = (BrokerInput(1, "a"), BrokerInput(2, "b"), BrokerInput(3, "c"), BrokerInput(4, "c", open=False, why="Sick"))

@@ -14,7 +14,8 @@ from bellwether.ports.errors import Terminal
 from bellwether_load.api.load_config import LoadConfig
 from bellwether_load.controller.kubernetes_jobs import KubernetesJobs
 from bellwether_load.controller.process_jobs import ProcessJobs
-from bellwether_load.controller.rebalance_backend import RebalanceBackend, rebalance_backend
+from bellwether_load.controller.rebalance_controller import RebalanceBackend
+from bellwether_load.load_side import rebalance_backend
 from bellwether_load.store.store_errors import StoreUnusable
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
