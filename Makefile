@@ -121,7 +121,7 @@ bench-spark: setup ## Plan for clusters of up to 3,000,000 partitions; report ga
 	@$(BIN)/python -m sparkplans $(BENCH_ARGS)
 
 .PHONY: bench-loads
-bench-loads: setup ## Measure loads from a day of up to 288,000,000 samples; report time, memory and errors (BENCH_ARGS=...)
+bench-loads: setup ## Go from a day of up to 288,000,000 samples to a plan; report CPU time, memory and errors (BENCH_ARGS=...)
 	@$(BIN)/python -m sparkloads $(BENCH_ARGS)
 
 .PHONY: bench-restart

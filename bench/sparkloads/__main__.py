@@ -1,4 +1,4 @@
-"""Roll up made-up hours of samples and measure loads from days of rollups, in one process and on Spark.
+"""Roll up made-up hours of samples, compute their loads and a plan, and loads from days of rollups, on both engines.
 
 The loads of the sampled hours are held against the true rates. CPU seconds are of all processes: they tell more of the
 work than seconds, where others work, too.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,10 +25,10 @@ from bellwether_load.jobs.loads import Period, run
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.rollups.hour_roller import due_hours, roll_hour
 from bellwether_load.store.samples.sample_files import list_rounds
-from sparkloads.filling import fill, repeat_days
+from sparkloads.filling import fill, repeat_days, write_problem
 from sparkloads.traffic import MIDNIGHT, Cluster
 from sparkloads.truth import worst_errors
-from sparkplans.costs import Cost, cost_of_family
+from sparkplans.costs import Cost, cost_of_command, cost_of_family
 
 GOAL_ERROR = 0.125
 """Of a sketch's 2.2 % and of what cannot be seen of a log that shrinks and grows at once, see docs/load."""
@@ -37,7 +38,8 @@ console = Console(width=150)
 
 @dataclass(frozen=True)
 class Row:
-    """One cluster on one engine: rolling up its hours of samples, then loads from its days of rollups."""
+    """One cluster on one engine: from its hours of samples to a plan (``rollups``, ``hours_loads``, ``plan``), then
+    ``loads`` from its days of rollups."""
 
     partitions: int
     engine: str
@@ -46,6 +48,8 @@ class Row:
     sample_bytes: float
     row_bytes: float
     rollups: Cost
+    hours_loads: Cost
+    plan: Cost
     loads: Cost
     median_error: float
     p95_error: float
@@ -98,13 +102,28 @@ def _row(
     due = due_hours(store, list_rounds(store))
     rollups = cost_of_family(lambda: _discard(engine.run(partial(roll_hour, uri), due)))
     now = datetime.fromtimestamp(MIDNIGHT + 86_400 * asked.days, UTC)
-    _measure(engine, uri, now)()
+    hours_loads = cost_of_family(_measure(engine, uri, now))
+    write_problem(store, "bench", cluster)
+    command = [
+        sys.executable,
+        "-m",
+        "bellwether_load",
+        "plan",
+        "--store",
+        uri,
+        "--problem",
+        "bench",
+        "--loads",
+        "bench",
+    ]
+    with tempfile.TemporaryFile() as said:
+        plan = cost_of_command(command, said)
     errors = worst_errors(folder / "loads" / "bench", cluster)
     repeated = repeat_days(store, asked.days)
     loads = cost_of_family(_measure(engine, uri, now))
     return Row(
         len(cluster), kind, asked.hours, asked.days, sample_bytes, repeated.bytes / repeated.rows,
-        rollups, loads, errors.median, errors.p95,
+        rollups, hours_loads, plan, loads, errors.median, errors.p95,
     )  # fmt: skip
 
 
@@ -117,17 +136,18 @@ def _discard(_: object) -> None:
 
 
 def _table(rows: Sequence[Row]) -> Table:
-    table = Table(title="Rolling up hours of samples once, and loads from days of rollups")
+    table = Table(title="From hours of samples to a plan in CPU seconds, and loads from days of rollups")
     for head in (
-        "partitions", "engine", "bytes/sample", "bytes/row", "hours", "CPU s", "CPU s/hour", "MB", "days", "CPU s",
-        "MB", "median off by", "p95 off by",
+        "partitions", "engine", "bytes/sample", "bytes/row", "hours", "rollups", "MB", "loads", "plan", "all", "days",
+        "loads", "MB", "median off by", "p95 off by",
     ):  # fmt: skip
         table.add_column(head, justify="right")
     for r in rows:
+        whole = r.rollups.cpu_seconds + r.hours_loads.cpu_seconds + r.plan.cpu_seconds
         table.add_row(
             f"{r.partitions:,}", r.engine, f"{r.sample_bytes:.1f}", f"{r.row_bytes:.1f}", f"{r.hours}",
-            f"{r.rollups.cpu_seconds:.1f}", f"{r.rollups.cpu_seconds / r.hours:.2f}",
-            f"{r.rollups.peak_megabytes:,.0f}", f"{r.days}", f"{r.loads.cpu_seconds:.1f}",
+            f"{r.rollups.cpu_seconds:.1f}", f"{r.rollups.peak_megabytes:,.0f}", f"{r.hours_loads.cpu_seconds:.1f}",
+            f"{r.plan.cpu_seconds:.1f}", f"{whole:.1f}", f"{r.days}", f"{r.loads.cpu_seconds:.1f}",
             f"{r.loads.peak_megabytes:,.0f}", f"{r.median_error:.1%}", f"{r.p95_error:.1%}",
         )  # fmt: skip
     return table

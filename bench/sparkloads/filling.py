@@ -1,4 +1,4 @@
-"""A store with hours of samples, as the sampler writes them, and with days of rollups that are like one.
+"""A store with hours of samples, as the sampler writes them, days of rollups that are like one, and a problem.
 
 In: a made-up cluster and an empty directory. Out: files in it; how many rows and bytes there are.
 """
@@ -14,10 +14,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from bellwether.core.settings.objective import Objective
+from bellwether_load.plan.problem import BrokerInput, ProblemHeader
 from bellwether_load.store.filesystems import Store
+from bellwether_load.store.plans.problem_files import write_columns
 from bellwether_load.store.rollups.rollup_files import ABOUT_KEY, SCHEMA, list_rollups, write_rollup
 from bellwether_load.store.samples import sample_files
-from sparkloads.traffic import MIDNIGHT, MINUTES, Cluster, Seen
+from sparkloads.traffic import BROKERS, MIDNIGHT, MINUTES, Cluster, Seen
+from sparkplans.instances import RACKS
 from testkit.loads.sample_rounds import read_table
 
 CLUSTER_ID = "bWFkZS11cC1jbHVzdGVyLQ"
@@ -56,6 +60,27 @@ def repeat_days(store: Store, days: int) -> Filled:
             size += write_rollup(store, CLUSTER_ID, hour, [moved.cast(SCHEMA)], about)
             rows += len(table)
     return Filled(rows, size)
+
+
+def write_problem(store: Store, name: str, cluster: Cluster) -> None:
+    """The problem of planning the leaders of all partitions, each with three replicas on equal brokers."""
+    brokers = tuple(BrokerInput(number, RACKS[number % 3], 100) for number in range(BROKERS))
+    made_at = datetime.fromtimestamp(MIDNIGHT, UTC)
+    header = ProblemHeader(CLUSTER_ID, "bench/loads", made_at, Objective(), brokers)
+    count = len(cluster)
+    replicas = (np.arange(count)[:, None] * 7 + np.arange(3)) % BROKERS
+    bounds = pa.array(np.arange(0, 3 * count + 1, 3, dtype=np.int32))
+    lists = pa.ListArray.from_arrays(bounds, pa.array(replicas.ravel().astype(np.int32)))
+    columns = {
+        "topic": pa.array(cluster.topics).take(pa.array(cluster.topic)),
+        "topic_id": pa.array(cluster.topic_ids).take(pa.array(cluster.topic)),
+        "partition": pa.array(cluster.partition.astype(np.int32)),
+        "replicas": lists,
+        "isr": lists,
+        "leader": pa.array(replicas[:, 0].astype(np.int32)),
+        "held": pa.array([""] * count, pa.string()),
+    }
+    write_columns(store, name, header, pa.table(columns))
 
 
 def _round(cluster: Cluster, parts: Sequence[Seen], minute: int) -> Any:

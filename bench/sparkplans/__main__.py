@@ -12,8 +12,8 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,9 +36,9 @@ CAPS = {2_000: 100, 20_000: 500, 200_000: 3_000}
 GOALS = {"gap": 0.005, "cpu_seconds": 40.0, "megabytes": 1_500.0, "hours_seconds": 300.0, "verify_seconds": 60.0}
 COLUMNS = (
     "partitions", "brokers", "kind", "cap", "hours", "who", "above bound", "changed", "/ least", "moved / least",
-    "CPU s", "s", "MB", "verified",
+    "CPU s", "s", "MB", "verified", "broker lost", "rack lost",
 )  # fmt: skip
-console = Console(width=150)
+console = Console(width=190)
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,8 @@ class Row:
 
     ``bound``: verified, of the busiest broker, in bytes/s at a capacity of 100. ``gap``: how far the busiest broker is
     above it; with hours the busiest broker-hour above the bound by hour. ``moved_load`` is in bytes/s; each ``*_bound``
-    is the least that any plan of this quality needs.
+    is the least that any plan of this quality needs. ``losses`` by kind: the worst before and after as a multiple of
+    the busiest broker after, and how far the latter is above its bound. ``reordered``: orders that change, not leaders.
     """
 
     kind: str
@@ -67,6 +68,8 @@ class Row:
     peak_megabytes: float | None = None
     verified: bool | None = None
     verify_seconds: float | None = None
+    reordered: int | None = None
+    losses: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -148,6 +151,11 @@ def _row(folder: str, found: Instance, digest: str, cost: Cost) -> Row:
         **asdict(cost),
         verified=proof.passed,
         verify_seconds=time.perf_counter() - began,
+        reordered=plan.moved.reordered,
+        losses={
+            loss.kind: (loss.before.load / plan.after.max, loss.after.load / plan.after.max, loss.gap or 0.0)
+            for loss in (plan.losses.kinds if plan.losses else ())
+        },
     )
 
 
@@ -189,8 +197,13 @@ def _table(rows: Sequence[Row]) -> Table:
             f"{r.cpu_seconds:.1f}", "" if r.seconds is None else f"{r.seconds:.1f}",
             "" if r.peak_megabytes is None else f"{r.peak_megabytes:,.0f}",
             "" if r.verified is None else f"in {r.verify_seconds:.1f} s" if r.verified else "NO",
+            *("" if kind not in r.losses else _lost(*r.losses[kind]) for kind in ("broker", "rack")),
         )  # fmt: skip
     return table
+
+
+def _lost(before: float, after: float, gap: float) -> str:
+    return f"{before:.2f}x, {after:.2f}x (+{gap:.1%})"
 
 
 if __name__ == "__main__":
