@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, KubernetesClient, Object
@@ -49,14 +49,6 @@ OVERDUE_SECONDS = 2.0
 
 POLICY_SECONDS = 5.0
 _SUSPECT = frozenset({"Sick", "Down", "Suspect"})
-
-
-class Sink(Protocol):
-    """Where instants go."""
-
-    def write(self, instant: Instant) -> None:
-        """Keep one."""
-        ...
 
 
 class HeldClock:
@@ -146,13 +138,15 @@ class Scope:
 
 @dataclass
 class Recorder:
-    """One recording. Call ``look`` once a period; it raises only what the sink raises."""
+    """One recording. Call ``look`` once a period; it raises only what ``write`` raises."""
 
     api: KubernetesClient
     namespace: str
     policy: str
     metadata: Metadata
-    sink: Sink
+    write: Callable[[Instant], None]
+    """Where instants go."""
+
     clock: Clock
     scope: Scope = field(default_factory=Scope)
     trouble: dict[str, str] = field(default_factory=dict)
@@ -196,7 +190,7 @@ class Recorder:
         news = difference(self._state, state)
         if news:
             self._state = state
-            self.sink.write(Instant(now - self._began, self.clock.now(), news))
+            self.write(Instant(now - self._began, self.clock.now(), news))
 
     def _read_signals(self) -> None:
         labels = {object_names.POLICY_LABEL: object_names.legal(self.policy)}
@@ -247,10 +241,7 @@ class Recorder:
 
     def _read_cluster(self) -> None:
         cluster, trouble = self.metadata.cluster, self.metadata.trouble
-        if trouble:
-            self.trouble[KAFKA] = trouble
-        else:
-            self.trouble.pop(KAFKA, None)
+        self._note(KAFKA, trouble)
         if cluster is not None and cluster is not self._cluster:
             if cluster != self._cluster:
                 shown = cluster if self.scope.anonymity is None else self.scope.anonymity.cluster(cluster)
@@ -262,10 +253,7 @@ class Recorder:
         self._pods.look()
         hosts = KnownHosts(self._hosts).seen(self._cluster).hosts if self._cluster is not None else self._hosts
         pods, hidden = self._pods.by_broker(hosts), self.scope.anonymity
-        if self._pods.problem:
-            self.trouble["pods"] = self._pods.problem
-        else:
-            self.trouble.pop("pods", None)
+        self._note("pods", self._pods.problem)
         if pods is not None:
             self._sections["pods"] = PODS.write(hidden.pods(pods) if hidden is not None else pods)
         else:
@@ -293,10 +281,16 @@ class Recorder:
     def _attempt(self, what: str, read: Callable[[], None]) -> None:
         try:
             read()
-            self.trouble.pop(what, None)
+            self._note(what, "")
         except BellwetherError as error:
-            self.trouble[what] = str(error)
+            self._note(what, str(error))
             self._held.hold()
+
+    def _note(self, what: str, problem: str) -> None:
+        """Note why something cannot be read; an empty problem: that it can."""
+        self.trouble.pop(what, None)
+        if problem:
+            self.trouble[what] = problem
 
 
 def _fed(

@@ -34,7 +34,7 @@ VANTAGES = ("vantage-1", "vantage-2")
 SECONDS_LIMIT = 86400
 EVENT_LIMIT = 10_000
 
-Act = Callable[["Stage", Any], None]
+Act = Callable[["Stage", Any], object]
 
 
 @dataclass(frozen=True)
@@ -179,10 +179,6 @@ def _named(name: str) -> TopicPartition:
     return TopicPartition(topic, int(index))
 
 
-def _balance(stage: Stage, _: Any) -> None:
-    stage.site.cluster.auto_balance()
-
-
 def _known(stage: Stage, broker: int) -> int:
     if broker not in stage.site.cluster.brokers:
         known = ", ".join(map(str, sorted(stage.site.cluster.brokers)))
@@ -215,7 +211,7 @@ VERBS: dict[str, Act] = {
     "delete": _each(lambda s, topic: s.cluster.delete_topic(topic)),
     "reorder": _reorder,
     "logDirs": _log_dirs,
-    "balance": _balance,
+    "balance": lambda stage, _: stage.site.cluster.auto_balance(),
 }
 """What may happen to a cluster."""
 

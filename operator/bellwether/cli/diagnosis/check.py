@@ -6,9 +6,8 @@ status 4 if a check still fails at the time limit. The chart's test pod runs it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import click
 
@@ -89,8 +88,7 @@ def check(
     chosen = with_namespaces(target, policy, namespaces)
     api, namespace = connect(chosen)
     within = (namespace,) if policy else namespaces
-    installation = Installation(api, within, lease_namespace, address, policy)
-    findings = examined(installation, SystemClock(), wait_seconds)
+    findings = examined(Installation(api, within, lease_namespace, address, SystemClock(), policy), wait_seconds)
     failed = sum(not finding.passed for finding in findings)
     if output != "table":
         print_document(findings, output)
@@ -120,33 +118,25 @@ class Installation:
     namespaces: Sequence[str]
     lease_namespace: str
     address: str | None
+    clock: Clock
     policy: str | None = None
 
 
-def examined(at: Installation, clock: Clock, wait_seconds: float) -> list[Finding]:
+def examined(at: Installation, wait_seconds: float) -> list[Finding]:
     """Run all checks, repeatedly until all pass or the time limit is reached."""
-    last = clock.monotonic() + wait_seconds
+    last = at.clock.monotonic() + wait_seconds
     while True:
-        findings = _once(at, clock)
-        if all(finding.passed for finding in findings) or clock.monotonic() >= last:
+        findings = [finding for what, step in _STEPS.items() for finding in _reported(what, step, at)]
+        if all(finding.passed for finding in findings) or at.clock.monotonic() >= last:
             return findings
-        clock.sleep(_POLL_SECONDS)
+        at.clock.sleep(_POLL_SECONDS)
 
 
-def _once(at: Installation, clock: Clock) -> list[Finding]:
-    steps: list[tuple[str, Callable[[Installation], Iterator[Finding]]]] = [
-        ("CRDs", _definitions),
-        ("permissions", _permissions),
-        ("operator", _operator),
-        ("leases", partial(_leases, clock=clock)),
-    ]
-    found: list[Finding] = []
-    for what, step in steps:
-        try:
-            found += step(at)
-        except BellwetherError as error:
-            found.append(Finding(what, False, str(error)))
-    return found
+def _reported(what: str, step: Callable[[Installation], Iterator[Finding]], at: Installation) -> Iterator[Finding]:
+    try:
+        yield from step(at)
+    except BellwetherError as error:
+        yield Finding(what, False, str(error))
 
 
 def _definitions(at: Installation) -> Iterator[Finding]:
@@ -188,11 +178,11 @@ def _operator(at: Installation) -> Iterator[Finding]:
     yield Finding("operator", answer.status_code == requests.codes.ok, f"{url}: {answer.status_code} {body}".rstrip())
 
 
-def _leases(at: Installation, clock: Clock) -> Iterator[Finding]:
+def _leases(at: Installation) -> Iterator[Finding]:
     from bellwether.api.v1alpha1.status.status_conditions import NO_OPERATOR
 
     try:
-        policies = _policies(at)
+        policies = [find_policy(at.api, at.namespaces[0], at.policy)] if at.policy else _everywhere(at, POLICIES)
     except NotFound:
         return  # already reported
     renewed = False
@@ -208,7 +198,7 @@ def _leases(at: Installation, clock: Clock) -> Iterator[Finding]:
             continue
         if ready.get("reason") == Reason.INVALID_POLICY:
             yield Finding("leases", True, f"{name}: not reconciled{said}")
-        holder, message = _lease(at, cluster, clock)
+        holder, message = _lease(at, cluster)
         renewed |= holder
         yield Finding("leases", holder, f"{name}: {message}")
     if not policies:
@@ -219,7 +209,7 @@ def _leases(at: Installation, clock: Clock) -> Iterator[Finding]:
         )
 
 
-def _lease(at: Installation, cluster: str, clock: Clock) -> tuple[bool, str]:
+def _lease(at: Installation, cluster: str) -> tuple[bool, str]:
     """Whether an operator renews the Lease of a Kafka cluster, and which one."""
     from bellwether.cli.diagnosis.policy_view import LEASE_SECONDS, lease_time
 
@@ -227,7 +217,7 @@ def _lease(at: Installation, cluster: str, clock: Clock) -> tuple[bool, str]:
     holder, last = spec.get("holderIdentity"), lease_time(spec)
     if not holder or last is None:
         return False, f"no operator holds the Lease of Kafka cluster {cluster}: {CHECK_OPERATOR}"
-    age = (clock.now() - last).total_seconds()
+    age = (at.clock.now() - last).total_seconds()
     if age > LEASE_SECONDS:
         text = (
             f"{holder} does not renew the Lease of Kafka cluster {cluster}: last renewed {age:.0f} s ago by the clock"
@@ -236,9 +226,13 @@ def _lease(at: Installation, cluster: str, clock: Clock) -> tuple[bool, str]:
     return True, f"Lease held by {holder}"
 
 
-def _policies(at: Installation) -> list[Object]:
-    return [find_policy(at.api, at.namespaces[0], at.policy)] if at.policy else _everywhere(at, POLICIES)
-
-
 def _everywhere(at: Installation, resource: Resource) -> list[Object]:
     return [one for namespace in at.namespaces or (None,) for one in at.api.list(resource, namespace)]
+
+
+_STEPS: Mapping[str, Callable[[Installation], Iterator[Finding]]] = {
+    "CRDs": _definitions,
+    "permissions": _permissions,
+    "operator": _operator,
+    "leases": _leases,
+}

@@ -165,8 +165,8 @@ class Examiner:
     def _silent(self, cluster: Cluster, troubles: list[str]) -> dict[int, str]:
         """Brokers that do not answer; none if all fail, since then this client's network is the cause."""
         needed = {r for p in cluster.partitions for r in p.replicas} & cluster.live
-        silent = self._unanswering(cluster, needed)
-        if not silent or len(silent) < len(needed) or self._anybody(cluster, cluster.live - needed):
+        silent, others = self._unanswering(cluster, needed), cluster.live - needed
+        if not silent or len(silent) < len(needed) or self._unanswering(cluster, others).keys() < others:
             return silent
         number, why = min(silent.items())
         troubles.append(
@@ -174,9 +174,6 @@ class Examiner:
             f"only; run the command where the advertised addresses are reachable (broker {number}: {why})"
         )
         return {}
-
-    def _anybody(self, cluster: Cluster, others: Collection[int]) -> bool:
-        return len(self._unanswering(cluster, others)) < len(others)
 
     def _unanswering(self, cluster: Cluster, asked: Collection[int]) -> dict[int, str]:
         brokers = {number: cluster.brokers[number] for number in sorted(asked)}

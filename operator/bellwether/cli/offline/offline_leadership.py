@@ -16,7 +16,6 @@ from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.core.demotion.decisions import DecisionFunction
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.undo_record import EntryState, UndoRecord
-from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
@@ -61,8 +60,6 @@ class Run:
     before: frozenset[int]
     report: Report
     record: UndoRecord
-    reordered: int
-    elected: int
 
 
 def run_offline(
@@ -103,12 +100,10 @@ def run_offline(
         world = World(reader, mover, records, leadership, NoSignals(), clock)
         policy = Policy(name="command", mode=Mode.OBSERVE if dry_run else Mode.ENFORCE)
         memory = Memory(found, grace_seconds=mover.request_timeout_seconds, distrusted=frozenset(brokers))
-        reordered = elected = stops = 0
+        stops = 0
         for _ in range(MAX_RECONCILES):
             done = reconcile(world, policy, memory, decide_for(brokers))
             report, after = done.report, done.memory
-            reordered += report.result.reordered
-            elected += report.result.elected
             if report.result.changed:
                 say(f"{report.result.reordered} partitions reordered, {report.result.elected} leaders elected")
             if report.result.stopped is not None:
@@ -117,20 +112,17 @@ def run_offline(
             seen = bool(report.result.reordered or report.result.elected)
             stops = 0 if seen or (stopped is None and not report.result.changed) else stops + 1
             # With an empty plan, every partition has its order and leader, and only the record's own notes changed.
-            quiet = not seen and (after.record == memory.record or _complete(report.plan))
+            complete = report.plan.empty and not report.plan.holds and not report.plan.withheld
+            quiet = not seen and (after.record == memory.record or complete)
             memory = after
             refused = stopped is not None and stopped.reason is Reason.REQUEST_REFUSED  # no repetition helps
             if dry_run or refused or (quiet and not 0 < stops < MAX_ABORTS):
                 break
             if not report.result.changed:
                 clock.sleep(PAUSE_SECONDS)
-        return Run(tuple(brokers), frozenset(found.demoted), report, memory.record, reordered, elected)
+        return Run(tuple(brokers), frozenset(found.demoted), report, memory.record)
     finally:
         leadership.release()
-
-
-def _complete(plan: Plan) -> bool:
-    return plan.empty and not plan.holds and not plan.withheld
 
 
 def _in_racks(cluster: Cluster, racks: Collection[str]) -> list[int]:

@@ -140,16 +140,17 @@ def _of(
     from bellwether.adapters.kubernetes.objects.signal_sources import with_sources
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
     from bellwether.cli.planning.policy_inputs import open_policy
+    from bellwether.cli.policies.policy_files import in_namespace
     from bellwether.simulation.forecast import forecast
 
     written = "namespace" in policy.metadata.model_fields_set
     namespace, name = policy.metadata.namespace if written else default_namespace, policy.metadata.name
     body = api.find(POLICIES, namespace, name)
     live = with_sources(api, LeadershipPolicy.read(body), namespace) if body is not None else None
-    policy = with_sources(api, policy, namespace, checked.sources_for(namespace))
+    policy = with_sources(api, policy, namespace, in_namespace(checked.sources, namespace))
     if live is not None:
         live = with_rebalances(api, live, namespace)
-    policy = with_rebalances(api, policy, namespace, checked.rebalances_for(namespace))
+    policy = with_rebalances(api, policy, namespace, in_namespace(checked.rebalances, namespace))
     # Status and its memory belong to the live policy, the connection and the rest to the changed one.
     wanted = policy.model_copy(update={"status": live.status}) if live is not None else policy
     with open_policy(api, wanted, namespace, SystemClock(), LISTEN_SECONDS) as opened:

@@ -78,14 +78,6 @@ class CheckedFiles:
         """The problems that make an object invalid."""
         return [p for p in self.problems if p.severity == ERROR]
 
-    def sources_for(self, namespace: str) -> list[Mapping[str, Any]]:
-        """The SignalSources for a namespace; one that is not written may be any."""
-        return [one.value for one in self.sources if one.namespace in ("", namespace)]
-
-    def rebalances_for(self, namespace: str) -> list[Mapping[str, Any]]:
-        """The LeaderRebalances for a namespace; one that is not written may be any."""
-        return [one.value for one in self.rebalances if one.namespace in ("", namespace)]
-
     def table(self, problems: Sequence[Problem]) -> str:
         """One line for each of these problems, as compilers write it, and a summary without terminal control codes: a
         file may come from an untrusted source.
@@ -96,6 +88,11 @@ class CheckedFiles:
         summary = ((len(self.names), "file"), (counts[ERROR], "error"), (counts[WARNING], "warning"))
         lines.append(", ".join(counted(*one) for one in summary) + notes)
         return "".join(c if c.isprintable() or c == "\n" else "?" for c in "\n".join(lines))
+
+
+def in_namespace(objects: Iterable[FoundObject], namespace: str) -> list[Mapping[str, Any]]:
+    """The objects for a namespace; one that is not written may be any."""
+    return [one.value for one in objects if one.namespace in ("", namespace)]
 
 
 def check_files(names: Iterable[str], racks: frozenset[str] | None = None) -> CheckedFiles:

@@ -83,7 +83,7 @@ def record(
         header, scope = opening(found, metadata, clock.now(), anonymize, not no_partitions)
         writer = TraceWriter(output_file, header, max_size * MEGABYTE)
         threading.Thread(target=metadata.follow, args=(stop,), name="metadata", daemon=True).start()
-        recorder = Recorder(api, namespace, policy, metadata, writer, clock, scope)
+        recorder = Recorder(api, namespace, policy, metadata, writer.write, clock, scope)
         try:
             follow(recorder, writer, stop, seconds, period, Progress())
         except Full as error:

@@ -8,7 +8,7 @@ election.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bellwether.core.doctor.risks import MIN_ISR, Diagnosis, Risk
@@ -78,17 +78,28 @@ class RemediationPlan:
 
 def remediation_plan(found: Diagnosis, tools: CommandOptions, *, elr: bool) -> RemediationPlan:
     """The advice for a partition; ``elr`` says whether eligible leader replicas are enabled (KIP-966)."""
-    ways = {
-        Risk.UNDER_REPLICATED: _under_replicated,
-        Risk.REMOVED_BROKER: _under_replicated,
-        Risk.AT_MIN_ISR: _at_floor,
-        Risk.UNDER_MIN_ISR: _under_floor,
-        Risk.LEADER_LOST: _leader_lost,
-        Risk.LAST_ISR_MEMBER_LOST: _last_lost,
-        Risk.ALL_REPLICAS_LOST: _all_lost,
-    }.get(found.risk)
-    remedies = tuple(ways(found, tools, elr)) if ways is not None else ()
-    return RemediationPlan(client_impact(found), safe_actions(found, elr=elr), remedies)
+    return RemediationPlan(client_impact(found), safe_actions(found, elr=elr), tuple(_remedies(found, tools, elr)))
+
+
+def _remedies(found: Diagnosis, tools: CommandOptions, elr: bool) -> Iterable[Remediation]:
+    match found.risk:
+        case Risk.IN_SYNC:
+            return ()
+        case Risk.UNDER_REPLICATED | Risk.REMOVED_BROKER:
+            return (_bring_back(found, tools, "--under-replicated-partitions"),)
+        case Risk.AT_MIN_ISR:
+            return _at_floor(found, tools)
+        case Risk.UNDER_MIN_ISR:
+            forgets = elr and bool(found.partition.elr)
+            lower = _lower(found, tools, len(found.partition.isr), forgets=forgets)
+            return (_bring_back(found, tools, "--under-min-isr-partitions"), lower)
+        case Risk.LEADER_LOST:
+            return _leader_lost(found, tools)
+        case Risk.LAST_ISR_MEMBER_LOST:
+            return _last_lost(found, tools, elr)
+        case Risk.ALL_REPLICAS_LOST:
+            no_effect = "nothing: a replica outside the ISR does not lead without an unclean election"
+            return (_wait(found, elr), Remediation("or start any broker with a replica, and run this again", no_effect))
 
 
 def client_impact(found: Diagnosis) -> str:
@@ -136,11 +147,7 @@ def safe_actions(found: Diagnosis, *, elr: bool) -> str:
             return f"the records are on the disks of {broker_list(where)}: do not wipe them{careful}"
 
 
-def _under_replicated(found: Diagnosis, tools: CommandOptions, _elr: bool) -> Iterator[Remediation]:
-    yield _bring_back(found, tools, "--under-replicated-partitions")
-
-
-def _at_floor(found: Diagnosis, tools: CommandOptions, _elr: bool) -> Iterator[Remediation]:
+def _at_floor(found: Diagnosis, tools: CommandOptions) -> Iterator[Remediation]:
     p = found.partition
     if not found.designed:
         yield _bring_back(found, tools, "--at-min-isr-partitions")
@@ -155,12 +162,7 @@ def _at_floor(found: Diagnosis, tools: CommandOptions, _elr: bool) -> Iterator[R
     yield _lower(found, tools, len(p.replicas) - 1)
 
 
-def _under_floor(found: Diagnosis, tools: CommandOptions, elr: bool) -> Iterator[Remediation]:
-    yield _bring_back(found, tools, "--under-min-isr-partitions")
-    yield _lower(found, tools, len(found.partition.isr), forgets=elr and bool(found.partition.elr))
-
-
-def _leader_lost(found: Diagnosis, tools: CommandOptions, _elr: bool) -> Iterator[Remediation]:
+def _leader_lost(found: Diagnosis, tools: CommandOptions) -> Iterator[Remediation]:
     fencing = found.partition.leader is not None
     yield Remediation(
         f"wait: Kafka elects {broker_list(found.awaited, ' or ')} by itself",
@@ -210,14 +212,6 @@ def _last_lost(found: Diagnosis, tools: CommandOptions, elr: bool) -> Iterator[R
             "acknowledged records have only one copy",
             (min_isr_command(p.topic, tools, 1),),
         )
-
-
-def _all_lost(found: Diagnosis, _tools: CommandOptions, elr: bool) -> Iterator[Remediation]:
-    yield _wait(found, elr)
-    yield Remediation(
-        "or start any broker with a replica, and run this again",
-        "nothing: a replica outside the ISR does not lead without an unclean election",
-    )
 
 
 def _wait(found: Diagnosis, elr: bool) -> Remediation:

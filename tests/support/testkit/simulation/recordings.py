@@ -65,7 +65,7 @@ class Watched:
         self.operator = Operator(site, LeadershipPolicy.read(self.policy).with_sources(sources).policy())
         self.metadata = Metadata(MemoryReader(site.cluster), site.clock, site.margins)
         self.recorder = Recorder(
-            self.api, "default", "main", self.metadata, self.kept, site.clock, scope or Scope(partitions=True)
+            self.api, "default", "main", self.metadata, self.kept.write, site.clock, scope or Scope(partitions=True)
         )
         self.header = Header("main", "default", site.clock.now(), site.cluster_id)
         self._conditions: dict[int, dict[str, Condition]] = {}
