@@ -31,7 +31,7 @@ LINES = {
     "spark": 4215,  # the load side makes the backend of a rebalance
     "spark/bellwether_load/api": 258,
     "spark/bellwether_load/cli": 1660,  # losses, a verb of its own
-    "spark/bellwether_load/controller": 1370,
+    "spark/bellwether_load/controller": 1390,
     "spark/bellwether_load/losses": 880,  # new: what the loss of a broker or of a rack does, orders, a bound
     "spark/bellwether_load/page": 922,
     "spark/bellwether_load/plan": 985,  # what a plan rests on, what is missing for a proposal, losses

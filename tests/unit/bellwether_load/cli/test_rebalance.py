@@ -46,21 +46,6 @@ def digest_in(found: Result) -> str:
 
 
 class TestMistakes:
-    def test_help_names_every_option_with_its_meaning(self):
-        found = run("--help")
-        assert found.exit_code == DONE
-        for option in (
-            "--policy",
-            "--approve",
-            "--bootstrap",
-            "--store",
-            "--record",
-            "--dry-run",
-            "--yes",
-            "--capacity",
-        ):
-            assert option in found.output
-
     @pytest.mark.parametrize(
         ("arguments", "remedy"),
         [

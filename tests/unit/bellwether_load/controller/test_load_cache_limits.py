@@ -10,7 +10,6 @@ from bellwether.controllers.policy_controller import PolicyController
 from bellwether.core.signals import OverrideState
 from bellwether_load.controller.load_cache import AWAITED_SECONDS
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.plans.plan_store import FilePlanStore
 from bellwether_load.store.store_errors import StoreUnavailable
 from testkit.messages import assert_wording
 from testkit.simulation.rebalance_fixture import SPEC, Desked, Planner
@@ -142,15 +141,6 @@ def test_the_next_process_has_read_them_before_it_looks_at_a_plan_whose_recheck_
     assert all(known)
 
 
-def test_the_loads_of_a_new_run_take_their_place_and_what_fits_now_moves(desked: Desked):
-    loop = measured(desked)
-    demote(desked, loop)
-    desked.planner.rates = lambda _: 1.0
-    desked.annotate(rebalance="again")
-    desked.go(loop, 12)
-    assert led_by_1(desked) == []
-
-
 def test_heavier_loads_bring_nothing_back(desked: Desked):
     loop = measured(desked, **limited(10**6))
     demote(desked, loop)
@@ -160,20 +150,6 @@ def test_heavier_loads_bring_nothing_back(desked: Desked):
     desked.go(loop, 12)
     assert led_by_1(desked) == []
     assert desked.site.cluster.mutations == before
-
-
-def test_a_policy_without_that_limit_has_no_loads_read(desked: Desked, monkeypatch: pytest.MonkeyPatch):
-    read: list[str] = []
-    real = FilePlanStore.measured
-    monkeypatch.setattr(
-        FilePlanStore, "measured", lambda self, name, *more: read.append(name) or real(self, name, *more)
-    )
-    loop = measured(desked, dwellSeconds=0, capacity={"maxLeaders": 5})
-    desked.go(loop, 5)
-    assert read == []
-    desked.change(demotion=limited())
-    desked.go(loop, 20, seconds=100)
-    assert read == [f"default.main.{desked.status['run']}"]
 
 
 class TestAStoreThatIsAway:
