@@ -47,7 +47,7 @@ def recorded(tmp_path: Path, cut: bool = True) -> Path:
     made = Watched(site(3, {"orders": 6}))
     path = tmp_path / "incident.jsonl.gz"
     writer = TraceWriter(path, made.header, 10_000_000)
-    made.recorder.sink = writer
+    made.recorder.write = writer.write
     for second in range(30):
         for broker in (1, 2, 3):
             failing = cut and broker == 1 and 5 <= second < 15
