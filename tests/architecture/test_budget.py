@@ -32,7 +32,7 @@ LINES = {
     "spark/bellwether_load/api": 258,
     "spark/bellwether_load/cli": 1660,  # losses, a verb of its own
     "spark/bellwether_load/controller": 1390,
-    "spark/bellwether_load/losses": 880,  # new: what the loss of a broker or of a rack does, orders, a bound
+    "spark/bellwether_load/losses": 975,  # losses of brokers and racks, leaders with orders, heavy items
     "spark/bellwether_load/page": 922,
     "spark/bellwether_load/plan": 985,  # what a plan rests on, what is missing for a proposal, losses
     "spark/bellwether_load/sampling": 1190,  # rolls up hours, removes old files; no mistake in objects deletes history

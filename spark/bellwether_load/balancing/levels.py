@@ -7,13 +7,13 @@ next level minimizes the busiest of the rest. Each level has prices of its own, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from bellwether_load.balancing.balance import TOLERANCE, Alternative, Balance, better, capped
-from bellwether_load.balancing.blocks import Block, Bools, Int64s, Tell
+from bellwether_load.balancing.blocks import Block, Bools, Int32s, Int64s, Tell
 from bellwether_load.balancing.bounds import Bound, Priced, bound_of
 from bellwether_load.balancing.brokers import Brokers
 from bellwether_load.balancing.fewest_changes import reduce_changes
@@ -58,6 +58,15 @@ class Levels:
     alternatives: tuple[Alternative, ...] = ()
     hourly: HourlyResult | None = None
 
+    def led_by(self, leader: Int32s, brokers: Brokers, most: int | None) -> Levels:
+        """The same levels with other leaders, and what is proved of these."""
+        block = self.block.led_by(leader)
+        carried = brokers.fixed + block.led
+        levels = _proved(block.start, self.levels, carried, most)
+        return replace(
+            self, block=block, levels=levels, alternatives=better(self.alternatives, brokers.busiest(carried))
+        )
+
 
 def levelled(
     start: Block,
@@ -72,7 +81,7 @@ def levelled(
     """
     every, allowed = brokers, None if most is None else max(most, start.changed)
     found = capped(start, brokers, most, tell)
-    block, alternatives, levels = found.block, found.alternatives, [(brokers, found)]
+    block, alternatives, levels = found.block, found.alternatives, [_level(brokers, found)]
     while len(levels) < MOST_LEVELS and found.floor:
         carried = brokers.fixed + block.led
         brokers = brokers.settle(_settling(brokers, found, carried), brokers.busiest(carried))
@@ -83,12 +92,12 @@ def levelled(
         top = brokers.busiest(carried)
         lower = found.kept(brokers) and found.top(brokers) < top * WORTHWHILE
         block = found.block if lower else block
-        levels.append((brokers, found))
+        levels.append(_level(brokers, found))
         if not lower and top > found.floor * CLOSE:
             # Without a lower or a proved busiest broker, the next level differs by that one broker alone.
             break
     before = block.changed
-    block = reduce_changes(block, every, _limits([brokers for brokers, _ in levels], every.fixed + block.led))
+    block = reduce_changes(block, every, _limits([level.brokers for level in levels], every.fixed + block.led))
     tell(f"{before:,} leaders change for these levels, {block.changed:,} are enough")
     hourly = None if by_hours is None else by_hours(block, every, allowed, tell)
     block = block if hourly is None else hourly.block
@@ -115,22 +124,24 @@ def _settling(brokers: Brokers, found: Balance, carried: Int64s) -> Bools:
     return brokers.free & (busiest | (proved if top <= found.floor * CLOSE else False))
 
 
-def _proved(
-    start: Block, found: Sequence[tuple[Brokers, Balance]], carried: Int64s, most: int | None
-) -> tuple[Level, ...]:
+def _level(brokers: Brokers, found: Balance) -> Level:
+    return Level(brokers, 0.0, float(found.top(brokers)), found.bound, found.heaviest)
+
+
+def _proved(start: Block, found: Sequence[Level], carried: Int64s, most: int | None) -> tuple[Level, ...]:
     """The levels with their bounds, given that settled brokers keep to the limits of their levels."""
     levels: list[Level] = []
     limits: dict[int, Fraction] = {}
-    for brokers, balance in found:
-        limit = 0.0
+    for level in found:
+        limit, brokers = 0.0, level.brokers
         if levels:
             above = levels[-1]
             # A perfect plan is at the bound; where this one is close to it, the next level is judged by that.
             limit = above.floor if above.load <= above.floor * CLOSE else above.load
             more = np.flatnonzero(brokers.settled & ~above.brokers.settled)
             limits |= dict.fromkeys(more.tolist(), Fraction(limit))
-        prices = balance.bound.prices
+        prices = level.bound.prices
         bound = bound_of(prices, brokers, Priced.at(start, prices), most, limits)
         bound = Bound(max(bound.value, Fraction(0)), prices)
-        levels.append(Level(brokers, limit, float(brokers.busiest(carried)), bound, balance.heaviest))
+        levels.append(Level(brokers, limit, float(brokers.busiest(carried)), bound, level.heaviest))
     return tuple(levels)

@@ -8,7 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from bellwether_load.balancing.blocks import Int32s, Int64s, Tell
+from bellwether_load.balancing.balance import TOLERANCE
+from bellwether_load.balancing.blocks import Int64s, Tell
 from bellwether_load.balancing.bounds import Prices
 from bellwether_load.balancing.brokers import Brokers
 from bellwether_load.balancing.choices import Choices, Refused, choices
@@ -17,7 +18,7 @@ from bellwether_load.balancing.hourly_loads import forecast
 from bellwether_load.balancing.levels import Level, Levels, levelled
 from bellwether_load.jobs.problem_reader import read_hours, read_partitions
 from bellwether_load.losses.loss_input import LossInput, domains
-from bellwether_load.losses.plan_orders import PlannedOrders, planned_orders
+from bellwether_load.losses.plan_orders import planned_orders
 from bellwether_load.plan import certificate, rebalance_plan
 from bellwether_load.plan.certificate import HourlyProof, StatisticPlan
 from bellwether_load.plan.documents import header_line
@@ -57,6 +58,15 @@ def compute_plan(uri: str, problem: str, loads: str, tell: Tell = lambda _: None
     found = levelled(start, brokers, terms.objective.max_moves, by_hour, tell)
     leaders = partitions.leader.copy()
     leaders[found.block.ids] = found.block.leader
+    limit = None if hourly is not None else Fraction(found.levels[0].floor) * (1 + TOLERANCE)
+    most = terms.objective.max_moves
+    most = None if most is None else max(most, start.changed)
+    racks = [b.rack for b in sorted(terms.brokers, key=lambda b: b.id)]
+    case = _loss_input(brokers, partitions, racks)
+    orders = planned_orders(case, leaders, brokers.ids.tolist(), racks, limit, most)
+    if (orders.leader != leaders).any():
+        leaders = orders.leader
+        found = found.led_by(leaders[found.block.ids], brokers, most)
     seen = None
     if hourly is not None:
         known = found.hourly
@@ -67,7 +77,6 @@ def compute_plan(uri: str, problem: str, loads: str, tell: Tell = lambda _: None
         )
         seen = forecast(brokers, hourly.hours, *loads_then)
         tell(f"busiest hour of {len(hourly.hours)}: {seen.after.moment}, on broker {seen.after.broker}")
-    orders = _orders(terms, brokers, partitions, leaders)
     moving = moves(batch, partitions, leaders, orders.second)
     tell(f"{moving.leaders:,} leaders change")
     evidence = Evidence.of(read_account(store.below(f"loads/{loads}")), len(partitions), int((~partitions.known).sum()))
@@ -90,11 +99,9 @@ def _brokers(terms: ProblemHeader, partitions: Choices) -> Brokers:
     return Brokers.of(partitions.ids, open_, capacity, base, base + partitions.led(partitions.fixed))
 
 
-def _orders(terms: ProblemHeader, brokers: Brokers, partitions: Choices, leaders: Int32s) -> PlannedOrders:
-    """Orders of followers that keep losses low, with these leaders."""
-    racks = [b.rack for b in sorted(terms.brokers, key=lambda b: b.id)]
+def _loss_input(brokers: Brokers, partitions: Choices, racks: list[str | None]) -> LossInput:
     may = (partitions.eligible == partitions.takers) & (partitions.takers < len(brokers)) & ~partitions.stays[:, None]
-    case = LossInput(
+    return LossInput(
         brokers.capacity,
         brokers.open,
         brokers.base,
@@ -105,7 +112,6 @@ def _orders(terms: ProblemHeader, brokers: Brokers, partitions: Choices, leaders
         partitions.stays,
         domains(racks),
     )
-    return planned_orders(case, leaders, brokers.ids.tolist(), racks)
 
 
 def _plan(

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from bellwether_load.losses.loss_input import Bools, Floats, Int32s, Int64s, LossInput
 from bellwether_load.losses.loss_loads import Carried, carried, relative
+from bellwether_load.plan.plan_losses import HEAVIEST
 
 _WHOLE = 1_000_000
 """The largest weight."""
@@ -25,6 +26,8 @@ _VARIABLES = 30_000
 """Most of a linear program that is solved for weights."""
 _STATED = 100_000
 """Weights that a proof may have, of whole losses: all those of 1,000 brokers would be 16 MB of a plan."""
+_CLOSE = 1.0002
+"""How close a threshold that no plan is below is found."""
 _SHARPNESS = (200.0, 600.0, 2_000.0)
 
 
@@ -51,22 +54,35 @@ class LossProof:
         rest = np.where(fixed, case.leader, case.brokers)
         self._heirs = case.heirs(kind, case.leader, case.takers)
         self._fixed = carried(case, kind, rest.astype(np.int32), np.where(fixed, self._heirs, case.brokers))
-        others = int(self.limits.sum()) - self.limits
-        self._floor = np.where(case.open, np.maximum(self._fixed.normal, case.total - others), 0)
         self._there = case.open & (self._domain[None, :] != np.arange(len(self._fixed.fallen))[:, None])
         self._loads = case.loads[self._pairs.row]
+        self._heaviest = np.argsort(-self._loads, kind="stable")[:HEAVIEST]
 
-    def best(self, leader: Int32s, takers: Int32s, *, solve: bool = True) -> LossBound:
-        """The highest bound that is found, with a plan that comes close to it."""
+    def best(self, leader: Int32s, takers: Int32s, near: float = 1.0) -> LossBound:
+        """The highest bound that is found, with a plan that comes close to it; without a linear program where that
+        plan is at most ``near`` times the bound."""
         now = carried(self.case, self.kind, leader, self.case.heirs(self.kind, leader, takers))
         loads = relative(self.case, self.kind, now)
-        found = [self.bound(*_heaviest(*whole)) for whole in self._guesses(now, loads)]
-        top = self._top(now)
-        for threshold in (None, top) if solve and found else ():
+        found = max((self.bound(*_heaviest(*whole)) for whole in self._guesses(now, loads)), key=_value)
+        # A double, as files have it.
+        top = float(loads.max(initial=0.0))
+        found = max(found, self._impossible(float(found.value), top), key=_value)
+        for threshold in (None, Fraction(top)) if top > float(found.value) * near else ():
             solved = self._solved(threshold)
             if solved is not None:
-                found.append(self.bound(*solved, threshold))
-        return max(found, key=lambda bound: bound.value)
+                found = max(found, self.bound(*solved, threshold), key=_value)
+        return found
+
+    def _impossible(self, low: float, high: float) -> LossBound:
+        """The highest threshold, or nearly so, that no plan is below."""
+        none, lowest = np.zeros(self._there.shape, np.int64), Fraction(0)
+        while high > low * _CLOSE:
+            middle = (low + high) / 2
+            if self.possible(Fraction(middle)) is None:
+                low, lowest = middle, Fraction(middle)
+            else:
+                high = middle
+        return LossBound(lowest, none, none[0], lowest or None)
 
     def bound(self, lost: Int64s, normal: Int64s, threshold: Fraction | None = None) -> LossBound:
         """The bound of whole weights, exactly."""
@@ -76,53 +92,57 @@ class LossProof:
         total = sum(map(mul, weight.tolist(), self._fixed.normal.tolist()))
         total += sum(map(mul, lost.ravel().tolist(), self._fixed.fallen.ravel().tolist()))
         total -= sum(map(mul, normal.tolist(), self.limits.tolist()))
-        valid, heir = self._valid(threshold), pairs.heir[self.kind]
+        valid, heir = pairs.valid if threshold is None else self.possible(threshold), pairs.heir[self.kind]
+        if valid is None:
+            return LossBound(threshold or Fraction(0), lost, normal, threshold)
         padded = np.pad(lost, ((0, 1), (0, 1)))
         home = np.append(self._domain, -1)[pairs.leader]
         costs = np.where(valid, weight[pairs.leader] + padded[home, heir], np.iinfo(np.int64).max)
-        least = costs.min(axis=1)
-        alone = self._alone()
-        if threshold is not None and (least == np.iinfo(np.int64).max).any():
-            return LossBound(max(threshold, alone), lost, normal, threshold)
-        total += sum(map(mul, least.tolist(), self._loads.tolist()))
-        value = Fraction(total, size) if size else Fraction(0)
-        value = value if threshold is None else min(value, threshold)
-        return LossBound(max(value, alone), lost, normal, threshold)
+        total += sum(map(mul, costs.min(axis=1).tolist(), self._loads.tolist()))
+        value = max(Fraction(total, size), Fraction(0)) if size else Fraction(0)
+        return LossBound(value if threshold is None else min(value, threshold), lost, normal, threshold)
 
-    def _alone(self) -> Fraction:
-        """What the heir of one heavy partition carries at least."""
-        heir, none = self._pairs.heir[self.kind], self.case.brokers
-        size, floor = np.append(self.case.capacity, 1), np.append(self._floor, 0)
-        carried = np.where(heir < none, (floor[heir] + self._loads[:, None]) / size[heir], 0.0)
-        least = np.where(self._pairs.valid, carried, np.inf).min(axis=1)
-        if not len(least):
-            return Fraction(0)
-        # Doubles choose a few, fractions decide among them.
-        near = np.flatnonzero(least >= least.max() * (1 - 1e-9))
-        return max(self._least(int(row)) for row in near[:100])
+    def possible(self, threshold: Fraction) -> Bools | None:
+        """The alternatives that a plan below the threshold can have, as far as its heaviest partitions show; None if
+        there is no such plan.
 
-    def _least(self, row: int) -> Fraction:
-        heirs = self._pairs.heir[self.kind][row][self._pairs.valid[row]].tolist()
-        load = int(self._loads[row])
-        return min(
-            Fraction(0) if b == self.case.brokers else Fraction(int(self._floor[b]) + load, int(self.case.capacity[b]))
-            for b in heirs
-        )
-
-    def _valid(self, threshold: Fraction | None) -> Bools:
-        """The alternatives whose heir can be below the threshold."""
-        if threshold is None:
-            return self._pairs.valid
-        most = [-(-threshold * int(size) // 1) - 1 for size in self.case.capacity]
-        room = np.append(np.array(most, np.int64) - self._floor, np.iinfo(np.int64).max)
-        fits: Bools = self._pairs.valid & (self._loads[:, None] <= room[self._pairs.heir[self.kind]])
-        return fits
-
-    def _top(self, now: Carried) -> Fraction:
-        loads = relative(self.case, self.kind, now)
-        domain, broker = np.unravel_index(int(loads.argmax()), loads.shape)
-        # A double, as files have it.
-        return Fraction(float(loads[domain, broker]))
+        Neither a leader above its limit nor an heir at the threshold is possible. What has one leader, or one heir,
+        left makes more of the others impossible. And as heirs of several partitions may be no broker of each other's,
+        each needs room of its own: not more than what all brokers are below their limits together.
+        """
+        case, none, rows = self.case, self.case.brokers, self._heaviest
+        leader, heir = self._pairs.leader[rows], self._pairs.heir[self.kind][rows]
+        load, domain = self._loads[rows], np.append(self._domain, -1)
+        most = np.array([*(-(-threshold * int(size) // 1) - 1 for size in case.capacity), 2**62], np.int64)
+        limits, spare = np.append(self.limits, 2**62), int(self.limits.sum()) - case.total
+        valid = self._pairs.valid[rows]
+        while True:
+            sole = _sole(leader, valid, none)
+            after = np.where(sole < none, _sole(heir, valid, none), none)
+            normal = np.append(self._fixed.normal, 0) + np.bincount(sole, load, none + 1).astype(np.int64)
+            fallen = np.pad(self._fixed.fallen, ((0, 1), (0, 1)))
+            np.add.at(fallen, (domain[sole], after), load)
+            led = normal[leader] + np.where(sole[:, None] == leader, 0, load[:, None])
+            falls = fallen[domain[leader], heir] + np.where(after[:, None] == heir, 0, load[:, None])
+            lowest = np.maximum(normal, limits - spare)[heir]
+            fits = valid & (led <= limits[leader]) & ((heir == none) | (lowest + falls <= most[heir]))
+            if not fits.any(axis=1).all():
+                return None
+            if (fits == valid).all():
+                break
+            valid = fits
+        room = np.where(heir == none, 0, np.maximum(limits[heir] + falls - most[heir], 0))
+        needed = np.where(valid, room, 2**62).min(axis=1)
+        taken, total = np.zeros(none + 1, np.bool_), 0
+        for row in np.argsort(-needed, kind="stable")[: int((needed > 0).sum())]:
+            of = heir[row][valid[row]]
+            if not taken[of].any():
+                taken[of], total = True, total + int(needed[row])
+        if total > spare:
+            return None
+        every = self._pairs.valid.copy()
+        every[rows] = valid
+        return every
 
     def _guesses(self, now: Carried, loads: Floats) -> Iterator[tuple[Int64s, Int64s]]:
         """Weights without a program: all survivors of one loss alike, and the derivatives of smooth maxima."""
@@ -144,8 +164,8 @@ class LossProof:
         from scipy.optimize import linprog  # noqa: PLC0415 - takes a second to import
         from scipy.sparse import coo_array, csr_array, hstack  # noqa: PLC0415
 
-        valid = self._valid(threshold)
-        if not valid.any(axis=1).all():
+        valid = self._pairs.valid if threshold is None else self.possible(threshold)
+        if valid is None:
             return None
         # Partitions with the same alternatives are one, as loads are divisible here.
         heir = np.where(valid, self._pairs.heir[self.kind], -1)
@@ -201,6 +221,16 @@ class LossProof:
         falling = np.flatnonzero((falls >= 0) & (home >= 0))
         row = np.concatenate([every[at, of], falls[falling], many + leader])
         return row, np.concatenate([at, falling, number])
+
+
+def _sole(brokers: Int32s, valid: Bools, none: int) -> Int32s:
+    """By row the broker that all of its alternatives have, or none."""
+    first = brokers[np.arange(len(brokers)), valid.argmax(axis=1)]
+    return np.where((~valid | (brokers == first[:, None])).all(axis=1), first, none)
+
+
+def _value(bound: LossBound) -> Fraction:
+    return bound.value
 
 
 def _heaviest(lost: Int64s, normal: Int64s) -> tuple[Int64s, Int64s]:

@@ -45,7 +45,7 @@ def loss_report(case: LossInput) -> LossReport:
     movable = replace(case, stays=case.stays | ~home)
     if tops and movable.free.any():
         goals = {kind: float(top.load) * _AIM for kind, top in tops.items()}
-        descent = OrderDescent(movable, case.leader, case.takers, goals, normal)
+        descent = OrderDescent(movable, case.takers, goals, normal)
         descent.run(leaders=False)
         descent.undo()
         _, second, rows = descent.result()

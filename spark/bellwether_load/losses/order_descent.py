@@ -17,31 +17,40 @@ from numpy.typing import NDArray
 from bellwether_load.losses.loss_input import Bools, Floats, Int32s, Int64s, LossInput
 from bellwether_load.losses.loss_loads import carried
 
-_SHARPNESS = (120.0, 400.0, 1_200.0, 4_000.0)
+_SHARPNESS = (30.0, 120.0, 400.0, 1_200.0, 4_000.0)
+"""Of the smooth maximum, stage by stage; the first where leaders change."""
 _SWEEPS, _UNDOING = 30, 100
 _MODES = (True, False)
 _FEW = 1e-3
 """Share of partitions that change with which a stage ends."""
 _LARGEST = 60.0
 """Most that an exponent can be."""
-_GAIN = 1e-2
-"""Of an average partition's share in the sum: what a change must lower it by."""
+_GAIN, _ELECTION = 1e-2, 4.0
+"""Of an average partition's share in the sum: what another order, and another leader, must lower it by."""
 
 
 class OrderDescent:
-    """``goals``: relative load by kind of loss that one would like to reach. ``limit``: of the normal case.
-
-    ``leaders``: whether leaders may change, too.
+    """``case``: with the leaders to begin with, ``takers``: with the orders. ``goals``: relative load by kind of loss
+    that one would like to reach. ``limit``: of the normal case. ``home``: leaders of which at most ``most`` may change.
     """
 
     def __init__(
-        self, case: LossInput, leader: Int32s, takers: Int32s, goals: Mapping[str, float], limit: Fraction
+        self,
+        case: LossInput,
+        takers: Int32s,
+        goals: Mapping[str, float],
+        limit: Fraction,
+        home: Int32s | None = None,
+        most: int | None = None,
     ) -> None:
-        self._case, self._pairs = case, case.pairs
+        self._case, self._pairs, leader = case, case.pairs, case.leader
+        home = leader if home is None else home
         self._rows = self._pairs.row
         self._loads = case.loads[self._rows].astype(np.float64)
         self._goals = {kind: max(goal, 1e-300) for kind, goal in goals.items()}
         self._limits = np.maximum(np.array([float(limit * int(size)) for size in case.capacity]), 1e-300)
+        self._before = home[self._rows]
+        self._room = len(leader) if most is None else most - int((leader != home).sum())
         heirs = {kind: case.heirs(kind, leader, takers) for kind in case.domains}
         self.at = self._present(leader, heirs)
         self.start = self.at.copy()
@@ -63,9 +72,9 @@ class OrderDescent:
         return float((self._normal[:-1] / self._limits)[self._case.open].max(initial=0.0))
 
     def run(self, *, leaders: bool, stop: float = 1.0) -> None:
-        """Descend until the goals are reached, or nothing is gained."""
+        """Descend until the goals are reached, or nothing is gained. ``leaders``: whether leaders may change, too."""
         least, kept = self._state()
-        for self._together, sharpness in [(t, s) for t in _MODES for s in _SHARPNESS]:
+        for self._together, sharpness in [(t, s) for t in _MODES for s in _SHARPNESS[0 if leaders else 1 :]]:
             for number in range(_SWEEPS):
                 if max(self.scores.values()) <= stop and self.normal <= 1:
                     return
@@ -80,25 +89,52 @@ class OrderDescent:
         self._apply(back, kept[back])
 
     def undo(self, stop: float = 1.0) -> None:
-        """Give partitions back the order that they had where the leader is the same, as long as no worst loss gets
-        higher, or above ``stop`` times its goal."""
-        pairs, size = self._pairs, np.append(self._case.capacity, 1)
+        """Give partitions back the leader and order that they had, the lightest first, as long as no worst loss gets
+        higher, or above ``stop`` times its goal, and no broker exceeds its limit."""
+        pairs, loads = self._pairs, self._loads
         tops = {kind: goal * max(self.scores[kind], stop) for kind, goal in self._goals.items()}
-        for _ in range(_UNDOING):
-            every = np.arange(len(self.at))
-            leader = pairs.leader[every, self.at]
-            back = np.flatnonzero((self.at != self.start) & (leader == pairs.leader[every, self.start]))
-            fits = np.ones(len(back), np.bool_)
+        lightest, limits = np.argsort(loads, kind="stable"), np.append(self._limits, 0.0)
+        for leaders in [True, False] * _UNDOING:
+            back = lightest[(self.at != self.start)[lightest]]
+            now, then = (pairs.leader[back, at[back]] for at in (self.at, self.start))
+            fits = (now == then) != leaders
+            if leaders:
+                fits &= self._normal[then] + loads[back] <= limits[then]
+                fits &= self._changes(back, self.start[back]) <= max(self._room, 0)
             for kind, top in tops.items():
-                heir, home = pairs.heir[kind][back, self.start[back]], self._home[kind][leader[back]]
-                then = (self._normal[heir] + self._fallen[kind][home, heir] + self._loads[back]) / size[heir]
-                kept = (heir == self._heir(kind)[back]) | (heir == self._case.brokers)
-                fits &= kept | (then <= top)
+                fits &= self._fits(kind, back, now, then, top)
             back = back[fits]
-            back = back[self._apart(back, self.start[back], leaders=False)]
-            if not len(back):
+            back = back[self._apart(back, self.start[back], leaders=leaders)]
+            if leaders:
+                back = back[self._gain_apart(back)]
+            if not len(back) and not leaders:
                 break
             self._apply(back, self.start[back])
+
+    def _gain_apart(self, back: Int64s) -> Bools:
+        """Of changes in order, those of which no broker that gains something does so by an earlier one."""
+        to = [of[back, self.start[back]] for of in (self._pairs.leader, *self._pairs.heir.values())]
+        first = np.full(self._case.brokers + 1, len(back))
+        for of in to:
+            np.minimum.at(first, of, np.arange(len(back)))
+        found: Bools = np.all([(first[of] == np.arange(len(back))) | (of == self._case.brokers) for of in to], axis=0)
+        return found
+
+    def _fits(self, kind: str, back: Int64s, now: Int32s, then: Int32s, top: float) -> Bools:
+        """Whether no survivor of a loss gets above ``top`` if a partition is led and inherited as at the start."""
+        home, heir, loads = self._home[kind], self._pairs.heir[kind], self._loads[back]
+        size = np.append(self._case.capacity, 1) * top
+        old, new = heir[back, self.at[back]], heir[back, self.start[back]]
+        # With the same leader and heir nothing changes; an heir that led has the partition in all other losses.
+        after = self._normal[new] + self._fallen[kind][home[then], new] + np.where(new == now, 0.0, loads)
+        fits: Bools = ((old == new) & (now == then)) | (new == self._case.brokers) | (after <= size[new])
+        some = np.flatnonzero((now != then) & fits)
+        there = np.append(self._there(kind), np.zeros((len(self._fallen[kind]) - 1, 1), np.bool_), axis=1)
+        rest = np.where(there, self._normal + self._fallen[kind][:-1], -np.inf)[:, then[some]]
+        inherited = (np.arange(len(rest))[:, None] == home[now[some]]) & (old[some] == then[some])
+        rest += np.where(inherited, 0.0, loads[some])
+        fits[some] = (rest <= size[then[some]]).all(axis=0)
+        return fits
 
     def _state(self) -> tuple[tuple[float, float], Int64s]:
         """How bad the present choice is, first what exceeds the limit; and the choice."""
@@ -148,15 +184,15 @@ class OrderDescent:
         most = normal[origin] if leaders else np.zeros(len(self._rows))
         for kind, (terms, sums, _) in kinds.items():
             most = most + terms[self._home[kind][origin], self._heir(kind)] + (sums[origin] if leaders else 0.0)
-        return most > self._least(kinds, normal)
+        return most > self._least(kinds, normal, leaders=leaders)
 
     def _heir(self, kind: str) -> Int32s:
         return self._pairs.heir[kind][np.arange(len(self._rows)), self.at]
 
-    def _least(self, kinds: Mapping[str, tuple[Floats, Floats, Floats]], normal: Floats) -> float:
+    def _least(self, kinds: Mapping[str, tuple[Floats, Floats, Floats]], normal: Floats, *, leaders: bool) -> float:
         """What a change must gain."""
         total = sum(float(sums.sum()) for _, sums, _ in kinds.values()) + float(normal.sum())
-        return _GAIN * total / max(len(self._rows), 1)
+        return (_ELECTION if leaders else _GAIN) * total / max(len(self._rows), 1)
 
     def _terms(self, sharpness: float) -> tuple[dict[str, tuple[Floats, Floats, Floats]], Floats, Floats]:
         """By kind the term of each column, their sum by broker, and the scale of a load; and those of the normal
@@ -197,9 +233,12 @@ class OrderDescent:
         change[~usable] = np.inf
         best = change.argmin(axis=1)
         gain = -change[here, best]
-        wanted = np.flatnonzero(gain > self._least(kinds, normal))
+        wanted = np.flatnonzero(gain > self._least(kinds, normal, leaders=leaders))
         wanted = wanted[np.argsort(-gain[wanted], kind="stable")]
         wanted = wanted[self._apart(some[wanted], best[wanted], leaders=leaders)]
+        if leaders:
+            changes = self._changes(some[wanted], best[wanted])
+            wanted = wanted[np.cumsum(np.maximum(changes, 0)) <= self._room]
         self._apply(some[wanted], best[wanted])
         return len(wanted)
 
@@ -248,7 +287,14 @@ class OrderDescent:
             apart &= (first[old] == rank) & (first[new] == rank)
         return apart
 
+    def _changes(self, some: Int64s, best: Int64s) -> Int64s:
+        """How many more leaders change by each."""
+        now, then = self._pairs.leader[some, self.at[some]], self._pairs.leader[some, best]
+        found: Int64s = (then != self._before[some]).astype(np.int64) - (now != self._before[some])
+        return found
+
     def _apply(self, some: Int64s, best: Int64s) -> None:
+        self._room -= int(self._changes(some, best).sum())
         now, loads = self.at[some], self._loads[some]
         origin, to = self._pairs.leader[some, now], self._pairs.leader[some, best]
         np.subtract.at(self._normal, origin, loads)

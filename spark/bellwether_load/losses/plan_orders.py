@@ -1,7 +1,8 @@
-"""Choose the orders of followers of a plan whose leaders are chosen, and state its losses with a proof.
+"""Choose the orders of a plan so that losses stay low, and state them with a proof.
 
 In: a case before the plan, and the leaders of the plan. Out: who comes next in each changed order, and what the plan
-says of losses. Leaders stay as planned.
+says of losses. Leaders change where orders alone leave a worst loss too high, and only as far as the busiest broker
+stays within its limit.
 """
 
 from __future__ import annotations
@@ -16,53 +17,71 @@ from bellwether_load.losses.loss_bounds import LossBound, LossProof
 from bellwether_load.losses.loss_input import RACK, Int32s, LossInput
 from bellwether_load.losses.loss_loads import Loss, busiest, losses, worst
 from bellwether_load.losses.order_descent import OrderDescent
-from bellwether_load.plan.plan_losses import LIMIT, PlanLoss, PlanLosses, WorstLoss
+from bellwether_load.plan.plan_losses import PlanLoss, PlanLosses, WorstLoss
 
-_NEAR = 1.005
-"""How close to its bound the worst loss of each kind may stay."""
+_ORDERS = 1.02
+"""How far above its bound a worst loss may be without other leaders."""
+_AIM, _NEAR = 1.01, 1.015
+"""Where the search ends, and up to where leaders and orders are given back: the last per cent takes most of them."""
 
 
 @dataclass(frozen=True)
 class PlannedOrders:
-    """``second``: by partition who comes next after the leader, the number of brokers where the others keep their
-    order. ``losses``: None where no broker survives another."""
+    """``leader``: of all partitions. ``second``: by partition who comes next after the leader, the number of brokers
+    where the others keep their order. ``losses``: None where no broker survives another."""
 
+    leader: Int32s
     second: Int32s
     losses: PlanLosses | None
 
 
-def planned_orders(case: LossInput, leader: Int32s, ids: Sequence[int], racks: Sequence[str | None]) -> PlannedOrders:
-    """The orders for these leaders. ``ids`` and ``racks`` of the brokers, by index."""
+def planned_orders(
+    case: LossInput,
+    leader: Int32s,
+    ids: Sequence[int],
+    racks: Sequence[str | None],
+    limit: Fraction | None = None,
+    most: int | None = None,
+) -> PlannedOrders:
+    """The orders for these leaders. ``ids`` and ``racks`` of the brokers, by index.
+
+    ``limit``: relative load up to which leaders may be others, at most ``most`` of them than before the plan; None:
+    they stay.
+    """
     none = np.full(len(leader), case.brokers, np.int32)
     after = replace(case, leader=leader)
     start = np.where((leader == case.leader)[:, None], case.takers, case.ordered(none, leader))
-    before = {kind: worst(losses(case, kind, case.leader, case.takers)) for kind in case.domains}
-    kinds = [kind for kind, found in before.items() if found is not None]
-    top = busiest(after, leader)
-    if not kinds or not top:
-        return PlannedOrders(none, None)
-    limit = float(top) * LIMIT
-    proofs = {kind: LossProof(after, kind, Fraction(limit)) for kind in kinds}
-    bounds = {kind: proof.best(leader, start) for kind, proof in proofs.items()}
-    second = none
+    before = {kind: loss for kind in case.domains if (loss := worst(losses(case, kind, case.leader, case.takers)))}
+    top, second = busiest(after, leader), none
+    if not before or not top:
+        return PlannedOrders(leader, none, None)
+    allowed = top if limit is None else max(top, limit)
+    bounds = {kind: LossProof(after, kind, allowed).best(leader, start) for kind in before}
     # A leader that is no taker cannot be chosen with its order.
     home = (case.takers == leader[:, None]).any(axis=1)
     movable = replace(after, stays=after.stays | ~home)
     if movable.free.any():
-        descent = OrderDescent(movable, leader, start, {k: float(b.value) for k, b in bounds.items()}, top)
-        descent.run(leaders=False, stop=_NEAR)
+        goals = {kind: float(bound.value) for kind, bound in bounds.items()}
+        descent = OrderDescent(movable, start, goals, allowed, case.leader, most)
+        descent.run(leaders=False, stop=_AIM)
+        if limit is not None and max(descent.scores.values()) > _ORDERS:
+            descent.run(leaders=True, stop=_AIM)
         descent.undo(_NEAR)
-        _, second, _ = descent.result()
-    order = np.where((second < case.brokers)[:, None], case.ordered(second, leader), start)
+        leader, second, _ = descent.result()
+        back = (leader == case.leader) & (case.ordered(second, leader) == case.takers).all(axis=1)
+        second[back] = case.brokers
+    order = np.where((leader == after.leader)[:, None], start, case.ordered(none, leader))
+    order = np.where((second < case.brokers)[:, None], case.ordered(second, leader), order)
     found = []
-    for kind, proof in proofs.items():
+    for kind, known in bounds.items():
+        proof = LossProof(after, kind, busiest(after, leader))
+        again = proof.bound(known.lost, known.normal, known.threshold)
         last = worst(losses(after, kind, leader, order))
-        first = before[kind]
-        if first is not None and last is not None:
-            best = max((bounds[kind], proof.best(leader, order)), key=lambda bound: bound.value)
+        if last is not None:
+            best = max((again, proof.best(leader, order, near=_ORDERS)), key=lambda bound: bound.value)
             names = [str(i) for i in ids] if kind != RACK else sorted({rack for rack in racks if rack})
-            found.append(_stated(kind, first, last, best, ids, names))
-    return PlannedOrders(second, PlanLosses(limit, tuple(found)))
+            found.append(_stated(kind, before[kind], last, best, ids, names))
+    return PlannedOrders(leader, second, PlanLosses(tuple(found)))
 
 
 def _stated(

@@ -9,8 +9,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-LIMIT = 1.001
-"""Of plans that the bound is about: how high their busiest broker may be, as a multiple of this plan's."""
+HEAVIEST = 1_000
+"""Of the partitions with a choice, the heaviest ones, in the problem's order where equal: what a threshold of a bound
+excludes is derived from these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +28,9 @@ class WorstLoss:
 class PlanLoss:
     """Losses of one ``kind``, ``broker`` or ``rack``.
 
-    No plan whose busiest broker is within the limit has a lower worst loss than ``bound``. ``lost_weights``: whole
+    No plan whose busiest broker is as low as this one's has a lower worst loss than ``bound``. ``lost_weights``: whole
     numbers by what is lost and survivor; ``normal_weights``: of brokers while none is lost. ``threshold``: relative
-    load; the weights count only heirs below it.
+    load; the weights count only leaders and heirs that a plan below it can have.
     """
 
     kind: str
@@ -48,10 +49,8 @@ class PlanLoss:
 
 @dataclass(frozen=True, slots=True)
 class PlanLosses:
-    """Each kind of loss. ``limit``: relative load of an open broker, while none is lost, in the plans that the bounds
-    are about."""
+    """Each kind of loss."""
 
-    limit: float
     kinds: tuple[PlanLoss, ...]
 
     def line(self, busiest: float) -> str:

@@ -3,9 +3,10 @@
 Weak duality with the normal case as a limit: weights w on survivors b of losses s, and n on brokers while none is lost,
 give sum(w * load after s) + sum(n * load) <= T * sum(w * capacity) + sum(n * limit). The left side is at least what
 following costs, and for each partition its load times the least that a leader and its heir weigh: a leader counts in
-every loss but that of its own domain, its heir in that one. T is also at least what the heir of one heavy partition
-carries, whichever broker leads it: as no broker may exceed its limit, none can be below what the others leave.
-Below a ``threshold``, heavy partitions have fewer heirs: either a plan is not below it, or the higher bound holds.
+every loss but that of its own domain, its heir in that one.
+
+Below a ``threshold`` the heaviest partitions have fewer leaders and heirs, or no plan is below it: ``_below`` says why.
+The lower one of threshold and bound of what is left holds for every plan.
 """
 
 from __future__ import annotations
@@ -13,11 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from bellwether.core.stored_documents import MAX_INT64
+from bellwether_load.plan.plan_losses import HEAVIEST
 
 Domain = int | str
+Pair = tuple[int, int | None]
+Key = TypeVar("Key")
+_NOBODY: Sequence[int | None] = (None,)
 
 
 class LossRow(NamedTuple):
@@ -72,7 +77,12 @@ def loss_bound(case: LossCase, rows: Iterable[LossRow], weights: LossWeights) ->
     if wrong := wrong_weights(case, weights):
         raise ValueError(wrong)
     kept = list(rows)
-    floor = _floors(case, kept)
+    choices = {at: _choices(case, row) for at, row in enumerate(kept) if row.stays is None}
+    if weights.threshold is not None:
+        below = _below(case, kept, choices, weights.threshold)
+        if below is None:
+            return weights.threshold
+        choices |= below
     weight = dict.fromkeys(case.domains, 0) | dict(weights.normal)
     for of in weights.lost.values():
         for broker, value in of.items():
@@ -80,20 +90,29 @@ def loss_bound(case: LossCase, rows: Iterable[LossRow], weights: LossWeights) ->
     size = sum(value * case.capacity[b] for of in weights.lost.values() for b, value in of.items())
     total = sum(weight[b] * case.base[b] for b in case.capacity)
     total -= sum(value * (case.limit * case.capacity[b] // 1) for b, value in weights.normal.items())
-    alone, out = Fraction(0), False
-    for row in kept:
-        if row.stays is not None:
-            total += row.load * _fixed_weight(case, row, weights, weight)
-            continue
-        heirs = [(b, _heirs(case, row, b)) for b in row.may]
-        alone = max(alone, _least(case, row, floor, heirs, alone))
-        cheapest = _cheapest(case, row, weights, weight, floor, heirs)
-        out |= cheapest is None
-        total += row.load * (cheapest or 0)
-    found = Fraction(total, size) if size else Fraction(0)
-    if weights.threshold is not None:
-        found = weights.threshold if out else min(found, weights.threshold)
-    return max(found, alone)
+    for at, row in enumerate(kept):
+        paid = [weight[leader] + _weight(case, weights, leader, heir) for leader, heir in _now(case, row, choices, at)]
+        total += row.load * min(paid, default=0)
+    found = max(Fraction(total, size), Fraction(0)) if size else Fraction(0)
+    return found if weights.threshold is None else min(found, weights.threshold)
+
+
+def _choices(case: LossCase, row: LossRow) -> list[Pair]:
+    """Each leader that the partition can have with each heir, None for none."""
+    return [(leader, heir) for leader in row.may for heir in _heirs(case, row, leader) or _NOBODY]
+
+
+def _now(case: LossCase, row: LossRow, choices: Mapping[int, list[Pair]], at: int) -> list[Pair]:
+    """The same; of a partition that stays, its leader and the first of its heirs."""
+    leader = row.stays
+    if leader is None:
+        return choices[at]
+    return [(leader, next(iter(_heirs(case, row, leader)), None))] if leader in case.domains else []
+
+
+def _weight(case: LossCase, weights: LossWeights, leader: int, heir: int | None) -> int:
+    home = case.domains[leader]
+    return 0 if home is None or heir is None else weights.lost.get(home, {}).get(heir, 0)
 
 
 def _heirs(case: LossCase, row: LossRow, leader: int) -> list[int]:
@@ -102,56 +121,63 @@ def _heirs(case: LossCase, row: LossRow, leader: int) -> list[int]:
     return [] if home is None else [b for b in row.takers if b != leader and case.domains[b] != home]
 
 
-def _fixed_weight(case: LossCase, row: LossRow, weights: LossWeights, weight: Mapping[int, int]) -> int:
-    """The weight of the leader of a partition that stays as it is, and of the first of its heirs."""
-    leader = row.stays
-    if leader is None or leader not in case.domains:
-        return 0
-    heirs, home = _heirs(case, row, leader), case.domains[leader]
-    return weight[leader] + (weights.lost.get(home, {}).get(heirs[0], 0) if heirs and home is not None else 0)
+def _below(
+    case: LossCase, rows: Sequence[LossRow], choices: Mapping[int, list[Pair]], threshold: Fraction
+) -> dict[int, list[Pair]] | None:
+    """What the heaviest partitions can have in a plan below the threshold; None if there is no such plan.
+
+    Out of the question are a leader above its limit and an heir at the threshold, with all that both have in any case:
+    partitions that stay, those that have no other leader or heir left, and what the others leave if they are at their
+    limits. Partitions whose heirs are apart each need a broker that much below its limit, together no more than all
+    brokers are.
+    """
+    limits = {b: int(case.limit * size // 1) for b, size in case.capacity.items()}
+    most = {b: int(-(-threshold * size // 1)) - 1 for b, size in case.capacity.items()}
+    fixed, fixed_falls, total = dict(case.base), dict[tuple[Domain | None, int | None], int](), sum(case.base.values())
+    for at, row in enumerate(rows):
+        for leader, heir in _now(case, row, {}, at) if row.stays is not None else ():
+            _add(fixed, leader, row.load)
+            _add(fixed_falls, (case.domains[leader], heir), row.load)
+            total += row.load if leader in case.capacity else 0
+        total += row.load if row.stays is None else 0
+    spare = sum(limits.values()) - total
+    left = {at: choices[at] for at in sorted(choices, key=lambda at: -rows[at].load)[:HEAVIEST]}
+    while True:
+        normal, falls, sole = dict(fixed), dict(fixed_falls), dict[int, int | None]()
+        for at, pairs in left.items():
+            (leader, heir), sole[at] = pairs[0], None
+            if any(other != leader for other, _ in pairs):
+                continue
+            _add(normal, leader, rows[at].load)
+            if all(other == heir for _, other in pairs):
+                _add(falls, (case.domains[leader], heir), rows[at].load)
+                sole[at] = heir
+        above = dict[int, dict[Pair, int]]()
+        for at, pairs in left.items():
+            load, above[at] = rows[at].load, {}
+            alone = len({leader for leader, _ in pairs}) == 1
+            for leader, heir in pairs:
+                if normal[leader] + (0 if alone else load) > limits[leader]:
+                    continue
+                if heir is None:
+                    above[at][leader, heir] = 0
+                    continue
+                falling = falls.get((case.domains[leader], heir), 0) + (0 if sole[at] == heir else load)
+                if max(normal[heir], limits[heir] - spare) + falling <= most[heir]:
+                    above[at][leader, heir] = max(limits[heir] + falling - most[heir], 0)
+            if not above[at]:
+                return None
+        if all(len(above[at]) == len(pairs) for at, pairs in left.items()):
+            break
+        left = {at: list(of) for at, of in above.items()}
+    needed, taken = {at: min(of.values()) for at, of in above.items()}, set[int | None]()
+    for at in sorted((at for at in left if needed[at]), key=lambda at: -needed[at]):
+        heirs = {heir for _, heir in left[at]}
+        if not taken & heirs:
+            taken |= heirs
+            spare -= needed[at]
+    return None if spare < 0 else left
 
 
-def _least(
-    case: LossCase, row: LossRow, floor: Mapping[int, int], heirs: Sequence[tuple[int, list[int]]], alone: Fraction
-) -> Fraction:
-    """The least relative load of an heir, 0 where there need not be one, or where one stays below ``alone``."""
-    high, low = alone.numerator, alone.denominator
-    for _, of in heirs:
-        # One heir that would stay below the best bound so far decides; fractions are slow.
-        if not of or any((floor[b] + row.load) * low <= high * case.capacity[b] for b in of):
-            return Fraction(0)
-    return min((Fraction(floor[b] + row.load, case.capacity[b]) for _, of in heirs for b in of), default=Fraction(0))
-
-
-def _cheapest(
-    case: LossCase, row: LossRow, weights: LossWeights, weight: Mapping[int, int], floor: Mapping[int, int],
-    heirs: Sequence[tuple[int, list[int]]],
-) -> int | None:  # fmt: skip
-    """The least weight of a leader with its heir; None if no heir is below the threshold."""
-    found: list[int] = []
-    limit = weights.threshold
-    for leader, of in heirs:
-        home = case.domains[leader]
-        costs = weights.lost.get(home, {}) if home is not None else {}
-        fits = of
-        if limit is not None:
-            high, low = limit.numerator, limit.denominator
-            fits = [b for b in of if (floor[b] + row.load) * low < high * case.capacity[b]]
-        if fits or not of:
-            found.append(weight[leader] + min((costs.get(b, 0) for b in fits), default=0))
-    return min(found, default=None)
-
-
-def _floors(case: LossCase, rows: Sequence[LossRow]) -> dict[int, int]:
-    """What each open broker carries at least while none is lost, without any one partition that another leads."""
-    fixed = {b: case.base[b] for b in case.capacity}
-    total = sum(fixed.values())
-    for row in rows:
-        if row.stays is None:
-            total += row.load
-        elif row.stays in fixed:
-            fixed[row.stays] += row.load
-            total += row.load
-    limits = {b: case.limit * size // 1 for b, size in case.capacity.items()}
-    every = sum(limits.values())
-    return {b: max(fixed[b], total - (every - limits[b])) for b in case.capacity}
+def _add(sums: dict[Key, int], key: Key, load: int) -> None:
+    sums[key] = sums.get(key, 0) + load

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from bellwether_load.losses.loss_input import LossInput
+from bellwether_load.losses.loss_loads import busiest, losses, worst
+from bellwether_load.losses.plan_orders import PlannedOrders, planned_orders
+from testkit.loads.loss_cases import loss_case
+
+
+def planned(case: LossInput, limit: Fraction | None, most: int | None = None) -> PlannedOrders:
+    return planned_orders(case, case.leader, range(case.brokers), ["a", "b", "c"] * (case.brokers // 3), limit, most)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_leaders_change_where_orders_alone_leave_losses_high(seed: int) -> None:
+    case = loss_case(seed, 12, 400, heavy=1.4)
+    limit = busiest(case, case.leader)
+    alone, found = planned(case, None), planned(case, limit)
+    assert alone.losses is not None
+    assert found.losses is not None
+    assert (alone.leader == case.leader).all()
+    assert busiest(case, found.leader) <= limit
+    for before, after in zip(alone.losses.kinds, found.losses.kinds, strict=True):
+        assert before.gap is not None
+        assert after.gap is not None
+        assert after.gap < max(before.gap / 2, 0.02)
+
+
+def test_no_more_leaders_change_than_are_allowed() -> None:
+    case = loss_case(0, 12, 400, heavy=1.4)
+    limit = busiest(case, case.leader)
+    free, capped = planned(case, limit), planned(case, limit, 5)
+    assert (free.leader != case.leader).sum() > 5
+    assert 0 < (capped.leader != case.leader).sum() <= 5
+
+
+def test_what_is_said_of_losses_is_what_the_orders_give() -> None:
+    case = loss_case(1, 12, 400, heavy=1.4)
+    found = planned(case, busiest(case, case.leader))
+    assert found.losses is not None
+    order = np.where((found.second < case.brokers)[:, None], case.ordered(found.second, found.leader), case.takers)
+    for loss in found.losses.kinds:
+        top = worst(losses(case, loss.kind, found.leader, order))
+        assert top is not None
+        assert loss.after.load == float(top.load)
