@@ -116,10 +116,15 @@ class Store:
                 self._discard(draft)
             raise
 
-    def write_table(self, path: str, table: Any, **options: Any) -> int:
-        """Write a table as one Parquet file; returns its bytes. ``options`` are those of pyarrow's ``write_table``."""
+    def write_table(self, path: str, table: Any, row_group_size: int = 1 << 20, **options: Any) -> int:
+        """Write a table as one Parquet file; returns its bytes. ``options`` are those of pyarrow's ``ParquetWriter``.
+
+        Each row group has the words of its own rows in its dictionaries, not those of the whole table.
+        """
         whole = pa.BufferOutputStream()
-        pq.write_table(table, whole, **options)
+        with pq.ParquetWriter(whole, table.schema, **options) as writer:
+            for first in range(0, max(1, len(table)), row_group_size):
+                writer.write_table(_own_words(table.slice(first, row_group_size)), row_group_size)
         data = whole.getvalue()
         self.write_bytes(path, data)
         return int(data.size)
@@ -275,6 +280,14 @@ class Store:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise StoreUnavailable(f"{message}. Free some space, or shorten the retention") from None
         raise StoreUnavailable(f"{message}. Check that the store can be reached") from None
+
+
+def _own_words(table: Any) -> Any:
+    for number, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            words = table.column(number).cast(field.type.value_type).dictionary_encode()
+            table = table.set_column(number, field, words.cast(field.type))
+    return table
 
 
 def _said(error: BaseException) -> str:

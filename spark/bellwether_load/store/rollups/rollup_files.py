@@ -128,7 +128,7 @@ def about_of(parquet: Any, cluster_id: str, where: str) -> About:
 def write_rollup(store: Store, cluster_id: str, hour: int, tables: Sequence[Any], about: Mapping[str, Any]) -> int:
     """Write a rollup, or replace it; returns its bytes. Raises StoreError."""
     metadata = {FORMAT_KEY: FORMAT.encode(), CLUSTER_KEY: cluster_id.encode(), ABOUT_KEY: json.dumps(about).encode()}
-    whole = pa.concat_tables([SCHEMA.empty_table(), *tables]).unify_dictionaries()
+    whole = pa.concat_tables([SCHEMA.empty_table(), *tables])
     return store.write_table(rollup_path(cluster_id, hour), whole.replace_schema_metadata(metadata), **_OPTIONS)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
@@ -31,6 +32,16 @@ def test_a_round_is_read_again_as_it_was_written(store: Store) -> None:
     assert found.column("consume_bytes_per_second").to_pylist() == list(one.consume)
     assert found.column("at")[0].as_py() == datetime(2021, 11, 21, 1, 1, tzinfo=UTC)
     require_format(found.schema.metadata, sample_files.FORMAT, CLUSTER, file.path)
+
+
+def test_row_groups_have_the_topics_of_their_own_rows(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sample_files._OPTIONS, "row_group_size", 10)
+    names = [f"topic-{number:02}" for number in range(40)]
+    write_round(store, replace(rows(partitions=40), topic=names))
+    with store.parquet(list_rounds(store).rounds[0].path) as parquet:
+        for group in range(4):
+            column = parquet.read_row_group(group, columns=["topic"]).column("topic")
+            assert column.chunk(0).dictionary.to_pylist() == names[10 * group : 10 * group + 10]
 
 
 def test_a_cluster_without_partitions_has_rounds_without_rows(store: Store) -> None:
