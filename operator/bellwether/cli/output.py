@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -24,6 +24,15 @@ OUTPUT = click.option(
 def print_document(document: Any, output: str) -> None:
     """Print a document as JSON or YAML."""
     click.echo(document_text(document, output), nl=False)
+
+
+def print_lines(lines: Iterable[str], document: Callable[[], Any], output: str) -> None:
+    """Print lines of text, or what a document has of the same."""
+    if output != "table":
+        print_document(document(), output)
+        return
+    for line in lines:
+        click.echo(line)
 
 
 def document_text(document: Any, output: str) -> str:
@@ -64,8 +73,7 @@ def _field(name: str) -> str:
 
 def printed(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     """Print a table with its header."""
-    for line in rows_of(head, rows):
-        click.echo(line)
+    click.echo("\n".join(rows_of(head, rows)))
 
 
 def rows_of(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,7 +19,7 @@ from bellwether.cli import completion
 from bellwether.cli.diagnosis.remedies import remedy, runbook, typed
 from bellwether.cli.kubernetes_target import BrokerId, Target, connect_policy, policy_options
 from bellwether.cli.leadership import broker_lookup
-from bellwether.cli.output import OUTPUT, ago, clock, print_document, rows_of, since
+from bellwether.cli.output import OUTPUT, ago, clock, print_lines, rows_of, since
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.reasons import DESCRIPTIONS, reason_named
 
@@ -48,14 +49,10 @@ def explain(broker: int, target: Target, output: str) -> None:
     at = connect_policy(target)
     health = BrokerHealth.read(broker_lookup.find_health(*at, broker))
     found = broker_lookup.find_policy(*at)
-    leases = prober_leases(*at)
-    if output != "table":
-        print_document(facts(health), output)
-        return
+    lines = explanation(health, SystemClock().now(), prober_leases(*at), _vantages(found))
     if (problem := broker_lookup.trouble(found)) is not None:
-        click.echo(f"warning: the status below may be outdated: {problem}\n")
-    for line in explanation(health, SystemClock().now(), leases, _vantages(found)):
-        click.echo(line)
+        lines = chain([f"warning: the status below may be outdated: {problem}\n"], lines)
+    print_lines(lines, lambda: facts(health), output)
 
 
 def _vantages(policy: Object) -> tuple[str, ...]:

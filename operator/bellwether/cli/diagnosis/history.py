@@ -16,7 +16,7 @@ from bellwether.cli import completion
 from bellwether.cli.kubernetes_target import BrokerId, Target, connect_policy, policy_options
 from bellwether.cli.leadership.broker_lookup import find_policy
 from bellwether.cli.option_lists import duration
-from bellwether.cli.output import OUTPUT, clock, print_document
+from bellwether.cli.output import OUTPUT, clock, print_lines
 from bellwether.core.model.quarantine_order import QuarantineChange
 from bellwether.core.reporting.audit import AuditEntry, BrokerChange, MoveSummary
 
@@ -65,17 +65,13 @@ def history(target: Target, after: str | None, broker: int | None, output: str) 
         for entry in found
         if (since is None or (entry.last or entry.at) >= since) and (broker is None or broker in entry.brokers())
     ]
-    if output != "table":
-        print_document([audit_codec.to_json(entry) for entry in shown], output)
-        return
-    if not shown:
+    if not shown and output == "table":
         moved = "no entries: Bellwether has moved no leader and held no broker (moves by Kafka and by other tools"
         moved += " are not recorded)"
         none = f"none of the {len(found)} entries matches" if found else moved
         click.echo(f"audit log of policy {namespace}/{policy}: {none}")
-    for entry in shown:
-        for line in entry_lines(entry):
-            click.echo(line)
+    lines = (line for entry in shown for line in entry_lines(entry))
+    print_lines(lines, lambda: [audit_codec.to_json(entry) for entry in shown], output)
 
 
 def entry_lines(entry: AuditEntry) -> Iterator[str]:

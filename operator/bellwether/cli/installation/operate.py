@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from bellwether.controllers.cluster_connection import Connector
     from bellwether.controllers.policy_controller import PolicyController
     from bellwether.telemetry import logs
+    from bellwether.telemetry.metrics.metric_registry import LabelledRegistry
 
 # A read of metadata may take longer, depending on --metadata-limit: the command checks that.
 SHORTEST_BOUND_SECONDS = 10.0
@@ -125,11 +126,15 @@ def operator(
     clock, metrics, health = SystemClock(), OperatorMetrics(), Health()
     load = load_side(load_config)
     api = connect().observed(metrics.exchanges.kubernetes)
-    if metrics_port:
+
+    def serve(option: str, port: int, registry: LabelledRegistry | None = None) -> None:
         try:
-            HealthServer(health, metrics_port, metrics.registry)
+            HealthServer(health, port, registry)
         except OSError as error:
-            raise click.ClickException(f"--metrics-port {metrics_port}: {error.strerror}; choose another") from None
+            raise click.ClickException(f"{option} {port}: {error.strerror}; choose another") from None
+
+    if metrics_port:
+        serve("--metrics-port", metrics_port, metrics.registry)
     reporter = StatusReporter(api, clock, f"{lease_namespace}/{socket.gethostname()}", metrics)
     finalizer = PolicyFinalizer(api, BaselineExports(api, refuge=lease_namespace), lease_namespace)
     times = LeaseTimes(lease_duration, lease_renew)
@@ -159,10 +164,7 @@ def operator(
     health.require(readiness.problems)
     health.require(reporter.problems)
     if health_port:
-        try:
-            HealthServer(health, health_port)
-        except OSError as error:
-            raise click.ClickException(f"--health-port {health_port}: {error.strerror}; choose another") from None
+        serve("--health-port", health_port)
     for thread in (readiness, *leases):
         thread.start()
     log_missing_permissions(api, namespaces, lease_namespace)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bellwether.cli.kubernetes_target import Target, policy_options
-from bellwether.cli.output import OUTPUT, print_document, rows_of
+from bellwether.cli.output import OUTPUT, print_lines, rows_of
 from bellwether.core.demotion.decisions import Decisions
 from bellwether.core.demotion.restoration import other_leaders_message
 from bellwether.core.model.log_dirs import LogDir
@@ -42,11 +42,7 @@ def plan(target: Target, output: str) -> None:
 
 def show_plan(preview: Preview, output: str) -> None:
     """Print a plan."""
-    if output != "table":
-        print_document(plan_document(preview), output)
-        return
-    for line in plan_lines(preview):
-        click.echo(line)
+    print_lines(plan_lines(preview), lambda: plan_document(preview), output)
 
 
 def plan_lines(preview: Preview) -> Iterator[str]:

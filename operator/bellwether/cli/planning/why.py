@@ -14,7 +14,7 @@ import click
 
 from bellwether.cli.diagnosis.remedies import remedy
 from bellwether.cli.kubernetes_target import Target, policy_options
-from bellwether.cli.output import OUTPUT, print_document, rows_of, since
+from bellwether.cli.output import OUTPUT, print_lines, rows_of, since
 from bellwether.core.model.cluster import Partition
 from bellwether.core.model.undo_record import Cause
 from bellwether.core.reasons import Reason
@@ -50,11 +50,7 @@ def why(partition: str, target: Target, output: str) -> None:
             if health.status.verdict is not None
         }
     explained = LeaderExplanation(preview, found, would_change)
-    if output != "table":
-        print_document(explained.document(), output)
-        return
-    for line in explained.lines():
-        click.echo(line)
+    print_lines(explained.lines(), explained.document, output)
 
 
 def _partition(preview: Preview, topic: str, number: int) -> Partition:

@@ -18,7 +18,7 @@ from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient
 from bellwether.cli import exit_status
 from bellwether.cli.kubernetes_target import Target, connect, namespaced
 from bellwether.cli.option_lists import duration
-from bellwether.cli.output import OUTPUT, print_document, rows_of
+from bellwether.cli.output import OUTPUT, print_lines, rows_of
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.loads import Loads
 from bellwether.core.signals import Override
@@ -106,12 +106,8 @@ def diff(files: tuple[str, ...], target: Target, duration_text: str, store: str 
         found = [_of(api, one.policy, checked, namespace, seconds, store) for one in checked.policies]
     except (BellwetherError, NoReport) as error:
         raise click.ClickException(str(error)) from None
-    if output != "table":
-        print_document([_document(one, seconds) for one in found], output)
-    else:
-        for one in found:
-            for line in _text(one, duration_text):
-                click.echo(line)
+    lines = (line for one in found for line in _text(one, duration_text))
+    print_lines(lines, lambda: [_document(one, seconds) for one in found], output)
     if any(one.differs for one in found):
         raise click.exceptions.Exit(exit_status.FOUND)
 

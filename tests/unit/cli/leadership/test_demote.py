@@ -35,43 +35,25 @@ def kafka(monkeypatch: pytest.MonkeyPatch) -> MemorySite:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    "arguments",
     [
-        pytest.param([], "name at least one broker by its id, or a rack with --rack", id="no broker"),
-        pytest.param(["1", "--policy", "p", "--record", "r"], "set either --policy NAME", id="both"),
-        pytest.param(
-            ["1", "--record", "r"],
-            "--record requires --bootstrap HOST:PORT, or bootstrap.servers in the file of --command-config",
-            id="no bootstrap",
-        ),
-        pytest.param(
-            ["1", "--policy", "p", *BOOTSTRAP], "without it the cluster is the policy's", id="bootstrap and policy"
-        ),
-        pytest.param(
-            ["1", "--policy", "p", "--for", "soon"],
-            "--for 'soon' is not a duration: use a number with s, m, h or d",
-            id="soon",
-        ),
-        pytest.param(
-            ["1", "--policy", "p", "--for", "9" * 20 + "d"], "is too long: use a shorter duration", id="for ever"
-        ),
-        pytest.param(
-            ["1", "--record", "r", *BOOTSTRAP, "--for", "1h"], "--for excludes --record", id="nothing would end it"
-        ),
-        pytest.param(["1", "--record", "r", "--bootstrap", "kafka"], "host:port", id="a bootstrap without a port"),
-        pytest.param(
-            ["1", "--record", "r", *BOOTSTRAP, "--sasl-mechanism", "MAGIC"], "'--sasl-mechanism'", id="no mechanism"
-        ),
-        pytest.param(
-            ["1", "--record", "r", *BOOTSTRAP, "--tls-ca", "missing.pem"], "'missing.pem' does not exist", id="no file"
-        ),
+        pytest.param([], id="no broker"),
+        pytest.param(["1", "--policy", "p", "--record", "r"], id="both"),
+        pytest.param(["1", "--record", "r"], id="no bootstrap"),
+        pytest.param(["1", "--policy", "p", *BOOTSTRAP], id="bootstrap and policy"),
+        pytest.param(["1", "--policy", "p", "--for", "soon"], id="soon"),
+        pytest.param(["1", "--policy", "p", "--for", "9" * 20 + "d"], id="for ever"),
+        pytest.param(["1", "--record", "r", *BOOTSTRAP, "--for", "1h"], id="nothing would end it"),
+        pytest.param(["1", "--record", "r", "--bootstrap", "kafka"], id="a bootstrap without a port"),
+        pytest.param(["1", "--record", "r", *BOOTSTRAP, "--sasl-mechanism", "MAGIC"], id="no mechanism"),
+        pytest.param(["1", "--record", "r", *BOOTSTRAP, "--tls-ca", "missing.pem"], id="no file"),
     ],
 )
 @pytest.mark.parametrize("verb", ["demote", "promote"])
-def test_a_mistake_is_answered_with_the_option_and_the_remedy(verb: str, arguments: Sequence[str], said: str):
+def test_a_mistake_is_answered_with_the_option_and_the_remedy(verb: str, arguments: Sequence[str]):
     found = run(verb, *arguments)
     assert found.exit_code == 2
-    assert said in words(found)
+    assert_wording(words(found).partition("Error: ")[2])
 
 
 def test_promoting_needs_the_record_that_demoting_wrote(kafka: MemorySite, tmp_path: Path):
