@@ -7,8 +7,7 @@ is kept in a file; an interrupted run can be continued with the plan's digest.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,7 +21,6 @@ from bellwether.api.config.field_types import ALL_NAMESPACES
 from bellwether.cli.offline.offline_leadership import NoSignals
 from bellwether.core.demotion.decisions import manual_decision
 from bellwether.core.model.undo_record import PlanApplication, UndoRecord
-from bellwether.core.reporting.report import Report
 from bellwether.core.reporting.requeue import Requeue
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.settings.rebalance import Rebalance
@@ -60,14 +58,6 @@ class OfflineRun:
     days: int
 
 
-@dataclass(frozen=True)
-class Applied:
-    """Result: progress of the plan, and the last reconcile's report."""
-
-    application: PlanApplication | None
-    report: Report
-
-
 def plan_offline(inputs: OfflineRun, record: Path | None, settings: Rebalance, say: Say) -> Rechecked:
     """Compute a plan for the present cluster, and verify it. Raises Terminal or Transient; moves nothing."""
     _require_planner()
@@ -91,15 +81,18 @@ def plan_offline(inputs: OfflineRun, record: Path | None, settings: Rebalance, s
     return found
 
 
-def apply_offline(inputs: OfflineRun, record: Path, settings: Rebalance, digest: str, say: Say) -> Applied:
-    """Apply a plan of the store in waves until it has ended, or cannot continue at present.
+def apply_offline(
+    inputs: OfflineRun, record: Path, settings: Rebalance, digest: str, say: Say
+) -> PlanApplication | None:
+    """Apply a plan of the store in waves until it has ended, or cannot continue at present; returns its progress.
 
     Raises Terminal, Transient or Fenced; the record is kept then, and a run with the same digest continues.
     """
     clock, leadership = SystemClock(), FileLeadership(record)
     nodes = BrokerPool(inputs.connection, MANUAL_LIMITS)
     reader, mover = KafkaReader(nodes), KafkaMover(nodes)
-    with _held(leadership):
+    leadership.acquire()
+    try:
         records = FileRecords(record, leadership)
         cluster_id = reader.read().cluster_id
         accepted = FilePlanStore(Store.open(inputs.uri), cluster_id, BY_HAND).accepted(digest)
@@ -111,9 +104,13 @@ def apply_offline(inputs: OfflineRun, record: Path, settings: Rebalance, digest:
         policy = Policy(name="command", mode=Mode.ENFORCE, rebalance=settings)
         memory = Memory(taken, grace_seconds=mover.request_timeout_seconds)
         return _reconcile_until_ended(world, policy, memory, accepted, say)
+    finally:
+        leadership.release()
 
 
-def _reconcile_until_ended(world: World, policy: Policy, memory: Memory, accepted: ApprovedPlan, say: Say) -> Applied:
+def _reconcile_until_ended(
+    world: World, policy: Policy, memory: Memory, accepted: ApprovedPlan, say: Say
+) -> PlanApplication | None:
     printed, stops = "", 0
     while True:
         done = reconcile(world, policy, memory, manual_decision(), RebalanceInput(accepted))
@@ -132,7 +129,7 @@ def _reconcile_until_ended(world: World, policy: Policy, memory: Memory, accepte
             printed = text
         over = application is not None and application.ended is not None
         if (over and report.settled) or stops >= MOST_STOPS:
-            return Applied(application, report)
+            return application
         world.clock.sleep(REQUEUE.after(report, policy, memory.record))
 
 
@@ -182,12 +179,3 @@ def _work(inputs: OfflineRun, run: str, problem: Problem, say: Say) -> None:
 def _name(run: str) -> str:
     namespace, _, policy = BY_HAND.partition("/")
     return file_name(namespace, policy, run)
-
-
-@contextmanager
-def _held(leadership: FileLeadership) -> Iterator[None]:
-    leadership.acquire()
-    try:
-        yield
-    finally:
-        leadership.release()

@@ -179,11 +179,10 @@ def _offline(options: dict[str, Any]) -> None:
         with suppress(StoreMissing):  # what applies the plan says so
             _require_evidence(read_plan(Store.open(inputs.uri), digest), settings)
     try:
-        done = offline_rebalance.apply_offline(inputs, record, settings, digest, click.echo)
+        application = offline_rebalance.apply_offline(inputs, record, settings, digest, click.echo)
     except KeyboardInterrupt:
         click.echo(f"interrupted; to continue, repeat the command with --approve {digest}", err=True)
         raise click.Abort from None
-    application = done.application
     if application is not None:
         show_left(application.left, application.sample, console)
     if application is None or application.ended is not ApplicationEnd.DONE or application.left:

@@ -34,10 +34,7 @@ def manifest(policy: LeadershipPolicy, settings: LoadSettings, work: Work) -> Ob
     """Manifest of the Job of one run."""
     metadata, profile, owner = policy.metadata, settings.profile, policy.rebalance
     assert owner is not None  # noqa: S101
-    labels = {
-        object_names.POLICY_LABEL: object_names.legal(metadata.name),
-        object_names.RUN_LABEL: object_names.legal(work.run),
-    }
+    labels = run_labels(policy, work.run)
     measure, plan = commands(work, profile)
     pod: Object = {
         "restartPolicy": "Never",
@@ -71,6 +68,14 @@ def manifest(policy: LeadershipPolicy, settings: LoadSettings, work: Work) -> Ob
             "ttlSecondsAfterFinished": KEPT_SECONDS,
             "template": {"metadata": described, "spec": pod},
         },
+    }
+
+
+def run_labels(policy: LeadershipPolicy, run: str) -> dict[str, str]:
+    """The labels of a run's Job and pods."""
+    return {
+        object_names.POLICY_LABEL: object_names.legal(policy.metadata.name),
+        object_names.RUN_LABEL: object_names.legal(run),
     }
 
 

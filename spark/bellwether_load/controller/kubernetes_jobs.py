@@ -14,7 +14,7 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.ports.errors import BellwetherError
 from bellwether_load.api.load_config import LoadSettings
 from bellwether_load.controller.job_commands import JobState, JobStatus, Work, last_words
-from bellwether_load.controller.job_manifest import manifest
+from bellwether_load.controller.job_manifest import manifest, run_labels
 
 log = structlog.get_logger(__name__)
 
@@ -51,37 +51,32 @@ class KubernetesJobs:
             if condition.get("type") == "Complete":
                 return JobStatus(JobState.SUCCEEDED)
             if condition.get("type") == "Failed":
-                return JobStatus(JobState.FAILED, self._why(found, condition))
+                return JobStatus(JobState.FAILED, self._why(run, condition))
         return JobStatus(JobState.ACTIVE, self._trouble(run))
 
     def close(self) -> None:
         """Nothing to close: Jobs continue, and the next process finds them."""
 
-    def _why(self, job: Object, condition: Object) -> str:
-        name = job["metadata"]["name"]
+    def _why(self, run: str, condition: Object) -> str:
+        name = object_names.plan_job(self._policy.metadata.name, run)
         said = f"Job {name}: {condition.get('reason', 'Failed')}"
-        words = [text for pod in self._pods(job["metadata"]["labels"]) for text in _last_words(pod)]
+        words = [text for pod in self._pods(run) for text in _last_words(pod)]
         detail = words[-1] if words else str(condition.get("message", ""))
         return f"{said}: {detail}" if detail else said
 
     def _trouble(self, run: str) -> str:
         """Why its pod does not start, if known, for example an image that cannot be pulled."""
-        labels = {
-            object_names.POLICY_LABEL: object_names.legal(self._policy.metadata.name),
-            object_names.RUN_LABEL: object_names.legal(run),
-        }
-        for pod in self._pods(labels):
+        for pod in self._pods(run):
             for status in _statuses(pod):
                 waiting = (status.get("state") or {}).get("waiting") or {}
                 if waiting.get("reason") in ("ErrImagePull", "ImagePullBackOff", "CreateContainerConfigError"):
                     return last_words([f"{waiting['reason']}: {waiting.get('message', '')}"])
         return ""
 
-    def _pods(self, labels: dict[str, str]) -> list[Object]:
+    def _pods(self, run: str) -> list[Object]:
         """Pods of the run, the oldest first; none without the permission to list them, which only affects messages."""
-        wanted = {k: v for k, v in labels.items() if k in (object_names.POLICY_LABEL, object_names.RUN_LABEL)}
         try:
-            found = self._api.list(PODS, self._policy.metadata.namespace, wanted)
+            found = self._api.list(PODS, self._policy.metadata.namespace, run_labels(self._policy, run))
         except BellwetherError as error:
             if self._said != str(error):
                 self._said = str(error)
