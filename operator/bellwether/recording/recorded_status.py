@@ -7,9 +7,10 @@ compare it with. Called by ``replay_run`` and ``replay_timeline``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -18,6 +19,7 @@ from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.history.flap_damping import FlapCounter
 from bellwether.recording.traces.merge_patch import Document, Json
 
+T = TypeVar("T")
 _VERDICT = (
     "state",
     "reason",
@@ -63,26 +65,21 @@ def said_section(healths: Mapping[int, Mapping[str, Any]]) -> dict[str, Json]:
 
 def verdicts_of(section: Document) -> dict[int, Verdict]:
     """The verdicts to carry on from; what cannot be read is left out, as after a take-over."""
-    verdicts = {}
-    for broker, row in section.items():
-        try:
-            found = BrokerVerdict.model_validate(row["verdict"]).verdict(int(broker))
-        except (KeyError, TypeError, ValueError, ValidationError):
-            continue
-        if found is not None:
-            verdicts[int(broker)] = found
-    return verdicts
+    return _readable(section, lambda broker, row: BrokerVerdict.model_validate(row["verdict"]).verdict(broker))
 
 
 def flaps_of(section: Document) -> dict[int, FlapCounter]:
     """The flap counters to carry on from; what cannot be read counts as none."""
-    flaps = {}
+    return _readable(section, lambda _, row: Flapping.model_validate(row["flapping"]).to_core())
+
+
+def _readable(section: Document, read: Callable[[int, Document], T | None]) -> dict[int, T]:
+    values = {}
     for broker, row in section.items():
-        try:
-            flaps[int(broker)] = Flapping.model_validate(row["flapping"]).to_core()
-        except (KeyError, TypeError, ValueError, ValidationError):
-            continue
-    return flaps
+        with suppress(KeyError, TypeError, ValueError, ValidationError):
+            if (found := read(int(broker), row)) is not None:
+                values[int(broker)] = found
+    return values
 
 
 def recorded_statuses(section: Document) -> dict[int, RecordedStatus]:

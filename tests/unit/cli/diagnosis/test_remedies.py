@@ -10,8 +10,6 @@ from bellwether.core.reasons import Reason
 from testkit.kubernetes import api_objects
 from testkit.messages import assert_wording
 
-COMMAND = "`bellwether release 3 --policy NAME -n NAMESPACE`"
-
 
 def health(broker: int = 3, state: str = "Healthy", reason: str = "SignalsPassing", **override: str) -> BrokerHealth:
     wanted = {"state": "Demoted", "reason": "kernel update, OPS-412", **override}

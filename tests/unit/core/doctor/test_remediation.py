@@ -34,7 +34,6 @@ def commands(advice: RemediationPlan) -> list[str]:
     return [command for way in advice.remediations for command in (*way.checks, *way.commands)]
 
 
-OFFLINE = partition(isr=(1,), leader=None)
 EVERY = {
     Risk.IN_SYNC: partition(),
     Risk.UNDER_REPLICATED: partition(replicas=(1, 2, 3, 4), isr=(1, 2, 3)),
