@@ -121,7 +121,7 @@ def _settling(brokers: Brokers, found: Balance, carried: Int64s) -> Bools:
     top = float(brokers.busiest(carried))
     busiest = carried / brokers.capacity >= top * (1 - float(TOLERANCE))
     proved = (found.bound.prices.weights > 0) & found.bound.by_weights
-    return brokers.free & (busiest | (proved if top <= found.floor * CLOSE else False))
+    return brokers.free & (busiest | (proved if top <= float(found.bound.value) * CLOSE else False))
 
 
 def _level(brokers: Brokers, found: Balance) -> Level:

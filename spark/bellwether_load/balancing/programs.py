@@ -21,8 +21,9 @@ from bellwether_load.balancing.brokers import Brokers
 
 CORE = 1_500
 """Columns of which the integer program decides."""
-NODES = 20
-"""Nodes that it may search: a limit in seconds would not give the same plan twice."""
+NODES, WORK = 20, 30_000
+"""Nodes that it may search, and columns in all of them if that is more: a limit in seconds would not give the same plan
+twice."""
 GAP = 3e-3
 """Relative distance to the optimum at which it stops."""
 
@@ -104,7 +105,7 @@ class Program:
             constraints=LinearConstraint(self._matrix, -np.inf, self._most),
             bounds=Bounds(np.append(lower, [0, 0]), np.append(upper, [np.inf, 0])),
             integrality=np.append(np.ones(count), [0, 0]),
-            options={"node_limit": NODES, "mip_rel_gap": GAP},
+            options={"node_limit": max(NODES, WORK // max(int(doubtful.sum()), 1)), "mip_rel_gap": GAP},
         )
         return [self.above(relaxed.shares, 1 - _DIVIDED), *([] if found.x is None else [self.above(found.x[:-2], 0.5)])]
 

@@ -1,4 +1,4 @@
-"""What a plan says of those with higher caps."""
+"""Levels, and what a plan says of those with higher caps."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from bellwether_load.balancing import levels
 from bellwether_load.balancing.balance import Alternative, Balance
 from bellwether_load.balancing.levels import levelled
 from testkit.loads.exact_programs import hard_problem
+from testkit.loads.small_problems import block, brokers, carried
 
 
 @pytest.mark.parametrize("more", [Fraction(-1, 1000), Fraction(0), Fraction(1, 1000)])
@@ -30,3 +31,12 @@ def test_plans_with_a_higher_cap_that_are_no_better_than_the_plan_are_not_named(
     found = levelled(whole, of, 3)
     better = more < 0 and (1 + more) * Fraction(found.levels[0].load) < of.busiest(of.fixed + found.block.led)
     assert bool(found.alternatives) == better
+
+
+def test_brokers_below_one_that_a_heavy_partition_decides_are_balanced_too():
+    of = brokers(4)
+    heavy, light = (10_000, [0, 1], 0), [(100, [2, 3], 2)] * 99 + [(100, [2, 3], 3)] * 61
+    whole = block(4, [heavy, *light])
+    found = levelled(whole, of, None)
+    assert found.levels[0].load == found.levels[0].floor == 100
+    assert max(carried(of, whole, found.block.leader)[2:]) == 8_000
