@@ -6,7 +6,6 @@ it. Out: a table or a document. Moves nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -21,10 +20,9 @@ from bellwether.core.settings.rebalance import Rebalance
 from bellwether.ports.errors import BellwetherError, Terminal
 from bellwether_load.cli.verify_plan import plain
 from bellwether_load.plan.evidence import Evidence
-from bellwether_load.plan.problem import PartitionInput, Problem
+from bellwether_load.plan.problem import Problem
 
 if TYPE_CHECKING:
-    from bellwether_load.losses.loss_loads import Loss
     from bellwether_load.losses.loss_report import LossReport
     from bellwether_load.store.filesystems import Store
 
@@ -113,33 +111,25 @@ def _figures(problem: Problem, report: LossReport) -> dict[str, Any]:
     def ratio(load: Fraction) -> float | None:
         return round(float(load) / normal, 4) if normal else None
 
-    found = []
-    for kind, of in report.losses.items():
-        for loss, rows in zip(of, report.deciding[kind], strict=True):
-            lost = racks[loss.domain] if kind == _RACK else brokers[loss.domain].id
-            found.append(_one(kind, lost, brokers[loss.broker].id, loss, ratio(loss.load), rows, problem.partitions))
+    found: list[dict[str, Any]] = [
+        {
+            "kind": kind,
+            "lost": racks[loss.domain] if kind == _RACK else brokers[loss.domain].id,
+            "busiest": brokers[loss.broker].id,
+            "bytesPerSecond": float(loss.load),
+            "ratio": ratio(loss.load) or 0.0,
+            "decidedBy": [f"{problem.partitions[row].topic}-{problem.partitions[row].partition}" for row in rows],
+            "leaderless": loss.leaderless,
+        }
+        for kind, of in report.losses.items()
+        for loss, rows in zip(of, report.deciding[kind], strict=True)
+    ]
     found.sort(key=lambda loss: -loss["bytesPerSecond"])
     reachable = {kind: ratio(load) for kind, load in report.reachable.items()}
     return {
         "busiest": normal,
         "losses": found,
         "reachableByReorders": {"ratio": reachable, "partitions": report.reorders} if reachable else None,
-    }
-
-
-def _one(
-    kind: str, lost: int | str, busiest: int, loss: Loss, ratio: float | None, rows: Iterable[int],
-    partitions: tuple[PartitionInput, ...],
-) -> dict[str, Any]:  # fmt: skip
-    named = [f"{partitions[row].topic}-{partitions[row].partition}" for row in rows]
-    return {
-        "kind": kind,
-        "lost": lost,
-        "busiest": busiest,
-        "bytesPerSecond": float(loss.load),
-        "ratio": ratio if ratio is not None else 0.0,
-        "decidedBy": named,
-        "leaderless": loss.leaderless,
     }
 
 

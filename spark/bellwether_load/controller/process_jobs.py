@@ -44,6 +44,11 @@ class _Going:
     log: IO[bytes] | None = None
     ended: JobStatus | None = None
 
+    @property
+    def lines(self) -> list[str]:
+        """The output of the current step so far."""
+        return Path(self.log.name).read_text(errors="replace").splitlines() if self.log is not None else []
+
 
 class ProcessJobs:
     """The jobs of one policy on this machine; ``work`` makes the work of a run from its name."""
@@ -82,9 +87,7 @@ class ProcessJobs:
     def said(self, run: str) -> list[str]:
         """The output of the current step so far, to show progress."""
         going = self._runs.get(run)
-        return (
-            [] if going is None or going.log is None else Path(going.log.name).read_text(errors="replace").splitlines()
-        )
+        return going.lines if going is not None else []
 
     def close(self) -> None:
         """End what runs."""
@@ -101,8 +104,7 @@ class ProcessJobs:
                 going.ended = JobStatus(JobState.FAILED, text)
             return
         if status != 0:
-            words = last_words(Path(going.log.name).read_text(errors="replace").splitlines()) if going.log else ""
-            text = f"{STEPS[going.step]}: exit status {status}: {words}".removesuffix(": ")
+            text = f"{STEPS[going.step]}: exit status {status}: {last_words(going.lines)}".removesuffix(": ")
             self._end(going)
             going.ended = JobStatus(JobState.FAILED, text)
         elif going.step + 1 < len(going.commands):
