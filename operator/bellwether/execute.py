@@ -343,7 +343,8 @@ def _done(outcome: Outcome | None) -> bool:
 
 
 def _require_lease(world: World) -> None:
-    """A request is sent only while the Lease outlasts it (invariant 7)."""
+    """A request is sent only right after the Lease was read, and while it outlasts the request (invariant 7)."""
+    world.leadership.confirm()
     if world.leadership.seconds_left() <= world.leaders.request_timeout_seconds:
         raise Fenced("the time left on the Lease does not cover another request")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -21,7 +21,7 @@ from bellwether.ports.kafka import Outcome
 from bellwether.simulation.memory_cluster import MemoryCluster
 from testkit.messages import assert_wording
 from testkit.simulation.fault_injection import Fate, FaultyReader, Interruptions, Killed
-from testkit.simulation.memory_site import MemorySite
+from testkit.simulation.memory_site import MemoryLeadership, MemorySite
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import name
 
@@ -252,6 +252,17 @@ def test_replicas_that_a_late_reorder_has_moved_are_named_as_perhaps_ours(site: 
     site.cluster.finish_reassignments()
     (note,) = said(operator).notes
     assert_wording(note.message)
+
+
+def test_nothing_is_sent_once_another_took_the_lease_while_all_clocks_stood(site: MemorySite):
+    operator, before = Operator(site), orders(site)
+    leadership = cast(MemoryLeadership, operator.world.leadership)
+    leadership.frozen = True
+    leadership.lease.holder, leadership.lease.renewed_at = "operator-b", site.clock.monotonic()
+    leadership.seconds_left = lambda: 15.0  # type: ignore[method-assign] - as its own clock has it
+    operator.reconcile()
+    assert operator.fenced
+    assert orders(site) == before
 
 
 def test_a_stray_is_not_cancelled_on_a_lease_that_does_not_outlast_the_request(site: MemorySite):

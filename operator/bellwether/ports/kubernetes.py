@@ -34,6 +34,13 @@ class Leadership(Protocol):
         """How long, on the local monotonic clock, this process surely still holds the Lease; 0 when it does not."""
         ...
 
+    def confirm(self) -> None:
+        """Read the Lease where it is kept: a machine that was paused knows nothing of it by its own clocks.
+
+        Raises Fenced if another process holds it, Transient or Terminal if it cannot be read.
+        """
+        ...
+
 
 class SignalReader(Protocol):
     """Signals and overrides, as last seen; never blocks on a prober."""
@@ -98,6 +105,9 @@ class NothingShared:
     def seconds_left(self) -> float:
         """Always enough: an election of preferred leaders needs no Lease, however late it arrives."""
         return float("inf")
+
+    def confirm(self) -> None:
+        """Nothing."""
 
     def begin(self, entry: AuditEntry) -> None:
         """Nothing."""

@@ -56,6 +56,9 @@ class FileLeadership:
             os.close(self._descriptor)
             self._descriptor = None
 
+    def confirm(self) -> None:
+        """The lock of the file is this process's for as long as it runs."""
+
     def seconds_left(self) -> float:
         """Infinite while the lock is held, as no one can take it; 0 otherwise."""
         return 0.0 if self._descriptor is None else math.inf

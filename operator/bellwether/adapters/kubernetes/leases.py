@@ -110,6 +110,17 @@ class HeldLease:
         if lost is not None:
             raise Fenced(lost)
 
+    def confirm(self) -> None:
+        """Read the Lease from the API, right before a request that changes something; Fenced if another holds it.
+
+        Pauses of this process's machine are not in its own clocks, and may be longer than the Lease.
+        """
+        self.check()
+        found = self._api.find(LEASES, self.namespace, self.name)
+        holder = ((found or {}).get("spec") or {}).get("holderIdentity")
+        if found is None or holder != self.holder or annotation(found, POLICY_ANNOTATION) != self._policy:
+            raise self._lose(found)
+
     def acquire(self) -> bool:
         """Try once to acquire the Lease; True if this process holds it, and renews it from now on.
 

@@ -158,6 +158,10 @@ class MemoryLeadership:
         self.frozen = False
         self.seconds: float | None = None
 
+    def confirm(self) -> None:
+        if self.seconds is None and self.lease.holder not in (None, self.identity):
+            raise Fenced("another process holds the Lease")
+
     def seconds_left(self) -> float:
         """Time left on the Lease, in seconds; 0 for a process that does not hold it."""
         if self.seconds is not None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from types import SimpleNamespace
 
 import pytest
 
@@ -14,8 +12,8 @@ from bellwether.adapters.kafka.connection import transport
 @pytest.fixture
 def leap(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """The clock of all deadlines jumps ahead by that many seconds; sockets go on as fast as they do."""
-    ahead, monotonic = [0.0], time.monotonic
-    monkeypatch.setattr(transport, "time", SimpleNamespace(monotonic=lambda: monotonic() + ahead[0]))
+    ahead, monotonic = [0.0], transport._monotonic
+    monkeypatch.setattr(transport, "_monotonic", lambda: monotonic() + ahead[0])
 
     def leap(seconds: float) -> None:
         ahead[0] += seconds

@@ -12,10 +12,10 @@ import socket
 import ssl
 import struct
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.connection.connection_errors import BrokerConnectionError, Stage
 from bellwether.adapters.kafka.connection.response_decoding import LARGEST_LIMIT
 from bellwether.adapters.kafka.connection.tls_sasl import expiry, tls_context
@@ -42,6 +42,10 @@ _CAUSES = {
 _NO_SUCH_NAME = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 
 
+_monotonic = SystemClock().monotonic
+"""Counts the time that the machine slept: what was to be sent before is not sent after it."""
+
+
 class HiddenBytes(bytes):
     """Bytes that ``repr`` does not show: a request may carry a password."""
 
@@ -61,14 +65,14 @@ class Deadline:
     __slots__ = ("_at", "_expected", "_grows")
 
     def __init__(self, seconds: float, *, grows: bool = False) -> None:
-        self._at = time.monotonic() + seconds
+        self._at = _monotonic() + seconds
         self._grows = grows
         self._expected = 0
 
     @property
     def left(self) -> float:
         """Seconds until then; 0 when it has passed."""
-        return max(0.0, self._at - time.monotonic())
+        return max(0.0, self._at - _monotonic())
 
     @property
     def milliseconds(self) -> int:
@@ -94,11 +98,11 @@ class Deadline:
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Our own work meanwhile does not count: the deadline is later by the time that the block takes."""
-        began = time.monotonic()
+        began = _monotonic()
         try:
             yield
         finally:
-            self._at += time.monotonic() - began
+            self._at += _monotonic() - began
 
 
 class Transport:

@@ -51,7 +51,7 @@ class Peer:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
     clock = ManualClock()
-    monkeypatch.setattr(transport, "time", clock)
+    monkeypatch.setattr(transport, "_monotonic", clock.monotonic)
     return clock
 
 
