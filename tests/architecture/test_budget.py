@@ -17,7 +17,7 @@ from sourcetree import LITERARY_WORD, ROOT, files, prose_lines
 LINES = {
     "operator/bellwether": 1270,  # hosts that brokers advertise, a clock without steps, one gate for foreign text
     "operator/bellwether/adapters": 10455,  # large objects left out, what proves a log directory's broker
-    "operator/bellwether/api": 4600,  # LeaderRebalance, a kind of its own; identities with their destination
+    "operator/bellwether/api": 4640,  # LeaderRebalance with its losses; identities with their destination
     "operator/bellwether/cli": 10020,  # doctor says which pods and listeners it did not check
     "operator/bellwether/controllers": 2845,  # which LeaderRebalance is used, or why none is; Leases trimmed
     "operator/bellwether/core": 13804,  # cures by a table; causes, freezes, links; identity, partial answers, drains
@@ -31,7 +31,7 @@ LINES = {
     "spark": 4215,  # the load side makes the backend of a rebalance
     "spark/bellwether_load/api": 253,
     "spark/bellwether_load/cli": 1640,  # losses, a verb of its own
-    "spark/bellwether_load/controller": 1390,
+    "spark/bellwether_load/controller": 1415,  # losses of brokers and racks as numbers in status
     "spark/bellwether_load/losses": 975,  # losses of brokers and racks, leaders with orders, heavy items
     "spark/bellwether_load/page": 922,
     "spark/bellwether_load/plan": 970,  # what a plan rests on, what is missing for a proposal, losses

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from bellwether.api.v1alpha1.status.rebalance_status import (
     REQUEST_LIMIT,
     LeaderRebalanceStatus,
+    Losses,
     PlanFigures,
     SkippedPartition,
     SkippedReason,
@@ -25,7 +26,7 @@ from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.settings.rebalance import Approval, Rebalance
 from bellwether.core.waves.rebalance_waves import EXPIRED_MESSAGE, SUPERSEDED_MESSAGE
 from bellwether.ports.rebalance import RunState
-from bellwether_load.controller.reported_figures import plan_figures
+from bellwether_load.controller.reported_figures import losses, plan_figures
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 
 APPROVED_MESSAGE = "The plan is approved; its first wave has not started yet."
@@ -110,6 +111,7 @@ def on_superseded(run: Run, request: str) -> Run:
 def on_started(run: Run, name: str, request: str, settings: Rebalance, now: datetime) -> Run:
     """The run of that name, whose job is to start. An earlier proposed plan can no longer be approved."""
     fresh = Run(state=run.state, run=name, request=request[:REQUEST_LIMIT], started_at=now.replace(microsecond=0))
+    fresh = fresh.model_copy(update={"losses": run.losses})  # true until the new run has measured
     text = DESCRIPTIONS[Reason.PLANNING]
     if run.state is RunState.PROPOSED:
         text = f"{text} The previous plan {run.digest} can no longer be approved."
@@ -118,12 +120,19 @@ def on_started(run: Run, name: str, request: str, settings: Rebalance, now: date
     return started.model_copy(update={"next_at": next_at})
 
 
-def on_planned(run: Run, plan: RebalancePlan, settings: Rebalance, forced: int = 0, bound_reason: str = "") -> Run:
+def on_planned(
+    run: Run,
+    plan: RebalancePlan,
+    settings: Rebalance,
+    forced: int = 0,
+    bound_reason: str = "",
+    max_load: int | None = None,
+) -> Run:
     """The run whose job computed that plan, after the plan was verified.
 
     ``forced`` leaders may not stay where they are, for example in a rack that is not preferred. Then the plan is
     proposed however small its improvement. One that rests on too little is not. ``bound_reason``: what decides its
-    bound.
+    bound. ``max_load``: what the policy lets a broker carry, in bytes/s per 100 of capacity.
     """
     figures = plan_figures(plan, bound_reason)
     judged, improvement = _improvement(figures)
@@ -131,6 +140,7 @@ def on_planned(run: Run, plan: RebalancePlan, settings: Rebalance, forced: int =
     least = settings.minimum_improvement_percent
     if missing := plan.missing(settings):
         return become(found, RunState.IDLE, Reason.TOO_LITTLE_MEASURED, f"no proposal: {missing}")
+    found = found.model_copy(update={"losses": losses(plan, settings.maximum_loss_percent, max_load)})
     if not figures.moves + figures.reorders:
         return become(found, RunState.IDLE, Reason.NO_PLAN_PENDING, "no move would improve the balance of the leaders")
     if improvement * 100 < least and not forced:
@@ -188,6 +198,7 @@ def on_progress(run: Run, application: PlanApplication | None, waits: Refusal | 
         }
     )
     if application.ended is ApplicationEnd.DONE:
+        run = run.model_copy(update={"losses": _as_planned(run)})
         return become(run, RunState.DONE, Reason.NO_PLAN_PENDING, application.message)
     if application.ended is ApplicationEnd.STALE:
         if application.message != EXPIRED_MESSAGE:
@@ -199,6 +210,16 @@ def on_progress(run: Run, application: PlanApplication | None, waits: Refusal | 
     text = f"{application.taken_up} of {application.moves} partitions processed, {application.left_out} skipped"
     going_on = become(run, RunState.APPLYING, Reason.APPLYING, text)
     return going_on if waits is None else because(going_on, waits.reason, f"{text}; {waits.message}")
+
+
+def _as_planned(run: Run) -> Losses | None:
+    """The losses once the plan is applied: what it computed, unless partitions were skipped."""
+    found = run.losses
+    if found is None or run.skipped or run.plan is None:
+        return found
+    kinds = {"broker": found.broker, "rack": found.rack}
+    done = {kind: of and of.model_copy(update={"now": of.planned}) for kind, of in kinds.items()}
+    return found.model_copy(update=done)
 
 
 def _busy(run: Run) -> bool:

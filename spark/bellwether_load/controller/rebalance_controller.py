@@ -298,7 +298,8 @@ class RebalanceController:
             text = f"{DESCRIPTIONS[Reason.PLANNING]} {job.message}".strip()
             return become(run, RunState.RUNNING, Reason.PLANNING, text)
         rechecked = tools.plans.plan_for(name, run.input_digest)
-        found = on_planned(run, rechecked.plan, facts.settings, rechecked.forced, rechecked.bound_reason)
+        most = facts.policy.policy().demotion.capacity.max_load
+        found = on_planned(run, rechecked.plan, facts.settings, rechecked.forced, rechecked.bound_reason, most)
         tools.plans.tidy(file_name(metadata.namespace, metadata.name, ""))
         return found
 

@@ -6,6 +6,7 @@ from bellwether.api.v1alpha1.status import rebalance_status as reported
 from bellwether.api.v1alpha1.status.rebalance_status import PlanFigures
 from bellwether.api.v1alpha1.status.status_conditions import MESSAGE_LIMIT
 from bellwether_load.plan.forecast import BrokerHour
+from bellwether_load.plan.plan_losses import WorstLoss
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 
 
@@ -32,6 +33,32 @@ def plan_figures(plan: RebalancePlan, bound_reason: str = "") -> PlanFigures:
         else reported.PlanWithoutCap(load_after=round(free.load), bound=round(free.bound), moves=free.partitions),
         forecast=_forecast(plan),
     )
+
+
+def losses(plan: RebalancePlan, limit_percent: int, max_load: int | None) -> reported.Losses | None:
+    """The losses of a plan by kind; None where no broker survives another, or nothing has a load.
+
+    ``limit_percent`` of the busiest broker, and ``max_load`` in bytes/s per 100 of capacity, if any: the lower one is
+    the limit.
+    """
+    found = {loss.kind: loss for loss in plan.losses.kinds} if plan.losses else {}
+    now, planned = plan.before.max, plan.after.max
+    if "broker" not in found or not now or not planned:
+        return None
+    kinds = {
+        kind: reported.LossRatios(
+            now=_loss(loss.before, now), planned=_loss(loss.after, planned), bound=f"{loss.bound / planned:.2f}"
+        )
+        for kind, loss in found.items()
+    }
+    limit = limit_percent / 100 if max_load is None else min(limit_percent / 100, max_load / now)
+    return reported.Losses(
+        broker=kinds["broker"], rack=kinds.get("rack"), limit=f"{limit:.2f}", measured_at=plan.made_at
+    )
+
+
+def _loss(found: WorstLoss, busiest: float) -> reported.ReportedLoss:
+    return reported.ReportedLoss(lost=found.lost, busiest=found.broker, ratio=f"{found.load / busiest:.2f}")
 
 
 def _forecast(plan: RebalancePlan) -> reported.Forecast | None:

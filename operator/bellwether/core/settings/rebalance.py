@@ -45,7 +45,8 @@ class Rebalance:
 
     Without a ``schedule`` plans are computed on request only. ``capacities`` holds those that differ from ``WHOLE``. A
     plan that lowers the highest relative load by less than ``minimum_improvement_percent`` is not proposed, nor is one
-    that rests on less than ``minimum_hours`` of the week or ``minimum_measured_percent`` of the bytes. A plan that is
+    that rests on less than ``minimum_hours`` of the week or ``minimum_measured_percent`` of the bytes. The loss of one
+    broker may bring another to ``maximum_loss_percent`` of the busiest broker before an alert fires. A plan that is
     older than ``valid_seconds`` is not started, and is stopped if it is running.
     """
 
@@ -57,6 +58,7 @@ class Rebalance:
     minimum_improvement_percent: int = 5
     minimum_hours: int = 24
     minimum_measured_percent: int = 95
+    maximum_loss_percent: int = 160
     valid_seconds: int = 86400
     waves: RebalanceWaves = field(default_factory=RebalanceWaves)
 

@@ -246,6 +246,17 @@ def _loads(now: LeaderRebalanceStatus) -> Values:
     return {} if plan is None else {("before",): plan.load_before, ("after",): plan.load_after, ("bound",): plan.bound}
 
 
+def _losses(now: LeaderRebalanceStatus) -> Values:
+    found = now.losses
+    if found is None:
+        return {}
+    ratios = {("broker", "limit"): found.limit}
+    for kind, of in (("broker", found.broker), ("rack", found.rack)):
+        if of is not None:
+            ratios |= {(kind, "now"): of.now.ratio, (kind, "planned"): of.planned.ratio, (kind, "bound"): of.bound}
+    return {labels: float(ratio) for labels, ratio in ratios.items()}
+
+
 OF_REBALANCE: Sequence[Row[LeaderRebalanceStatus]] = (
     Row(
         "rebalance_state",
@@ -265,6 +276,13 @@ OF_REBALANCE: Sequence[Row[LeaderRebalanceStatus]] = (
         " the lower bound of any plan.",
         ("when",),
         _loads,
+    ),
+    Row(
+        "rebalance_loss_ratio",
+        "Load of the busiest survivor after the worst loss of one broker or of a rack, as a multiple of the busiest"
+        " broker while none is lost: now, after the last plan, the lower bound of any plan, and the alert's limit.",
+        ("kind", "when"),
+        _losses,
     ),
 )
 """Of the current rebalance."""

@@ -34,6 +34,7 @@ from bellwether_load.controller.lifecycle import (
 from bellwether_load.controller.reported_figures import plan_figures
 from bellwether_load.plan.certificate import HourlyProof, StatisticPlan
 from bellwether_load.plan.forecast import BrokerHour, Forecast
+from bellwether_load.plan.plan_losses import PlanLoss, PlanLosses, WorstLoss
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 from testkit.loads.approved_plans import DIGEST, application
 from testkit.loads.plan_pages import small_plan
@@ -346,6 +347,51 @@ def test_a_reason_of_a_newer_version_is_kept_and_shown_as_one():
     newer = Run.model_validate({**Run().body(), "confidence": "high", "reason": "Unheard"})
     assert newer.reason == "Unheard"
     assert newer.said()[1].reason is Reason.OTHER_VERSION
+
+
+def with_losses(plan: RebalancePlan) -> RebalancePlan:
+    """A plan that lowers the worst loss of one broker from 1.75 of today's busiest one to 1.25 of its own."""
+    before, after = WorstLoss("1", 2, 1.75 * plan.before.max), WorstLoss("3", 1, 1.25 * plan.after.max)
+    loss = PlanLoss("broker", before, after, 1.2 * plan.after.max, {}, {}, None)
+    return replace(plan, losses=PlanLosses((loss,)))
+
+
+class TestLosses:
+    PLAN = with_losses(a_plan(100.0, 90.0, 80.0))
+
+    def test_a_run_reports_losses_now_planned_and_bound(self):
+        found = on_planned(run(RunState.RUNNING), self.PLAN, BY_HAND).losses
+        assert found is not None
+        assert (found.broker.now.lost, found.broker.now.busiest, found.broker.now.ratio) == ("1", 2, "1.75")
+        assert (found.broker.planned.ratio, found.broker.bound, found.limit) == ("1.25", "1.20", "1.60")
+        assert found.rack is None
+
+    def test_a_run_without_proposal_reports_losses(self):
+        plan = replace(self.PLAN, moved=replace(self.PLAN.moved, partitions=0, reordered=0))
+        found = on_planned(run(RunState.RUNNING), plan, BY_HAND)
+        assert (found.state, found.losses is not None) == (RunState.IDLE, True)
+
+    def test_too_little_measured_keeps_the_losses_of_earlier(self):
+        first = on_planned(run(RunState.RUNNING), self.PLAN, BY_HAND)
+        second = on_started(first, "at-2", "", BY_HAND, after(DAY))
+        assert second.losses == first.losses
+        unmeasured = replace(self.PLAN, losses=None, evidence=replace(self.PLAN.evidence, hours=0))
+        assert on_planned(second, unmeasured, BY_HAND).losses == first.losses
+
+    def test_a_capacity_below_the_multiple_is_the_limit(self):
+        most = round(1.5 * self.PLAN.before.max)
+        found = on_planned(run(RunState.RUNNING), self.PLAN, BY_HAND, max_load=most).losses
+        assert found is not None
+        assert found.limit == "1.50"
+
+    @pytest.mark.parametrize(("skipped", "ratio"), [({}, "1.25"), ({"ChangedSincePlan": 1}, "1.75")])
+    def test_a_complete_plan_makes_planned_losses_present_ones(self, skipped: dict[str, int], ratio: str):
+        planned = on_planned(run(RunState.RUNNING), self.PLAN, AUTOMATIC)
+        approved = on_judged(planned, AUTOMATIC, "", START)
+        ended = replace(application(left=skipped, ended=ApplicationEnd.DONE, message="done"), digest=self.PLAN.digest)
+        found = on_progress(approved, ended, None).losses
+        assert found is not None
+        assert found.broker.now.ratio == ratio
 
 
 def test_a_long_message_is_cut():

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import pytest
 
+from bellwether.api.v1alpha1.status.rebalance_status import Losses, LossRatios, ReportedLoss
 from bellwether.core.doctor.risks import Risk
 from bellwether.core.execution.reorder_checks import ExecutionResult
 from bellwether.core.model.history.known_good import KnownGood
@@ -184,6 +185,18 @@ def test_a_rebalance_tells_its_state_its_partitions_and_its_loads(metrics: Opera
     assert value(metrics, "rebalance_partitions", result="skipped") == 2
     loads = [value(metrics, "rebalance_load_bytes_per_second", when=when) for when in ("before", "after", "bound")]
     assert loads == [200.0, 100.0, 99.0]
+
+
+def test_losses_of_a_rebalance_are_ratios_by_kind(metrics: OperatorMetrics):
+    now = ReportedLoss(lost="3", busiest=1, ratio="1.75")
+    of = LossRatios(now=now, planned=now.model_copy(update={"ratio": "1.25"}), bound="1.20")
+    losses = Losses(broker=of, rack=None, limit="1.60", measured_at=NOW)
+    metrics.rebalance("default", "main", rebalance(RunState.IDLE, losses=losses))
+    found = [
+        value(metrics, "rebalance_loss_ratio", kind="broker", when=w) for w in ("now", "planned", "bound", "limit")
+    ]
+    assert found == [1.75, 1.25, 1.2, 1.6]
+    assert value(metrics, "rebalance_loss_ratio", kind="rack", when="now") is None
 
 
 def test_a_policy_that_rebalances_nothing_says_nothing_of_it(metrics: OperatorMetrics):

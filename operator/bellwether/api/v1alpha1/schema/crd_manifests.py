@@ -82,6 +82,7 @@ _REBALANCE_COLUMNS = (
     Column("Moves", ".status.plan.moves", "Number of leaders that the plan moves.", "integer"),
     Column("Before", ".status.plan.loadBefore", "Highest relative load before the plan.", "integer"),
     Column("After", ".status.plan.loadAfter", "Highest relative load after the plan.", "integer"),
+    Column("Loss", ".status.losses.broker.now.ratio", "Load after the worst loss of one broker, by the busiest now."),
     Column("Applied", ".status.applied", "Number of partitions with the order of the plan.", "integer", priority=1),
     Column("Message", ".status.message", "Explanation of the state, in one sentence.", priority=1),
     Column("Why", _condition("Ready", "message"), "Why the object is used, or is not.", priority=1),

@@ -195,6 +195,13 @@ class LeaderRebalanceSpec(Model):
         "Minimum percent of the bytes in the cluster's logs that must be in partitions with a measured load for a plan"
         " to be proposed.",
     )
+    maximum_loss_percent: int = integer(
+        _DEFAULTS.maximum_loss_percent,
+        100,
+        10000,
+        "Percent of the busiest broker's load that the loss of one broker may bring another to, before alert"
+        " BellwetherBrokerLossOverload fires. The loss of one of three equal brokers brings the others to 150.",
+    )
     valid_seconds: int = integer(
         _DEFAULTS.valid_seconds,
         60,
@@ -230,6 +237,7 @@ class LeaderRebalanceSpec(Model):
             minimum_improvement_percent=self.minimum_improvement_percent,
             minimum_hours=self.minimum_hours,
             minimum_measured_percent=self.minimum_measured_percent,
+            maximum_loss_percent=self.maximum_loss_percent,
             valid_seconds=self.valid_seconds,
             waves=self.waves.to_core(),
         )

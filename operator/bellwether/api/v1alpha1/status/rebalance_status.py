@@ -28,6 +28,45 @@ REQUEST_LIMIT = 256
 Percent = Annotated[str, Field(max_length=32, pattern=r"^-?[0-9]+(\.[0-9]+)?$")]
 
 
+Ratio = Annotated[str, Field(max_length=32, pattern=r"^[0-9]+\.[0-9]{2}$")]
+
+
+class ReportedLoss(Reported):
+    """The loss that brings a broker highest."""
+
+    lost: str = Field(max_length=256, description="Id of the broker, or name of the rack, that is lost.")
+    busiest: Count = Field(description="Id of the broker that this loss brings highest.")
+    ratio: Ratio = Field(description="Load of that broker, as a multiple of the busiest broker while none is lost.")
+
+
+class LossRatios(Reported):
+    """The worst loss of one kind."""
+
+    now: ReportedLoss = Field(
+        description="With the present leaders and orders, as last measured or, once a plan is applied completely, as"
+        " it computed them."
+    )
+    planned: ReportedLoss = Field(description="After the last plan; a multiple of the busiest broker after it.")
+    bound: Ratio = Field(
+        description="Lower bound of planned.ratio for all plans whose busiest broker is as low, as proved by the"
+        " certificate."
+    )
+
+
+class Losses(Reported):
+    """What the loss of one broker or of a rack would do, by the last run that measured enough, whether or not its plan
+    was proposed.
+    """
+
+    broker: LossRatios = Field(description="Loss of one broker.")
+    rack: LossRatios | None = Field(default=None, description="Loss of a rack. Unset with fewer than two racks.")
+    limit: Ratio = Field(
+        description="Alert BellwetherBrokerLossOverload fires while broker.now.ratio is above it:"
+        " spec.maximumLossPercent, or less where spec.demotion.capacity.maxBytesPerSecond of the policy is lower."
+    )
+    measured_at: AwareDatetime = Field(description="Time of the cluster state that was measured.")
+
+
 class SkippedReason(Reported):
     """Number of partitions of the plan that one reason skipped."""
 
@@ -183,6 +222,7 @@ class LeaderRebalanceStatus(Reported):
         default=None, description="Time of the cluster state for which the plan was computed."
     )
     plan: PlanFigures | None = None
+    losses: Losses | None = None
     applied: Count = Field(default=0, description="Number of partitions that have the order of the plan.")
     skipped: Count = Field(default=0, description="Number of partitions of the plan that were skipped.")
     skipped_by_reason: tuple[SkippedReason, ...] = Field(

@@ -15,6 +15,11 @@ def state(name: str) -> str:
     return series("rebalance_state", state=name)
 
 
+def losses(now: str) -> dict[str, str]:
+    values = {"now": now, "limit": "1.6x90"}
+    return {series("rebalance_loss_ratio", kind="broker", when=when): of for when, of in values.items()}
+
+
 CASES = (
     Case(
         "BellwetherSamplerGaps",
@@ -42,6 +47,8 @@ CASES = (
         "40m",
         {rounds("complete"): "0+1x40 40x20 40+1x120", rounds("partial"): "0x40 0+1x20 20x120"},
     ),
+    Case("BellwetherBrokerLossOverload", "above the limit", "40m", losses(now="1.7x90"), OURS, "5m"),
+    Case("BellwetherBrokerLossOverload", "a plan is applied in time", "40m", losses(now="1.7x4 1.3x90"), (), "5m"),
     Case("BellwetherRebalanceFailed", "and no one asks again", "6m", {state("Failed"): "1x40"}, OURS),
     Case("BellwetherRebalanceFailed", "the next one runs", "6m", {state("Failed"): "1x8 0x40"}),
     Case("BellwetherRebalancePending", "since this morning", "7h", {state("Proposed"): "1x90"}, OURS, "5m"),
