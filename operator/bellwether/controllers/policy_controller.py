@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -138,10 +139,13 @@ class PolicyController(threading.Thread):
         If the reconcile goes on after all, it is fenced, as after a lost Lease, and the next one begins as usual.
         """
         log.error("reconcile_given_up", namespace=self.namespace, name=self.policy_name, problem=problem)
-        link = self._session.link
+        body, link = self.body, self._session.link
+        with suppress(BellwetherError):
+            if not self._session.led_elsewhere(LeadershipPolicy.read(body)):
+                self._reporter.trouble(body, Reason.STUCK, f"{DESCRIPTIONS[Reason.STUCK]} {problem}")
         if link is not None:
-            link.lease.release()
-        self._reporter.trouble(self.body, Reason.STUCK, f"{DESCRIPTIONS[Reason.STUCK]} {problem}")
+            link.lease.release()  # after the report: from then on another process writes the status
+            self._reporter.leading(self.namespace, self.policy_name, False)
 
     def run(self) -> None:
         """Reconcile until stopped or done."""

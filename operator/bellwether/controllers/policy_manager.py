@@ -161,16 +161,20 @@ class PolicyManager:
         return [text for texts in found for text in texts] if all(found) else []
 
     def give_up_stuck(self, bound_seconds: float = STUCK_SECONDS) -> None:
-        """Give up each loop that has become stuck, for itself; one whose thread has died is begun again."""
+        """Give up a loop that has become stuck; one whose thread has died is begun again. One at each call, as it may
+        take seconds.
+        """
         for key, loop in list(self._loops.items()):
             problems = loop.problems(bound_seconds)
             if problems and not loop.is_alive():
                 loop.release()
                 self.policy(None, loop.body)
-            elif problems and key not in self._stuck:
+                break
+            if problems and key not in self._stuck:
                 self._stuck.add(key)
                 loop.give_up("; ".join(problems))
-            elif not problems:
+                break
+            if not problems:
                 self._stuck.discard(key)
 
     def request_stop(self, timeout_seconds: float) -> None:
