@@ -28,11 +28,11 @@ LINES = {
     "operator/bellwether/recording": 1358,  # all fields of signals and records, so that a replay decides alike
     "operator/bellwether/simulation": 2123,  # replays, and the cluster in memory that all of it runs on
     "operator/bellwether/telemetry": 1416,
-    "spark": 4215,  # the load side makes the backend of a rebalance
+    "spark": 4230,  # leaders that change for losses keep to the hours
     "spark/bellwether_load/api": 253,
     "spark/bellwether_load/cli": 1640,  # losses, a verb of its own
     "spark/bellwether_load/controller": 1415,  # losses of brokers and racks as numbers in status
-    "spark/bellwether_load/losses": 975,  # losses of brokers and racks, leaders with orders, heavy items
+    "spark/bellwether_load/losses": 1010,  # leaders with orders within limits by hour, heavy partitions in the bound
     "spark/bellwether_load/page": 922,
     "spark/bellwether_load/plan": 970,  # what a plan rests on, what is missing for a proposal, losses
     "spark/bellwether_load/sampling": 1190,  # rolls up hours, removes old files; no mistake in objects deletes history

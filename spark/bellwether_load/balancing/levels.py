@@ -58,14 +58,16 @@ class Levels:
     alternatives: tuple[Alternative, ...] = ()
     hourly: HourlyResult | None = None
 
-    def led_by(self, leader: Int32s, brokers: Brokers, most: int | None) -> Levels:
-        """The same levels with other leaders, and what is proved of these."""
+    def led_by(self, leader: Int32s, brokers: Brokers, most: int | None, by_hour: Int64s | None) -> Levels:
+        """The same levels with other leaders, and what is proved of these. ``by_hour``: what brokers then carry."""
         block = self.block.led_by(leader)
+        hourly = self.hourly
+        if hourly is not None and by_hour is not None:
+            hourly = replace(hourly, block=block, after=by_hour)
         carried = brokers.fixed + block.led
         levels = _proved(block.start, self.levels, carried, most)
-        return replace(
-            self, block=block, levels=levels, alternatives=better(self.alternatives, brokers.busiest(carried))
-        )
+        others = better(self.alternatives, brokers.busiest(carried))
+        return Levels(block, levels, others, hourly)
 
 
 def levelled(

@@ -13,11 +13,12 @@ from bellwether_load.balancing.blocks import Int64s, Tell
 from bellwether_load.balancing.bounds import Prices
 from bellwether_load.balancing.brokers import Brokers
 from bellwether_load.balancing.choices import Choices, Refused, choices
-from bellwether_load.balancing.hourly import HourlyResult, by_hours
-from bellwether_load.balancing.hourly_loads import forecast
+from bellwether_load.balancing.hourly import CLOSE, HourlyResult, by_hours
+from bellwether_load.balancing.hourly_loads import HourlyLoads, forecast
 from bellwether_load.balancing.levels import Level, Levels, levelled
 from bellwether_load.jobs.problem_reader import read_hours, read_partitions
 from bellwether_load.losses.loss_input import LossInput, domains
+from bellwether_load.losses.order_descent import HourLimits
 from bellwether_load.losses.plan_orders import planned_orders
 from bellwether_load.plan import certificate, rebalance_plan
 from bellwether_load.plan.certificate import HourlyProof, StatisticPlan
@@ -58,15 +59,17 @@ def compute_plan(uri: str, problem: str, loads: str, tell: Tell = lambda _: None
     found = levelled(start, brokers, terms.objective.max_moves, by_hour, tell)
     leaders = partitions.leader.copy()
     leaders[found.block.ids] = found.block.leader
-    limit = None if hourly is not None else Fraction(found.levels[0].floor) * (1 + TOLERANCE)
+    limit = None if hourly and not found.hourly else Fraction(found.levels[0].floor) * (1 + TOLERANCE)
+    limits = None if hourly is None or found.hourly is None else partial(_hour_limits, hourly, found.hourly, brokers)
     most = terms.objective.max_moves
     most = None if most is None else max(most, start.changed)
     racks = [b.rack for b in sorted(terms.brokers, key=lambda b: b.id)]
     case = _loss_input(brokers, partitions, racks)
-    orders = planned_orders(case, leaders, brokers.ids.tolist(), racks, limit, most)
+    orders = planned_orders(case, leaders, brokers.ids.tolist(), racks, limit, most, limits)
     if (orders.leader != leaders).any():
         leaders = orders.leader
-        found = found.led_by(leaders[found.block.ids], brokers, most)
+        then = None if hourly is None else hourly.by_broker(leaders, len(brokers))
+        found = found.led_by(leaders[found.block.ids], brokers, most, then)
     seen = None
     if hourly is not None:
         known = found.hourly
@@ -97,6 +100,15 @@ def _brokers(terms: ProblemHeader, partitions: Choices) -> Brokers:
         raise Refused(f"brokers: none of the {len(brokers)} may lead ({why}): plan when one is healthy")
     base, capacity = partitions.base, np.array([b.capacity for b in brokers], np.int64)
     return Brokers.of(partitions.ids, open_, capacity, base, base + partitions.led(partitions.fixed))
+
+
+def _hour_limits(hourly: HourlyLoads, found: HourlyResult, brokers: Brokers) -> HourLimits:
+    """Leaders that are changed for losses keep to the busiest broker-hour of the plan for hours, or near its bound."""
+    place = np.full(len(hourly.leaders), -1, np.int64)
+    place[found.block.ids] = np.arange(len(found.block))
+    top = max(float(brokers.busiest(found.after.max(axis=1, initial=0))), float(found.bound.value) * (1 + CLOSE))
+    most = np.repeat(top * brokers.capacity[:, None], len(hourly.hours), axis=1)
+    return HourLimits(hourly.held(found.block).loads, place, found.after.astype(np.float64), most)
 
 
 def _loss_input(brokers: Brokers, partitions: Choices, racks: list[str | None]) -> LossInput:

@@ -9,6 +9,7 @@ are: a leader counts alike in all of them but one.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -29,6 +30,29 @@ _GAIN, _ELECTION = 1e-2, 4.0
 """Of an average partition's share in the sum: what another order, and another leader, must lower it by."""
 
 
+@dataclass
+class HourLimits:
+    """Loads by hour that leaders keep to: ``loads`` of partitions, ``place`` the row of each partition in it,
+    ``carried`` and ``most`` of each broker."""
+
+    loads: NDArray[np.float32]
+    place: Int64s
+    carried: Floats
+    most: Floats
+
+    def fits(self, rows: Int64s, to: Int32s) -> Bools:
+        """Whether each partition can be led there."""
+        after = self.carried[to] + self.loads[self.place[rows]]
+        found: Bools = np.all(after <= self.most[to], axis=1)
+        return found
+
+    def move(self, rows: Int64s, origin: Int32s, to: Int32s) -> None:
+        """Lead these partitions by others."""
+        loads = self.loads[self.place[rows]]
+        np.subtract.at(self.carried, origin, loads)
+        np.add.at(self.carried, to, loads)
+
+
 class OrderDescent:
     """``case``: with the leaders to begin with, ``takers``: with the orders. ``goals``: relative load by kind of loss
     that one would like to reach. ``limit``: of the normal case. ``home``: leaders of which at most ``most`` may change.
@@ -44,6 +68,7 @@ class OrderDescent:
         most: int | None = None,
     ) -> None:
         self._case, self._pairs, leader = case, case.pairs, case.leader
+        self.hours: HourLimits | None = None
         home = leader if home is None else home
         self._rows = self._pairs.row
         self._loads = case.loads[self._rows].astype(np.float64)
@@ -101,6 +126,8 @@ class OrderDescent:
             if leaders:
                 fits &= self._normal[then] + loads[back] <= limits[then]
                 fits &= self._changes(back, self.start[back]) <= max(self._room, 0)
+                if self.hours:
+                    fits[fits] = self.hours.fits(self._rows[back[fits]], then[fits])
             for kind, top in tops.items():
                 fits &= self._fits(kind, back, now, then, top)
             back = back[fits]
@@ -231,9 +258,14 @@ class OrderDescent:
         for kind, (terms, sums, scale) in kinds.items():
             change += self._change(kind, terms, sums, scale, some, now, origin, to, loads, leaders=leaders)
         change[~usable] = np.inf
+        least = self._least(kinds, normal, leaders=leaders)
+        if leaders and self.hours:
+            at, spot = np.nonzero(change < -least)
+            over = ~self.hours.fits(self._rows[some[at]], to[at, spot])
+            change[at[over], spot[over]] = np.inf
         best = change.argmin(axis=1)
         gain = -change[here, best]
-        wanted = np.flatnonzero(gain > self._least(kinds, normal, leaders=leaders))
+        wanted = np.flatnonzero(gain > least)
         wanted = wanted[np.argsort(-gain[wanted], kind="stable")]
         wanted = wanted[self._apart(some[wanted], best[wanted], leaders=leaders)]
         if leaders:
@@ -297,6 +329,9 @@ class OrderDescent:
         self._room -= int(self._changes(some, best).sum())
         now, loads = self.at[some], self._loads[some]
         origin, to = self._pairs.leader[some, now], self._pairs.leader[some, best]
+        if self.hours:
+            led = np.flatnonzero(origin != to)
+            self.hours.move(self._rows[some[led]], origin[led], to[led])
         np.subtract.at(self._normal, origin, loads)
         np.add.at(self._normal, to, loads)
         for kind, home in self._home.items():

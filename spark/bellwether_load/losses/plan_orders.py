@@ -7,7 +7,7 @@ stays within its limit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -16,7 +16,7 @@ import numpy as np
 from bellwether_load.losses.loss_bounds import LossBound, LossProof
 from bellwether_load.losses.loss_input import RACK, Int32s, LossInput
 from bellwether_load.losses.loss_loads import Loss, busiest, losses, worst
-from bellwether_load.losses.order_descent import OrderDescent
+from bellwether_load.losses.order_descent import HourLimits, OrderDescent
 from bellwether_load.plan.plan_losses import PlanLoss, PlanLosses, WorstLoss
 
 _ORDERS = 1.02
@@ -42,11 +42,12 @@ def planned_orders(
     racks: Sequence[str | None],
     limit: Fraction | None = None,
     most: int | None = None,
+    hours: Callable[[], HourLimits] | None = None,
 ) -> PlannedOrders:
     """The orders for these leaders. ``ids`` and ``racks`` of the brokers, by index.
 
     ``limit``: relative load up to which leaders may be others, at most ``most`` of them than before the plan; None:
-    they stay.
+    they stay. ``hours``: limits by hour, made if leaders are to change.
     """
     none = np.full(len(leader), case.brokers, np.int32)
     after = replace(case, leader=leader)
@@ -65,6 +66,7 @@ def planned_orders(
         descent = OrderDescent(movable, start, goals, allowed, case.leader, most)
         descent.run(leaders=False, stop=_AIM)
         if limit is not None and max(descent.scores.values()) > _ORDERS:
+            descent.hours = hours() if hours else None
             descent.run(leaders=True, stop=_AIM)
         descent.undo(_NEAR)
         leader, second, _ = descent.result()

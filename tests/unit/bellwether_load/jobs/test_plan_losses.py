@@ -11,13 +11,14 @@ import pytest
 
 from bellwether.core.model.cluster import PartitionKey
 from bellwether_load.jobs.compute_plan import ComputedPlan, compute_plan, write_plan
+from bellwether_load.losses import plan_orders
 from bellwether_load.plan.plan_losses import PlanLoss
 from bellwether_load.plan.problem import BrokerInput
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans.plan_files import read_moves
 from bellwether_load.store.plans.plan_verification import recheck
 from bellwether_load.store.plans.problem_files import write_problem
-from testkit.loads.small_planner import problem, slot, write_loads
+from testkit.loads.small_planner import Hourly, problem, slot, write_loads
 
 RANDOM = Random(4)
 BROKERS = [BrokerInput(b, f"rack-{b % 3}") for b in range(1, 10)]
@@ -62,6 +63,26 @@ def test_a_plan_lowers_both_losses_and_passes(store: Path, made: ComputedPlan) -
         assert loss.gap < 0.08
     assert faults(store, made) == ()
     assert made.plan.losses_line.startswith("worst loss of one broker ")
+
+
+def test_leaders_that_change_for_losses_keep_to_the_busiest_hour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_problem(Store.open(str(tmp_path)), "main", POSED)
+    known = KNOWN | {PartitionKey("id-of-orders", i): (60_000.0, 0.0) for i in range(2)}
+    rates = {key: ([round(rate), round(rate)], None) for key, (rate, _) in known.items()}
+    hourly = Hourly((0, 1), rates)
+    write_loads(Store.open(str(tmp_path)), "main", known, {"id-of-orders": "orders"}, hourly)
+    monkeypatch.setattr(plan_orders, "_ORDERS", 9.0)
+    alone = compute_plan(str(tmp_path), "main", "main").plan
+    monkeypatch.setattr(plan_orders, "_ORDERS", 1.02)
+    found = compute_plan(str(tmp_path), "main", "main")
+    write_plan(str(tmp_path), found)
+    assert found.plan.moved.partitions != alone.moved.partitions
+    assert found.plan.forecast is not None
+    assert alone.forecast is not None
+    assert found.plan.forecast.after.load <= alone.forecast.after.load * 1.004
+    assert faults(tmp_path, found) == ()
 
 
 def test_partitions_that_are_only_reordered_keep_their_leader(store: Path, made: ComputedPlan) -> None:

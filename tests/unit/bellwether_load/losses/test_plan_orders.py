@@ -5,8 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from bellwether_load.losses.loss_input import LossInput
+from bellwether_load.losses.loss_input import Floats, Int32s, LossInput
 from bellwether_load.losses.loss_loads import busiest, losses, worst
+from bellwether_load.losses.order_descent import HourLimits
 from bellwether_load.losses.plan_orders import PlannedOrders, planned_orders
 from testkit.loads.loss_cases import loss_case
 
@@ -36,6 +37,25 @@ def test_no_more_leaders_change_than_are_allowed() -> None:
     free, capped = planned(case, limit), planned(case, limit, 5)
     assert (free.leader != case.leader).sum() > 5
     assert 0 < (capped.leader != case.leader).sum() <= 5
+
+
+def test_no_broker_exceeds_its_limit_in_an_hour() -> None:
+    case = loss_case(0, 12, 400, heavy=1.4)
+    # Half of the partitions have all of their load in one hour, the others in another.
+    loads = np.stack([case.loads * (np.arange(400) % 2 == hour) for hour in (0, 1)], axis=1).astype(np.float32)
+
+    def carried(leader: Int32s) -> Floats:
+        led = [np.bincount(leader, of, case.brokers) for of in loads.T]
+        return case.base[:, None] + np.stack(led, axis=1)
+
+    most = carried(case.leader) * 1.05
+    found = [
+        planned_orders(case, case.leader, range(12), ["a", "b", "c"] * 4, busiest(case, case.leader), None, hours)
+        for hours in (None, lambda: HourLimits(loads, np.arange(400), carried(case.leader), most))
+    ]
+    above = [bool((carried(of.leader) > most * (1 + 1e-9)).any()) for of in found]
+    assert above == [True, False]
+    assert (found[1].leader != case.leader).any()
 
 
 def test_what_is_said_of_losses_is_what_the_orders_give() -> None:
