@@ -36,7 +36,7 @@ PLANTED = (
     ("bellwether.gather", "numpy", LOAD),
     ("bellwether.reconcile", "confluent_kafka", CLIENTS),
     ("bellwether_load.controller.lifecycle", "pyarrow", PARQUET),
-    ("bellwether_load.store.samples.rows", "bellwether_load.sampling", LOAD_LAYERS),
+    ("bellwether_load.store.samples.sample_files", "bellwether_load.sampling", LOAD_LAYERS),
     ("bellwether.reconcile", "bellwether.simulation", PORTS),
     ("bellwether_load.jobs.load_parts", "kafka", JOBS),
     ("bellwether_load.jobs.loads", "bellwether.controllers.policy_controller", JOBS),

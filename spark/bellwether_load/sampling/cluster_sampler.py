@@ -34,9 +34,8 @@ from bellwether.telemetry.metrics.metric_registry import JointRegistry
 from bellwether_load.api.load_config import LoadConfig
 from bellwether_load.sampling.rollup_worker import RollupWorker
 from bellwether_load.sampling.rounds import Rounds, Sources
-from bellwether_load.sampling.sampler import Sampler
+from bellwether_load.sampling.sampler import Sampler, Schedule
 from bellwether_load.sampling.sampler_metrics import SamplingMetrics
-from bellwether_load.sampling.schedules import Schedule
 from bellwether_load.sampling.topic_consumption import BODY_LIMIT, SERIES_LIMIT, TopicReaders
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.samples.sample_files import SampleWriter, list_rounds

@@ -10,12 +10,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence, Set
 from datetime import UTC, datetime
-from typing import Protocol
 
 import structlog
 
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
+from bellwether_load.sampling.sampler_metrics import SamplingMetrics
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.rollups.hour_roller import due_hours, roll_hour
 from bellwether_load.store.rollups.rollup_files import list_rollups
@@ -29,31 +29,15 @@ FORGOTTEN_SECONDS = 6 * 3_600
 _HOUR = 3_600
 
 
-class RollupObserver(Protocol):
-    """Called with what was done, for metrics; ``sampler_metrics`` implements it."""
-
-    def rolled(self, size: int) -> None:
-        """A rollup of so many bytes was written."""
-        ...
-
-    def removed(self, rounds: int, rollups: int) -> None:
-        """Files were removed."""
-        ...
-
-    def refused(self) -> None:
-        """The store failed."""
-        ...
-
-
 class RollupWorker:
     """Rollups of a store. ``start`` it once the first round is written, and ``stop`` it at the end."""
 
-    def __init__(self, store: Store, uri: str, keep_days: int | None, clock: Clock, observer: RollupObserver) -> None:
+    def __init__(self, store: Store, uri: str, keep_days: int | None, clock: Clock, metrics: SamplingMetrics) -> None:
         self._store = store
         self._uri = uri
         self._keep_days = keep_days
         self._clock = clock
-        self._observer = observer
+        self._metrics = metrics
         self._log = structlog.get_logger(__name__)
         self._said: set[str] = set()
         self._failure = ""
@@ -87,7 +71,7 @@ class RollupWorker:
         except Exception as error:  # else the thread would end, and rollups with it
             failure, unexpected = repr(error), error
         if failure:
-            self._observer.refused()
+            self._metrics.refused.inc()
             if failure != self._failure:
                 self._log.warning("rollups_failed", error=failure, exc_info=unexpected)
         self._failure = failure
@@ -107,7 +91,7 @@ class RollupWorker:
             if not done.bytes:
                 kept |= {file.path for file in due.files}
                 continue
-            self._observer.rolled(done.bytes)
+            self._metrics.rolled(done.bytes)
             hour = datetime.fromtimestamp(due.hour, UTC).isoformat()
             self._log.info("hour_rolled_up", hour=hour, partitions=done.rows, bytes=done.bytes)
             if done.skipped:
@@ -136,7 +120,7 @@ class RollupWorker:
             self._store.delete(path)
         for folder in {path.rsplit("/", 1)[0] for path in (*rounds, *rollups)}:
             self._store.delete_empty(folder)
-        self._observer.removed(len(rounds), len(rollups))
+        self._metrics.removed(len(rounds), len(rollups))
 
     def _run(self) -> None:
         while not self._stop.is_set():

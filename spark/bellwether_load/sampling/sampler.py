@@ -2,7 +2,9 @@
 
 In: rounds, a clock, and where to write. Out: rows in the store, and log events on changes. Called by
 ``bellwether sample``. A round that the store does not take is kept and tried again with the next ones; the sampler has
-no other state, so it may be killed and started at any time.
+no other state, so it may be killed and started at any time. Rounds begin at whole multiples of the period, by the wall
+clock, so that restarts and replicas fall in step; one that would begin late is left out and counted, so no two rounds
+have the same time.
 """
 
 from __future__ import annotations
@@ -10,60 +12,70 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
-from datetime import datetime
-from typing import Protocol
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 import structlog
 
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Terminal, Transient
 from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
-from bellwether_load.sampling.rounds import SamplingRound
-from bellwether_load.sampling.schedules import Schedule
-from bellwether_load.store.samples.rows import Rows
+from bellwether_load.sampling.rounds import Rounds, SamplingRound
+from bellwether_load.sampling.sampler_metrics import SamplingMetrics
+from bellwether_load.store.samples.sample_files import Rows
 
 # At 200,000 partitions one takes some 20 MB.
 MOST_KEPT = 10
+# A clock that was set back by so little is waited for: times in samples go on from where they were.
+PATIENCE = timedelta(minutes=5)
+# How often the clock is looked at, which may be set at any time.
+_LOOK_SECONDS = 1.0
 
 
-class SamplingObserver(Protocol):
-    """Receives what happens, for metrics; implemented in ``telemetry.metrics.sampler_metrics``."""
+@dataclass(frozen=True, slots=True)
+class ScheduleStep:
+    """What to do now: begin a round (``begin`` is its time, in whole seconds), or wait ``wait`` seconds.
 
-    def sampled(self, seconds: float, rows: int, known: int, failing: Collection[int], whole: bool) -> None:
-        """A round has ended."""
-        ...
+    ``missed`` rounds were skipped. ``set_back``: by how many seconds the clock went back, if that is not
+    waited for.
+    """
 
-    def failed(self) -> None:
-        """A round came to nothing."""
-        ...
-
-    def late(self, rounds: int) -> None:
-        """So many rounds were left out."""
-        ...
-
-    def written(self, at: float, size: int) -> None:
-        """A round is in the store."""
-        ...
-
-    def refused(self) -> None:
-        """The store took nothing."""
-        ...
-
-    def lost(self) -> None:
-        """A round was given up."""
-        ...
-
-    def keep(self, brokers: Collection[int]) -> None:
-        """Only these brokers exist."""
-        ...
+    begin: datetime | None = None
+    wait: float = 0.0
+    missed: int = 0
+    set_back: float = 0.0
 
 
-class TakesRounds(Protocol):
-    """Takes one round; ``rounds.Rounds`` does."""
+class Schedule:
+    """The rounds of one process; ``period_seconds`` is at least 1."""
 
-    def take(self, at: datetime) -> SamplingRound:
-        """The round of this moment. Raises Transient or Terminal."""
-        ...
+    def __init__(self, period_seconds: int) -> None:
+        self._period = timedelta(seconds=period_seconds)
+        # A wake-up later than this no longer measures the time of its round.
+        self._tolerated = max(timedelta(seconds=1), self._period / 20)
+        self._due: datetime | None = None
+
+    def next_step(self, now: datetime) -> ScheduleStep:
+        """What to do at this time (UTC)."""
+        if self._due is None:
+            self._due = self._next(now - timedelta(microseconds=1))
+        set_back = self._due - self._period - now
+        if set_back > PATIENCE:
+            self._due = self._next(now)
+            return ScheduleStep(set_back=set_back.total_seconds())
+        if now < self._due:
+            return ScheduleStep(wait=min(_LOOK_SECONDS, (self._due - now).total_seconds()))
+        late = now - self._due
+        if late > self._tolerated:
+            self._due = self._next(now)
+            return ScheduleStep(missed=1 + late // self._period)
+        self._due = self._next(now)
+        return ScheduleStep(begin=now.replace(microsecond=0))
+
+    def _next(self, now: datetime) -> datetime:
+        """The first multiple of the period after a time."""
+        since = now - datetime.fromtimestamp(0, UTC)
+        return datetime.fromtimestamp(0, UTC) + (since // self._period + 1) * self._period
 
 
 class Sampler:
@@ -71,17 +83,17 @@ class Sampler:
 
     def __init__(
         self,
-        rounds: TakesRounds,
+        rounds: Rounds,
         write: Callable[[Rows], int],
         schedule: Schedule,
         clock: Clock,
-        observer: SamplingObserver,
+        metrics: SamplingMetrics,
     ) -> None:
         self._rounds = rounds
         self._write = write
         self._schedule = schedule
         self._clock = clock
-        self._observer = observer
+        self._metrics = metrics
         self._log = structlog.get_logger(__name__)
         self._kept: deque[Rows] = deque()
         self._failing: set[str] = set()
@@ -100,7 +112,7 @@ class Sampler:
             if step.set_back:
                 self._log.warning("clock_set_back", seconds=step.set_back)
             if step.missed:
-                self._observer.late(step.missed)
+                self._metrics.late.inc(step.missed)
                 self._log.warning("sampling_rounds_skipped", rounds=step.missed)
             if step.begin is not None:
                 self._attempt("preparation", prepare)
@@ -115,14 +127,14 @@ class Sampler:
             found = self._rounds.take(at)
         except (Transient, Terminal) as error:
             self._say({"round": str(error)}, ("round",))
-            self._observer.failed()
+            self._metrics.failed()
             return None
         self._say({}, ("round",))
         self._say(found.troubles, self._failing - {"store", "preparation"})
         failing = [number for number, answers in found.answers.items() if answers.problem]
         known = sum(end is not None for end in found.rows.end_offset)
-        self._observer.keep(found.answers)
-        self._observer.sampled(found.seconds, len(found.rows), known, failing, not found.troubles)
+        self._metrics.keep(found.answers)
+        self._metrics.sampled(found.seconds, len(found.rows), known, failing, not found.troubles)
         self._kept.append(found.rows)
         self._flush()
         return found
@@ -135,15 +147,15 @@ class Sampler:
             try:
                 size = self._write(rows)
             except (Transient, Terminal) as error:
-                self._observer.refused()
+                self._metrics.refused.inc()
                 self._say({"store": str(error)}, ("store",))
                 break
-            self._observer.written(rows.at.timestamp(), size)
+            self._metrics.written(rows.at.timestamp(), size)
             self._kept.popleft()
             self._say({}, ("store",))
         while len(self._kept) > MOST_KEPT:
             self._kept.popleft()
-            self._observer.lost()
+            self._metrics.lost.inc()
 
     def _attempt(self, what: str, action: Callable[[], None]) -> None:
         try:

@@ -25,7 +25,7 @@ class SamplingMetrics:
         )
         for result in ("complete", "partial", "failed"):
             self._rounds.labels(result)
-        self._late = self.registry.counter(
+        self.late = self.registry.counter(
             "bellwether_sampler_late_rounds", "Rounds skipped because their start time had passed."
         )
         self._failures = self.registry.counter(
@@ -39,7 +39,7 @@ class SamplingMetrics:
         self._bytes = self.registry.counter(
             "bellwether_sampler_written_bytes", "Bytes written to the store, by kind (round, rollup).", "kind"
         )
-        self._store = self.registry.counter(
+        self.refused = self.registry.counter(
             "bellwether_sampler_store_failures", "Failed writes, rollups and deletions in the store."
         )
         self._removed = self.registry.counter(
@@ -47,7 +47,7 @@ class SamplingMetrics:
             "Files removed from the store because of their age, by kind (round, rollup).",
             "kind",
         )
-        self._lost = self.registry.counter(
+        self.lost = self.registry.counter(
             "bellwether_sampler_lost_rounds", "Rounds discarded because the store accepted no writes."
         )
         self._seconds = self.registry.histogram(
@@ -78,10 +78,6 @@ class SamplingMetrics:
         """A round failed."""
         self._rounds.labels("failed").inc()
 
-    def late(self, rounds: int) -> None:
-        """Rounds were skipped."""
-        self._late.inc(rounds)
-
     def written(self, at: float, size: int) -> None:
         """The round of that time (seconds since the epoch) is in the store."""
         self._bytes.labels("round").inc(size)
@@ -95,14 +91,6 @@ class SamplingMetrics:
         """Old files were removed."""
         self._removed.labels("round").inc(rounds)
         self._removed.labels("rollup").inc(rollups)
-
-    def refused(self) -> None:
-        """The store rejected a write."""
-        self._store.inc()
-
-    def lost(self) -> None:
-        """A round was discarded."""
-        self._lost.inc()
 
     def keep(self, brokers: Collection[int]) -> None:
         """Remove the series of all other brokers."""

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, unquote
@@ -20,7 +20,6 @@ from urllib.parse import quote, unquote
 import pyarrow as pa
 
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.samples.rows import Rows
 from bellwether_load.store.store_errors import StoreDamaged, StoreNewer, StoreUnusable
 
 FOLDER = "samples"
@@ -53,6 +52,29 @@ _OPTIONS: dict[str, Any] = {
     "row_group_size": ROUND_GROUP_ROWS,
 }
 _PATH = re.compile(rf"{FOLDER}/cluster=([^/]+)/hour=(\d{{4}}-\d\d-\d\dT\d\d)/([0-5]\d[0-5]\d)-[0-9a-f]{{8}}\.parquet")
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The samples of one round, sorted by (topic, partition); the columns of ``SCHEMA`` in its order, equally long.
+
+    ``at`` is when the round began, in whole seconds. ``leader`` is -1 where there is none. None means
+    unknown: ``end_offset`` (records), ``log_bytes`` (bytes of the leader's replica), ``consume`` (bytes/s).
+    """
+
+    cluster_id: str
+    at: datetime
+    topic: Sequence[str]
+    topic_id: Sequence[str]
+    partition: Sequence[int]
+    leader: Sequence[int]
+    leader_epoch: Sequence[int]
+    end_offset: Sequence[int | None]
+    log_bytes: Sequence[int | None]
+    consume: Sequence[float | None]
+
+    def __len__(self) -> int:
+        return len(self.partition)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -120,19 +142,9 @@ def round_path(cluster_id: str, at: datetime, tag: str) -> str:
 
 def table(rows: Rows) -> Any:
     """One round as a table of ``SCHEMA``."""
-    at = int(rows.at.timestamp())
-    columns = [
-        pa.repeat(pa.scalar(at, pa.timestamp("s", tz="UTC")), len(rows)),
-        pa.array(rows.topic, pa.string()).dictionary_encode(),
-        pa.array(rows.topic_id, pa.string()).dictionary_encode(),
-        pa.array(rows.partition, pa.int32()),
-        pa.array(rows.leader, pa.int32()),
-        pa.array(rows.leader_epoch, pa.int32()),
-        pa.array(rows.end_offset, pa.int64()),
-        pa.array(rows.log_bytes, pa.int64()),
-        pa.array(rows.consume, pa.float32()),
-    ]
-    return pa.Table.from_arrays(columns, schema=SCHEMA)
+    at = pa.repeat(pa.scalar(int(rows.at.timestamp()), SCHEMA.field("at").type), len(rows))
+    given = (getattr(rows, field.name) for field in fields(rows)[2:])
+    return pa.Table.from_arrays([at, *map(pa.array, given, SCHEMA.types[1:])], schema=SCHEMA)
 
 
 def write_round(store: Store, rows: Rows, tag: str | None = None) -> int:

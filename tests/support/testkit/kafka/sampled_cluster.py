@@ -13,8 +13,8 @@ from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicParti
 from bellwether.ports.errors import BellwetherError
 from bellwether.ports.kafka import BrokerLogEnds, Sizes
 from bellwether.simulation.memory_world import ManualClock
-from bellwether_load.sampling.consumption_estimate import Consumption
 from bellwether_load.sampling.rounds import Sources
+from bellwether_load.sampling.topic_consumption import Consumption
 
 
 def partition(topic: str, index: int, leader: int | None, epoch: int = 4) -> Partition:

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.samples.rows import Rows
-from bellwether_load.store.samples.sample_files import round_path, write_round
+from bellwether_load.store.samples.sample_files import Rows, round_path, write_round
 from testkit.loads.load_histories import MIDNIGHT, History, Sample
 from testkit.loads.sample_rounds import CLUSTER
 

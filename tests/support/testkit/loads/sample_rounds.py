@@ -11,7 +11,7 @@ from typing import Any
 
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.samples import sample_files
-from bellwether_load.store.samples.rows import Rows
+from bellwether_load.store.samples.sample_files import Rows
 
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
 # Long past: files are younger than the times that tests speak of.

@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from bellwether.core.model.cluster import Partition
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.samples.rows import Rows
-from bellwether_load.store.samples.sample_files import write_round
+from bellwether_load.store.samples.sample_files import Rows, write_round
 
 ROUNDS = 12
 RECORD = 1000

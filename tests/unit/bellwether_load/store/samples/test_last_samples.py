@@ -12,8 +12,7 @@ from bellwether.core.model.cluster import PartitionKey
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.samples import last_samples as lastsamples
 from bellwether_load.store.samples.last_samples import last_samples
-from bellwether_load.store.samples.rows import Rows
-from bellwether_load.store.samples.sample_files import write_round
+from bellwether_load.store.samples.sample_files import Rows, write_round
 from testkit.loads.sample_rounds import CLUSTER
 
 ORDERS = PartitionKey("id-of-orders", 3)
