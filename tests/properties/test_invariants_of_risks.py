@@ -54,7 +54,7 @@ def test_every_partition_at_risk_has_one_cause_and_every_cause_has_advice(
     assert covered == sorted(d.partition.name for d in summary.at_risk)
     for cause in found:
         advice = cause_advice(cause, TOOLS, elr=elr)
-        assert "no broker" not in " ".join([advice.heading, advice.safe, *(way.do for way in advice.remediations)])
+        assert "no broker" not in " ".join([advice.heading, advice.safe, *(way.action for way in advice.remediations)])
         assert advice.remediations
         assert not any("--unclean" in line for way in advice.remediations for line in way.commands)
 

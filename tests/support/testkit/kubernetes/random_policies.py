@@ -7,6 +7,7 @@ there are; good values of strings come from a table by the name of the field. Wh
 from __future__ import annotations
 
 import random
+from copy import deepcopy
 from typing import Any
 
 import yaml
@@ -81,8 +82,13 @@ def random_source(rng: random.Random) -> str:
     chosen = [name for name in fields if rng.random() < 0.05] or [rng.choice([*fields])]
     spec = {name: _object(fields[name], rng, 0.25) for name in chosen}
     if "prometheus" in spec and rng.random() < 0.8:  # otherwise hardly any rule were valid
-        spec["prometheus"].pop("basicAuthSecretName", None)
+        excluded = {"basicAuthSecretName", rng.choice(["workloadIdentity", "workloadIdentity", "url"])}
+        if "url" in excluded:
+            excluded |= {"bearerTokenSecretName", "headers", "proxy", "caSecretName"}
+            spec["prometheus"]["workloadIdentity"] = "monitoring"
         spec["prometheus"]["url"] = "https://prometheus.example.com"
+        for name in excluded:
+            spec["prometheus"].pop(name, None)
         for rule in spec["prometheus"]["rules"]:
             rule |= {"query": "up", "preset": ""}
             rule.pop("selector", None)
@@ -142,15 +148,15 @@ def _change(body: dict[str, Any], rng: random.Random) -> None:
     parent, key = rng.choice(places)
     action = rng.choice(["remove", "rename", "replace", "replace", "repeat", "add"])
     if action == "replace":
-        parent[key] = rng.choice(ODD)
+        parent[key] = deepcopy(rng.choice(ODD))  # a list that is changed later must not hold itself
     elif action == "remove":
         del parent[key]
     elif isinstance(parent, list):
-        parent.append(parent[key])
+        parent.append(deepcopy(parent[key]))
     elif action == "rename":
         parent[f"{key}s"] = parent.pop(key)
     elif action == "add":
-        parent[rng.choice(["enabled", "mode", "periodSeconds", "colour"])] = rng.choice(ODD)
+        parent[rng.choice(["enabled", "mode", "periodSeconds", "colour"])] = deepcopy(rng.choice(ODD))
 
 
 def _places(value: Any) -> list[tuple[Any, Any]]:
