@@ -254,7 +254,7 @@ def test_replicas_that_a_late_reorder_has_moved_are_named_as_perhaps_ours(site: 
     assert_wording(note.message)
 
 
-def test_nothing_is_sent_on_lease_that_another_took_while_clocks_stood(site: MemorySite):
+def test_nothing_is_sent_on_lease_that_another_process_has(site: MemorySite):
     operator, before = Operator(site), orders(site)
     leadership = cast(MemoryLeadership, operator.world.leadership)
     leadership.frozen = True
