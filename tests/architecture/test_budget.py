@@ -32,7 +32,7 @@ LINES = {
     "spark/bellwether_load/api": 253,
     "spark/bellwether_load/cli": 1605,  # losses, a verb of its own
     "spark/bellwether_load/controller": 1415,  # losses of brokers and racks as numbers in status
-    "spark/bellwether_load/losses": 1010,  # leaders with orders within limits by hour, heavy partitions in the bound
+    "spark/bellwether_load/losses": 1030,  # leaders with orders within limits by hour, heavy partitions in the bound
     "spark/bellwether_load/page": 922,
     "spark/bellwether_load/plan": 970,  # what a plan rests on, what is missing for a proposal, losses
     "spark/bellwether_load/sampling": 1093,  # rolls up hours, removes old files; no mistake in objects deletes history

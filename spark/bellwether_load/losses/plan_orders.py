@@ -21,6 +21,8 @@ from bellwether_load.plan.plan_losses import PlanLoss, PlanLosses, WorstLoss
 
 _ORDERS = 1.02
 """How far above its bound a worst loss may be without other leaders."""
+_SHARE, _FEWEST = 4, 200
+"""Leaders that change for losses: up to a quarter of those that change for the load, or so many."""
 _AIM, _NEAR = 1.01, 1.015
 """Where the search ends, and up to where leaders and orders are given back: the last per cent takes most of them."""
 
@@ -58,12 +60,16 @@ def planned_orders(
         return PlannedOrders(leader, none, None)
     allowed = top if limit is None else max(top, limit)
     bounds = {kind: LossProof(after, kind, allowed).best(leader, start) for kind in before}
+    changed = int((leader != case.leader).sum())
+    allowance = changed + max(_FEWEST, changed // _SHARE)
     # A leader that is no taker cannot be chosen with its order.
     home = (case.takers == leader[:, None]).any(axis=1)
     movable = replace(after, stays=after.stays | ~home)
     if movable.free.any():
         goals = {kind: float(bound.value) for kind, bound in bounds.items()}
-        descent = OrderDescent(movable, start, goals, allowed, case.leader, most)
+        descent = OrderDescent(
+            movable, start, goals, allowed, case.leader, allowance if most is None else min(most, allowance)
+        )
         descent.run(leaders=False, stop=_AIM)
         if limit is not None and max(descent.scores.values()) > _ORDERS:
             descent.hours = hours() if hours else None

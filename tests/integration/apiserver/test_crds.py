@@ -289,7 +289,7 @@ def test_a_rebalance_stays_with_its_policy_and_shows_its_plan(server: ApiServer,
     figures = run.model_copy(update={"plan": plan_figures()})
     StatusWriter(api).write_rebalance(NAMESPACE, "orders", rebalance_status(found, figures, SystemClock().now()))
     head, row = server.kubectl("get", "lr", "orders", "-n", NAMESPACE).splitlines()
-    assert head.split() == ["NAME", "POLICY", "READY", "STATE", "PLAN", "MOVES", "BEFORE", "AFTER", "AGE"]
+    assert head.split() == ["NAME", "POLICY", "READY", "STATE", "PLAN", "MOVES", "BEFORE", "AFTER", "LOSS", "AGE"]
     assert row.split()[:-1] == ["orders", "main", "True", "Proposed", "0123456789abcdef", "7", "200", "100"]
 
 
