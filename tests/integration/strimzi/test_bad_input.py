@@ -66,7 +66,9 @@ def test_a_cluster_of_another_namespace_has_to_agree(bare: StrimziSite) -> None:
     site.operator()
     bare.policy(strimzi={"namespace": lender})
     bare.until_said(
-        "StrimziReferenceInvalid", f"Kafka {lender}/my-cluster does not permit", "bellwether.dev/policies-from="
+        "StrimziReferenceInvalid",
+        f"Kafka {lender}/my-cluster does not exist, or does not permit",
+        "bellwether.dev/policies-from=",
     )
     bare.annotate("bellwether.dev/policies-from", borrower)
     bare.until_ready()
