@@ -26,11 +26,12 @@ from bellwether_load.plan.problem import PartitionInput
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import problem_files
+from bellwether_load.store.plans.load_hours import write_account
 from bellwether_load.store.plans.plan_store import FilePlanStore
 from testkit.kubernetes.api_objects import LOADS
 from testkit.loads.approved_plans import write_plan
 from testkit.loads.load_configs import load_config
-from testkit.loads.small_planner import planned, write_loads
+from testkit.loads.small_planner import account, planned, write_loads
 from testkit.simulation.operator_fixture import MemoryOperator
 from testkit.values.builders import site
 
@@ -84,7 +85,8 @@ class Planner:
         """Measure and plan: what the jobs of a run do."""
         posed = problem_files.read_problem(self.store, name)
         known = {s.key: (rate, 0.0) for s in posed.partitions if (rate := self.rates(s)) is not None}
-        write_loads(self.store, name, known, {s.topic_id: s.topic for s in posed.partitions})
+        written = write_loads(self.store, name, known, {s.topic_id: s.topic for s in posed.partitions})
+        write_account(self.store, written, account() | {"clusterId": posed.header.cluster_id})
         plan, moves = planned(posed, known)
         write_plan(self.store, self.tamper(plan), moves)
 
