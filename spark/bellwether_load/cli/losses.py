@@ -17,8 +17,8 @@ from bellwether.cli.kafka_target import KafkaTarget, kafka_options
 from bellwether.cli.output import OUTPUT, print_document, printed
 from bellwether.core.settings.objective import Objective, Statistic
 from bellwether.core.settings.rebalance import Rebalance
+from bellwether.foreign_text import printable
 from bellwether.ports.errors import BellwetherError, Terminal
-from bellwether_load.cli.verify_plan import plain
 from bellwether_load.plan.evidence import Evidence
 from bellwether_load.plan.problem import Problem
 
@@ -65,7 +65,7 @@ def losses(
         store.require()
         document = _document(store, name, Statistic(statistic), kafka)
     except BellwetherError as error:
-        raise click.ClickException(plain(str(error))) from None
+        raise click.ClickException(printable(str(error))) from None
     if output == "table":
         _show(document, top)
     else:
@@ -189,17 +189,17 @@ def _show(document: dict[str, Any], top: int) -> None:
         less = (
             "" if better is None or better >= worst["ratio"] else f"; {better:.2f}x by other orders of followers alone"
         )
-        click.echo(f"{said:<26}{worst['ratio']:.2f}x (of {plain(str(worst['lost']))}, on {worst['busiest']}){less}")
+        click.echo(f"{said:<26}{worst['ratio']:.2f}x (of {printable(str(worst['lost']))}, on {worst['busiest']}){less}")
     if reachable and reachable["partitions"]:
         click.echo(f"{'':<26}{reachable['partitions']:,} partitions would be reordered, without an election")
     rows = [
         (
-            f"{loss['kind']} {plain(str(loss['lost']))}",
+            f"{loss['kind']} {printable(str(loss['lost']))}",
             str(loss["busiest"]),
             rate(loss["bytesPerSecond"]),
             f"{loss['ratio']:.2f}x",
             str(loss["leaderless"]),
-            plain(", ".join(loss["decidedBy"]) or "-"),
+            printable(", ".join(loss["decidedBy"]) or "-"),
         )
         for loss in document["losses"][:top]
     ]

@@ -14,7 +14,7 @@ from bellwether.api.v1alpha1.status import rebalance_status
 from bellwether.api.v1alpha1.status.rebalance_status import Forecast, PlanFigures
 from bellwether.core.model import undo_record
 from bellwether.core.reasons import DESCRIPTIONS, reason_named
-from bellwether_load.cli.verify_plan import plain
+from bellwether.foreign_text import printable
 from bellwether_load.controller.lifecycle import Run
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 
@@ -35,7 +35,7 @@ def show_figures(figures: PlanFigures, digest: str, console: Console) -> None:
     gap = "" if figures.gap_percent is None else f"; the plan is {figures.gap_percent}% above it"
     before, after = figures.load_before, figures.load_after
     for line in (
-        plain(figures.evidence),
+        printable(figures.evidence),
         f"plan {digest}: {figures.moves} leaders move, {figures.reorders} partitions are only reordered",
         f"busiest broker   {rate(before)} before, {rate(after)} after ({after / before - 1 if before else 0.0:.1%})",
         f"best possible    {rate(figures.bound)}{gap}",
@@ -45,9 +45,9 @@ def show_figures(figures: PlanFigures, digest: str, console: Console) -> None:
     ):
         console.print(line, highlight=False)
     if figures.losses:
-        console.print(plain(figures.losses), highlight=False, markup=False)
+        console.print(printable(figures.losses), highlight=False, markup=False)
     if figures.bound_reason:
-        console.print(plain(figures.bound_reason), highlight=False, markup=False)
+        console.print(printable(figures.bound_reason), highlight=False, markup=False)
     free = figures.without_cap
     if free is not None:
         found = f"claimed without maxMoves {rate(free.load_after)} with {free.moves} moves"

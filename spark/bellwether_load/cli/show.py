@@ -10,8 +10,9 @@ import click
 
 from bellwether.cli.kubernetes_target import Target, connect, policy_options
 from bellwether.cli.output import document_text
+from bellwether.foreign_text import printable
 from bellwether.ports.errors import BellwetherError, Terminal
-from bellwether_load.cli.verify_plan import plain, progress_callback
+from bellwether_load.cli.verify_plan import progress_callback
 from bellwether_load.page.figures import Unit, change, moment, percent
 from bellwether_load.page.plan_page import WAVES, plan_page
 from bellwether_load.page.plan_summary import Story, tell
@@ -88,7 +89,7 @@ def show(digest: str | None, uri: str, target: Target, top: int, output: str, ou
             _write(output_file, plan_page(story))
             return
     except BellwetherError as error:
-        raise click.ClickException(plain(str(error))) from None
+        raise click.ClickException(printable(str(error))) from None
     _show(story, top)
 
 
@@ -142,7 +143,10 @@ def _show(story: Story, top: int) -> None:
     found, console = story.plan, Console(highlight=False)
     unit, say = page_unit(found), console.print
     say(escape(found.evidence_line), soft_wrap=True)
-    say(escape(plain(f"plan {found.digest} of policy {found.policy}, as of {moment(found.made_at)}")), soft_wrap=True)
+    say(
+        escape(printable(f"plan {found.digest} of policy {found.policy}, as of {moment(found.made_at)}")),
+        soft_wrap=True,
+    )
     missing = no_proposal(found)
     if missing:
         say(escape(missing), soft_wrap=True)
@@ -158,7 +162,7 @@ def _show(story: Story, top: int) -> None:
     )
     for text in texts:
         if text:
-            say(escape(plain(text)), soft_wrap=True)
+            say(escape(printable(text)), soft_wrap=True)
     say()
     say(_sums(found, unit))
     say()
@@ -218,7 +222,7 @@ def _brokers(found: RebalancePlan, unit: Unit, top: int, width: int) -> Table:
         bar = Text.assemble(*cells)
         if not broker.open:
             bar.append(" ineligible")
-        rack = escape(plain(broker.rack or "–"))
+        rack = escape(printable(broker.rack or "–"))
         table.add_row(str(broker.id), rack, unit.bare(broker.before), unit.bare(broker.after), bar)
     return table
 
@@ -231,7 +235,7 @@ def _moves(story: Story, top: int) -> Table:
     table = _table(*heads)
     for move in story.heaviest[:top]:
         start = str(move.from_leader) if move.from_leader >= 0 else "none"
-        table.add_row(escape(plain(str(move.name))), start, str(move.to_leader), scale.bare(move.load / 100))
+        table.add_row(escape(printable(str(move.name))), start, str(move.to_leader), scale.bare(move.load / 100))
     return table
 
 

@@ -14,6 +14,7 @@ import click
 
 from bellwether.cli import exit_status
 from bellwether.cli.output import OUTPUT, print_document
+from bellwether.foreign_text import printable
 from bellwether.ports.errors import BellwetherError
 from bellwether_load.verify.plan_verifier import Report
 
@@ -41,7 +42,7 @@ def verify_plan(problem: str, loads: str, plan: str, output: str) -> None:
     except BellwetherError as error:
         if output != "table":
             print_document({"passed": False, "unreadable": str(error)}, output)
-        raise click.ClickException(plain(str(error))) from None
+        raise click.ClickException(printable(str(error))) from None
     if output != "table":
         print_document(report.document(), output)
     else:
@@ -61,24 +62,19 @@ def _show(report: Report, folder: str) -> None:
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     for check in report.checks:
         word = "[green]ok[/]" if check.passed else "[bold red]rejected[/]"
-        table.add_row(check.name, escape(plain(check.said)), escape(plain(check.found)), word)
+        table.add_row(check.name, escape(printable(check.said)), escape(printable(check.found)), word)
     console.print(table)
     click.echo(_UNITS)
     for note in report.notes:
-        click.echo(plain(f"note: {note}"))
+        click.echo(printable(f"note: {note}"))
     for fault in report.faults:
-        click.echo(plain(f"rejected: {fault}"))
+        click.echo(printable(f"rejected: {fault}"))
     if report.passed:
         click.echo(f"plan {report.digest}: verified")
         if folder != report.digest:
-            click.echo(f"note: the plan's folder has another name: {plain(folder)}")
+            click.echo(f"note: the plan's folder has another name: {printable(folder)}")
     else:
-        click.echo(plain(f"plan {report.digest}: rejected"))
-
-
-def plain(text: str) -> str:
-    """One line without terminal control codes: names may come from an untrusted source."""
-    return "".join(c if c.isprintable() else "?" for c in text)
+        click.echo(printable(f"plan {report.digest}: rejected"))
 
 
 @contextmanager

@@ -24,6 +24,7 @@ _STATUS = re.compile(r"[a-z_]{1,64}")
 _ITERATIONS = 4_096, 100_000
 """Least and most of SCRAM's hash: few let a false server guess the password (RFC 7677, 4), many cost CPU. Kafka
 allows 4,096 to 16,384."""
+_NOT_SCRAM = "the server's SCRAM answer is not valid"
 _Versions = tuple[tuple[int, ...] | None, ...]
 _contexts: WeakKeyDictionary[Security, tuple[_Versions, ssl.SSLContext]] = WeakKeyDictionary()
 """One for as long as a connection has these settings, however many clusters there are."""
@@ -159,16 +160,15 @@ class Exchange:
             return
         if self._scram is None:
             return
+        if number == 0:
+            _check_iterations(message)
         try:
             if number == 0:
-                _check_iterations(message)
                 self._scram.process_server_first_message(message)
             else:
                 self._scram.process_server_final_message(message)
-        except _Iterations:
-            raise
         except (KeyError, UnicodeError, ValueError):
-            raise ValueError("the server's SCRAM answer is not valid") from None
+            raise ValueError(_NOT_SCRAM) from None
 
     def refused(self) -> None:
         """The broker did not take it: another token is fetched soon, as this one may be at fault."""
@@ -183,18 +183,14 @@ class Exchange:
         return f"check {named.get('username', 'username')}, {named.get('password', 'password')} and mechanism"
 
 
-class _Iterations(ValueError):
-    """A number of iterations that is not allowed."""
-
-
 def _check_iterations(message: bytes) -> None:
     """Raises before anything is hashed, so the server gets nothing that was made of the password."""
     least, most = _ITERATIONS
     for asked in [part[2:] for part in message.split(b",") if part.startswith(b"i=")]:
         if not (asked.isdigit() and len(asked) < 10):
-            raise ValueError
+            raise ValueError(_NOT_SCRAM)
         if not least <= int(asked) <= most:
-            raise _Iterations(
+            raise ValueError(
                 f"asks for {int(asked):,} SCRAM iterations, not {least:,} to {most:,}: set this user's password again"
                 f" with iterations={least} (kafka-configs.sh --alter --add-config)"
             )
