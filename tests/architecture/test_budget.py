@@ -16,10 +16,10 @@ from sourcetree import LITERARY_WORD, ROOT, files, prose_lines
 
 LINES = {
     "operator/bellwether": 1270,  # hosts that brokers advertise, a clock without steps, one gate for foreign text
-    "operator/bellwether/adapters": 10455,  # large objects left out, what proves a log directory's broker
-    "operator/bellwether/api": 4640,  # LeaderRebalance with its losses; identities with their destination
+    "operator/bellwether/adapters": 10475,  # large objects left out, what proves a log directory's broker
+    "operator/bellwether/api": 4650,  # LeaderRebalance with its losses; identities with their destination
     "operator/bellwether/cli": 10020,  # doctor says which pods and listeners it did not check
-    "operator/bellwether/controllers": 2845,  # which LeaderRebalance is used, or why none is; Leases trimmed
+    "operator/bellwether/controllers": 2880,  # which LeaderRebalance is used, or why none is; Leases trimmed
     "operator/bellwether/core": 13804,  # cures by a table; causes, freezes, links; identity, partial answers, drains
     "operator/bellwether/ports": 585,  # the seam to the load side, messages of bounded length
     "operator/bellwether/probes": 6036,  # several listeners, causes, gaps of both sides, slow answers, pairs that lag
@@ -31,7 +31,7 @@ LINES = {
     "spark": 4230,  # leaders that change for losses keep to the hours
     "spark/bellwether_load/api": 253,
     "spark/bellwether_load/cli": 1605,  # losses, a verb of its own
-    "spark/bellwether_load/controller": 1415,  # losses of brokers and racks as numbers in status
+    "spark/bellwether_load/controller": 1425,  # losses of brokers and racks as numbers in status
     "spark/bellwether_load/losses": 1030,  # leaders with orders within limits by hour, heavy partitions in the bound
     "spark/bellwether_load/page": 922,
     "spark/bellwether_load/plan": 970,  # what a plan rests on, what is missing for a proposal, losses

@@ -104,7 +104,7 @@ def authority(tmp_path: Path) -> Authority:
 def secrets(authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SecretReader]:
     api = MemoryApi()
     strimzi_objects.put_cluster(api, authority.path.read_text(), "administrators")
-    own = Authority(tmp_path / "own")
+    own, administrators = Authority(tmp_path / "own"), Authority(tmp_path / "administrators")
     certificate, key = own.issue("eve")
     pair = {"tls_crt": certificate.read_text(), "tls_key": key.read_text()}
     api.put(SECRETS, strimzi_objects.secret("their-ca", ca_crt=own.path.read_text()))
@@ -116,7 +116,7 @@ def secrets(authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     token.write_text("administrators")
     identities.write_text(
         f"workloadIdentities:\n  kafka: {{namespaces: [default], hosts: [kafka.example.com], tokenFile: {token},"
-        f" caFile: {authority.path}}}\n"
+        f" caFile: {administrators.path}}}\n"
         f"  prometheus: {{namespaces: [default], prometheus: {{url: 'https://prometheus.example.com:9090'}},"
         f" tokenFile: {token}, caFile: {authority.path}}}\n"
     )
@@ -133,9 +133,14 @@ IDENTITY = {
 }
 
 
-@pytest.mark.parametrize("base", [STRIMZI, IDENTITY], ids=["a Strimzi user", "an identity of the pods"])
+BOTH = {"strimzi": {"clusterName": "my-cluster", "listener": "tls"}, "tls": {}, "sasl": IDENTITY["sasl"]}
+
+
+@pytest.mark.parametrize(
+    "base", [STRIMZI, IDENTITY, BOTH], ids=["a Strimzi user", "an identity of the pods", "an identity for Strimzi"]
+)
 def test_no_credential_for_kafka_goes_to_what_an_author_wrote(
-    secrets: SecretReader, authority: Authority, base: dict[str, Any]
+    secrets: SecretReader, authority: Authority, tmp_path: Path, base: dict[str, Any]
 ) -> None:
     used = 0
     outside = [("detection", "externalReachability", *path) for path in fields(ExternalReachability)]
@@ -158,8 +163,9 @@ def test_no_credential_for_kafka_goes_to_what_an_author_wrote(
         else:
             continue
         used += 1
+        owner = authority.path if security.oauth is None else tmp_path / "administrators" / authority.path.name
         trusted = Path(security.ca_file).read_text().strip() if security.ca_file else ""
-        assert trusted == authority.path.read_text().strip() or not security.protocol.tls, paths
+        assert trusted == owner.read_text().strip() or not security.protocol.tls, paths
     assert used > 10
 
 

@@ -76,6 +76,8 @@ class PolicyController(threading.Thread):
         self._problems: tuple[str, ...] = ()
         self._took_seconds = 0.0
         self._ended = False
+        self.given_up = False
+        """Whether it was found to be stuck, or dead: it ends as soon as it can, and another one takes its place."""
         self.on_end: Callable[[], None] = lambda: None
         """Called once, at the end of the thread."""
 
@@ -133,18 +135,28 @@ class PolicyController(threading.Thread):
         )
         return [one for one in found if one is not None]
 
-    def give_up(self, problem: str) -> None:
-        """Called by another thread, as this one is stuck: report it, and release the Lease for another process.
+    def give_up(self, problem: str, *, deleted: bool = False) -> None:
+        """Called by another thread, as this one is stuck or dead: report it, and release the Lease.
 
-        If the reconcile goes on after all, it is fenced, as after a lost Lease, and the next one begins as usual.
+        A reconcile that goes on after all is fenced, as after a lost Lease, and then the thread ends. The policy may be
+        ``deleted`` meanwhile.
         """
         log.error("reconcile_given_up", namespace=self.namespace, name=self.policy_name, problem=problem)
-        body, link = self.body, self._session.link
-        with suppress(BellwetherError):
-            if not self._session.led_elsewhere(LeadershipPolicy.read(body)):
-                self._reporter.trouble(body, Reason.STUCK, f"{DESCRIPTIONS[Reason.STUCK]} {problem}")
-        if link is not None:
-            link.lease.release()  # after the report: from then on another process writes the status
+        self.given_up = True
+        self._wakeups.stop()
+        if not deleted:
+            with suppress(BellwetherError):
+                if not self._session.led_elsewhere(LeadershipPolicy.read(self.body)):
+                    self._reporter.trouble(self.body, Reason.STUCK, f"{DESCRIPTIONS[Reason.STUCK]} {problem}")
+        # After the report: from then on the next holder writes the status.
+        link, self._session.link = self._session.link, None
+        if link is None:
+            return
+        try:
+            link.lease.release()
+        except BellwetherError as error:
+            log.warning("lease_not_released", error=str(error))  # it expires
+        if not deleted:
             self._reporter.leading(self.namespace, self.policy_name, False)
 
     def run(self) -> None:

@@ -59,8 +59,8 @@ class PolicyManager:
         self.unused = unused
         self._lock = threading.RLock()
         self._loops: dict[Policy, PolicyController] = {}
-        self._stuck: set[Policy] = set()
-        """Loops that were given up and have not gone on since."""
+        self._left: list[PolicyController] = []
+        """Loops that may not have ended yet: of deleted policies, and those that were given up and replaced."""
         # BrokerHealths and Leases may arrive before their policy does, by their policy and then by name.
         self._healths: dict[Policy, dict[str, dict[str, Any]]] = {}
         self._leases: dict[Policy, dict[str, dict[str, Any]]] = {}
@@ -75,6 +75,7 @@ class PolicyManager:
                 self._loops.pop(key, None)
                 if loop is not None:
                     loop.request_stop()
+                    self._left.append(loop)
                 self._forget(body["metadata"]["namespace"], body["metadata"]["name"])
                 return
             if loop is None or not loop.is_alive():
@@ -161,21 +162,30 @@ class PolicyManager:
         return [text for texts in found for text in texts] if all(found) else []
 
     def give_up_stuck(self, bound_seconds: float = STUCK_SECONDS) -> None:
-        """Give up a loop that has become stuck; one whose thread has died is begun again. One at each call, as it may
-        take seconds.
+        """Give up a loop that is stuck or whose thread has died, and begin another one in its place.
+
+        One at each call, as it may take seconds. A policy has at most one loop that was replaced and has not ended: if
+        the next one is stuck as well, it is not replaced before.
         """
-        for key, loop in list(self._loops.items()):
-            problems = loop.problems(bound_seconds)
-            if problems and not loop.is_alive():
-                loop.release()
+        with self._lock:
+            self._left = [loop for loop in self._left if loop.is_alive()]
+            present, left = dict(self._loops), list(self._left)
+        for loop in [*left, *present.values()]:
+            problems = [] if loop.given_up else loop.problems(bound_seconds)
+            if problems:
+                loop.give_up("; ".join(problems), deleted=loop in left)
+                break
+        replaced = {(loop.namespace, loop.policy_name) for loop in left}
+        for key, loop in present.items():
+            if loop.given_up and (loop.namespace, loop.policy_name) not in replaced:
+                self._replace(key, loop)
+
+    def _replace(self, key: Policy, loop: PolicyController) -> None:
+        with self._lock:
+            if self._loops.get(key) is loop:  # it may have been deleted meanwhile
+                del self._loops[key]
+                self._left.append(loop)
                 self.policy(None, loop.body)
-                break
-            if problems and key not in self._stuck:
-                self._stuck.add(key)
-                loop.give_up("; ".join(problems))
-                break
-            if not problems:
-                self._stuck.discard(key)
 
     def request_stop(self, timeout_seconds: float) -> None:
         """End all loops, giving their Leases up."""

@@ -106,7 +106,10 @@ class Readiness(threading.Thread):
         while not self._stop_requested.is_set():
             self._heartbeat.beat()
             self.ask()
-            self._attend()
+            try:
+                self._attend()
+            except Exception:
+                log.exception("policies_not_attended")
             self._stop_requested.wait(ASK_SECONDS)
 
     def end(self) -> None:

@@ -211,7 +211,7 @@ DESCRIPTIONS: dict[Reason, str] = {
     Reason.OTHER_RACKS_LEAD: "Some partitions are led from a less preferred rack than one that has a replica of them.",
     Reason.REPLICA_SET_CONFLICT: "A replica set changed during a reorder; the execution was aborted.",
     Reason.NO_ANSWER: "Kafka did not answer, or does not show the effect yet; the next reconcile reads the result.",
-    Reason.STUCK: ("A reconcile does not end and was given up; another process goes on, or this one once it ends."),
+    Reason.STUCK: "A reconcile does not end and was given up; another one takes its place, here or in another process.",
     Reason.REQUEST_REFUSED: "Kafka refused a request or an election; the message has its error.",
     Reason.NO_PLAN_PENDING: (
         "No rebalance plan is pending: none was requested, or the last one is applied or superseded."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from bellwether.api.v1alpha1.status import rebalance_status as reported
 from bellwether.api.v1alpha1.status.rebalance_status import PlanFigures
 from bellwether.api.v1alpha1.status.status_conditions import MESSAGE_LIMIT
@@ -51,9 +53,15 @@ def losses(plan: RebalancePlan, limit_percent: int, max_load: int | None) -> rep
         )
         for kind, loss in found.items()
     }
-    limit = limit_percent / 100 if max_load is None else min(limit_percent / 100, max_load / now)
+    limit, planned_limit = (
+        f"{min(limit_percent / 100, inf if max_load is None else max_load / top):.2f}" for top in (now, planned)
+    )
     return reported.Losses(
-        broker=kinds["broker"], rack=kinds.get("rack"), limit=f"{limit:.2f}", measured_at=plan.made_at
+        broker=kinds["broker"],
+        rack=kinds.get("rack"),
+        limit=limit,
+        planned_limit=planned_limit,
+        measured_at=plan.made_at,
     )
 
 

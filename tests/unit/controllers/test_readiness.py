@@ -144,6 +144,17 @@ def test_it_looks_on_its_own_until_it_is_stopped(readiness: Readiness, known: se
     assert readiness.problems() == []
 
 
+def test_an_error_of_what_it_attends_to_does_not_end_it(api: MemoryApi, clock: ManualClock) -> None:
+    def attend() -> None:
+        readiness.end()
+        raise Terminal("forbidden")
+
+    readiness = Readiness(api, (), set, clock, attend)
+    with structlog.testing.capture_logs() as logs:
+        readiness.run()
+    assert "policies_not_attended" in [log["event"] for log in logs]
+
+
 def test_a_readiness_thread_that_stopped_is_reported(readiness: Readiness, clock: ManualClock) -> None:
     assert readiness.stuck() == []
     readiness.start()

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from bellwether.adapters.kubernetes.leases import HeldLease
 from bellwether.controllers.cluster_connection import with_heartbeat
 from bellwether.controllers.policy_controller import PolicyController
 from bellwether.controllers.policy_manager import PolicyManager
@@ -100,35 +101,97 @@ def test_a_hanging_reconcile_is_reported_with_its_policy_and_recovers(
         loop.join(limit(10))
 
 
-def test_a_hanging_reconcile_is_given_up_for_itself(operator: MemoryOperator, clock: ManualClock, go: threading.Event):
-    readers: list[Reader] = []
-
-    def wrap(inner: ClusterReader) -> Reader:
-        readers.append(Reader(inner, go))
-        return readers[-1]
-
-    loop, loops = running(operator, clock, wrap, Requeue(inbox_seconds=0.05, lease_retry_seconds=0.05))
-    loops._loops["default", "other"] = PolicyController(
+def another(operator: MemoryOperator, clock: ManualClock) -> PolicyController:
+    return PolicyController(
         operator.body(), lambda _: cast(Any, operator.connector), operator.reporter, operator.finalizer, clock
     )
+
+
+def hanging(
+    operator: MemoryOperator, clock: ManualClock, go: threading.Event
+) -> tuple[PolicyController, PolicyManager, HeldLease]:
+    """A loop whose first read waits for ``go``, and those that follow it do not."""
+    readers: list[Reader] = []
+
+    def wrap(inner: ClusterReader) -> Any:
+        readers.append(Reader(inner, go))
+        return readers[0] if len(readers) == 1 else inner
+
+    loop, loops = running(operator, clock, wrap, Requeue(inbox_seconds=0.05))
+    loops._make = lambda _: another(operator, clock)
+    until(lambda: readers and readers[0].asked.is_set())
+    link = loop._session.link
+    assert link is not None
+    assert link.lease.seconds_left() > 0
+    return loop, loops, link.lease
+
+
+def test_a_hanging_reconcile_is_given_up_and_another_takes_its_place(
+    operator: MemoryOperator, clock: ManualClock, go: threading.Event
+):
+    loop, loops, lease = hanging(operator, clock, go)
+    loops._loops["default", "other"] = another(operator, clock)
     try:
-        until(lambda: readers and readers[0].asked.is_set())
-        link = loop._session.link
-        assert link is not None
-        assert link.lease.seconds_left() > 0
         clock.advance(BOUND + 1)
         assert loops.problems(BOUND) == [], "others go on"
-        for _ in range(2):
-            loops.give_up_stuck(BOUND)
-        assert link.lease.seconds_left() == 0
-        status, reason, message = operator.condition()
-        assert (status, reason) == ("False", "Stuck")
-        assert "has been stuck for 2 s (bound: 1 s)" in message
+        said: list[tuple[str, str, str]] = []
+        release = lease.release
+        lease.release = lambda: (said.append(operator.condition()), release())  # type: ignore[method-assign,assignment]
+        loops.give_up_stuck(BOUND)
+        assert said[0][:2] == ("False", "Stuck"), "reported before the Lease is free"
+        assert "has been stuck for 2 s (bound: 1 s)" in said[0][2]
+        assert lease.seconds_left() == 0
+        until(lambda: operator.condition()[0] == "True")
+        second = loops._loops["default", "main"]
+        assert second is not loop
         go.set()
+        loop.join(limit(10))
+        assert not loop.is_alive(), "it is fenced, and ends"
+        assert loops._loops["default", "main"] is second
+        assert operator.reporter.metrics.registry.get_sample_value(
+            "bellwether_operator_leading", {"namespace": "default", "policy": "main"}
+        )
+    finally:
+        go.set()
+        del loops._loops["default", "other"]
+        loops.request_stop(limit(10))
+
+
+def test_a_policy_has_one_loop_that_was_replaced(operator: MemoryOperator, clock: ManualClock, go: threading.Event):
+    loop, loops, _ = hanging(operator, clock, go)
+    try:
+        operator.faults = lambda world: replace(world, clusters=cast(ClusterReader, Reader(world.clusters, go)))
+        clock.advance(BOUND + 1)
+        loops.give_up_stuck(BOUND)
+        second = loops._loops["default", "main"]
+        until(lambda: second._session.leads)
+        clock.advance(BOUND + 1)
+        for _ in range(3):
+            loops.give_up_stuck(BOUND)
+        assert loops._loops["default", "main"] is second
+        assert loops.problems(BOUND), "none goes on: only a restart helps"
+        go.set()
+        for one in (loop, second):
+            one.join(limit(10))
+        loops.give_up_stuck(BOUND)
         until(lambda: operator.condition()[0] == "True")
     finally:
         go.set()
-        loop.request_stop()
+        loops.request_stop(limit(10))
+
+
+def test_the_lease_of_a_policy_that_was_deleted_while_stuck_is_released(
+    operator: MemoryOperator, clock: ManualClock, go: threading.Event
+):
+    loop, loops, lease = hanging(operator, clock, go)
+    try:
+        loops.policy("DELETED", operator.body())
+        clock.advance(BOUND + 1)
+        loops.give_up_stuck(BOUND)
+        assert lease.seconds_left() == 0
+        assert loops.known() == frozenset()
+    finally:
+        go.set()
         loop.join(limit(10))
 
 
@@ -212,9 +275,7 @@ def test_a_dead_thread_of_an_existing_policy_is_reported_and_replaced(operator: 
     loop.join(limit(10))
     assert_wording(loops.problems(BOUND))
     operator.faults = lambda world: world
-    loops._make = lambda body: PolicyController(
-        body, lambda _: cast(Any, operator.connector), operator.reporter, operator.finalizer, clock
-    )
+    loops._make = lambda _: another(operator, clock)
     loops.give_up_stuck(BOUND)
     until(lambda: operator.body().get("status") and operator.condition()[0] == "True")
     assert loops.problems(BOUND) == []

@@ -73,8 +73,9 @@ _CLUSTERS_OF_LIMIT = 2
 """All readers of a process hold as much as so many clusters of the limit; beyond it the largest is refused."""
 _decoding = threading.Lock()
 """Decoding takes up to 19 times the size of an answer: one large answer at a time."""
+_holding = threading.Lock()
 _held: WeakKeyDictionary[KafkaReader, int] = WeakKeyDictionary()
-"""Partitions of each reader; read and changed with ``_decoding``."""
+"""Partitions of each reader; read and changed with ``_holding``."""
 
 _Replicas = tuple[tuple[int, ...], tuple[int, ...]]
 _Moves = Mapping[TopicPartition, _Replicas]
@@ -126,8 +127,7 @@ class KafkaReader:
         else:
             self._nodes.learn(found.cluster.brokers.values())
         whole = self._whole(found)
-        if found is not last:
-            self._hold(len(found.cluster.partitions))
+        self._hold(len(found.cluster.partitions))
         self._offset = offset
         self._last, self._settled = whole, found is last
         return whole.cluster
@@ -161,9 +161,12 @@ class KafkaReader:
         return found._replace(cluster=replace(found.cluster, immovable=problem, proving=proving))
 
     def _hold(self, partitions: int) -> None:
-        """Raises Terminal, and forgets the cluster, if this one is the largest of those that are together too many."""
+        """Raises Terminal, and forgets the cluster, if this one is the largest of those that are together too many.
+
+        Asked at each read: the largest is refused when the sum is exceeded, not when its metadata changes next.
+        """
         most = _CLUSTERS_OF_LIMIT * self._nodes.limits.metadata_bytes // BYTES_OF_A_PARTITION
-        with _decoding:
+        with _holding:
             _held[self] = partitions
             total, largest = sum(_held.values()), max(_held.values())
             if total <= most or partitions < largest:

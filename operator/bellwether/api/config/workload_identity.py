@@ -79,7 +79,14 @@ class PrometheusServer(Model):
 class WorkloadIdentity(Model):
     """An identity that pods have by themselves. Exactly one of tokenFile and awsMskIam, and of hosts and prometheus."""
 
-    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["hosts"]}, {"required": ["prometheus"]}]})
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [
+                {"required": ["hosts"], "properties": {"hosts": {"minItems": 1}}},
+                {"required": ["prometheus"]},
+            ]
+        }
+    )
 
     namespaces: Annotated[
         Namespaces, Field(description="Namespaces whose policies may use the identity; ['*'] for all.")

@@ -382,16 +382,19 @@ class TestLosses:
         most = round(1.5 * self.PLAN.before.max)
         found = on_planned(run(RunState.RUNNING), self.PLAN, BY_HAND, max_load=most).losses
         assert found is not None
-        assert found.limit == "1.50"
+        assert (found.limit, found.planned_limit) == ("1.50", f"{min(1.6, most / self.PLAN.after.max):.2f}")
 
     @pytest.mark.parametrize(("skipped", "ratio"), [({}, "1.25"), ({"ChangedSincePlan": 1}, "1.75")])
     def test_a_complete_plan_makes_planned_losses_present_ones(self, skipped: dict[str, int], ratio: str):
-        planned = on_planned(run(RunState.RUNNING), self.PLAN, AUTOMATIC)
+        most = round(1.1 * self.PLAN.before.max)
+        planned = on_planned(run(RunState.RUNNING), self.PLAN, AUTOMATIC, max_load=most)
         approved = on_judged(planned, AUTOMATIC, "", START)
         ended = replace(application(left=skipped, ended=ApplicationEnd.DONE, message="done"), digest=self.PLAN.digest)
         found = on_progress(approved, ended, None).losses
         assert found is not None
         assert found.broker.now.ratio == ratio
+        busiest = self.PLAN.before.max if skipped else self.PLAN.after.max
+        assert found.limit == f"{min(1.6, most / busiest):.2f}", "of the same busiest broker as the ratio"
 
 
 def test_a_long_message_is_cut():

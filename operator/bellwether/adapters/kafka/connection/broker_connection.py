@@ -32,7 +32,13 @@ from bellwether.adapters.kafka.connection.connection_errors import (
     error_name,
     from_code,
 )
-from bellwether.adapters.kafka.connection.response_decoding import LARGE_LIMIT, MOST_BROKERS, SMALL_LIMIT, decode
+from bellwether.adapters.kafka.connection.response_decoding import (
+    LARGE_LIMIT,
+    MOST_BROKERS,
+    SMALL_LIMIT,
+    TooMany,
+    decode,
+)
 from bellwether.adapters.kafka.connection.tls_sasl import Exchange
 from bellwether.adapters.kafka.connection.transport import Deadline, HiddenBytes, Transport
 from bellwether.foreign_text import quoted
@@ -241,12 +247,11 @@ class BrokerConnection:
     def _read(self, decode: Callable[[Any], Any], request: Any, frame: bytes | bytearray, stage: Stage) -> Any:
         try:
             answer = decode(frame)
+        except TooMany as error:
+            raise BrokerConnectionError(stage, self.address, str(error), lasting=True) from error
         except (ValueError, LookupError, TypeError, OverflowError, AssertionError, struct.error) as error:
-            why = f" ({str(error)[:100]})" if type(error) is ValueError else ""
             raise BrokerConnectionError(
-                stage,
-                self.address,
-                f"its answer to {type(request).__name__} cannot be read{why}: it may be no Kafka broker",
+                stage, self.address, f"its answer to {type(request).__name__} cannot be read: it may be no Kafka broker"
             ) from error
         self.throttled_seconds += getattr(answer, "throttle_time_ms", 0) / 1000
         return answer

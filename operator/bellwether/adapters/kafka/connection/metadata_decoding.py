@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter, is_
 
 from bellwether.adapters.kafka.connection.connection_errors import LEADER_NOT_AVAILABLE, NONE, REPLICA_NOT_AVAILABLE
-from bellwether.adapters.kafka.connection.response_decoding import LARGEST_LIMIT
+from bellwether.adapters.kafka.connection.response_decoding import LARGEST_LIMIT, TooMany
 from bellwether.core.model.cluster import Broker, Partition
 
 _PARTITION = struct.Struct(">hiii")
@@ -133,7 +133,10 @@ def decode_metadata(
             following = at + end - begin
         left -= 1 + len(topic.partitions)
         if left < 0:
-            raise ValueError(f"more than {most:,} topics and partitions: a larger --metadata-limit allows more")
+            raise TooMany(
+                f"names more than {most:,} topics and partitions: check that it is a broker of the intended Kafka"
+                " cluster, and for a larger cluster raise --metadata-limit"
+            )
         if topic.name in places:
             raise ValueError(f"topic {topic.name} twice")
         places[topic.name] = at, following, topic
@@ -187,7 +190,7 @@ class _Ids(dict[bytes, tuple[int, ...]]):
 
     def __missing__(self, raw: bytes) -> tuple[int, ...]:
         if len(raw) > 4 * _MOST_REPLICAS:
-            raise ValueError(f"a partition with {len(raw) // 4:,} replicas, at most {_MOST_REPLICAS} are read")
+            raise TooMany(f"names a partition with {len(raw) // 4:,} replicas; at most {_MOST_REPLICAS} are read")
         found = self[raw] = struct.unpack(f">{len(raw) // 4}i", raw)
         return found
 

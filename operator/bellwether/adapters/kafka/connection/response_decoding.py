@@ -27,6 +27,11 @@ answers of that size are received, or given up, before a reconcile counts as stu
 MOST_BROKERS = 2000
 """Brokers of one cluster. Twice the largest cluster that Bellwether is measured with; each costs an object of ours."""
 
+
+class TooMany(ValueError):
+    """A readable answer with more than is held in memory; the message has the figures and the remedy."""
+
+
 _COPIED_LIMIT = 4 << 30
 # The bytes of a length but the last have the highest bit set. Names, ids and numbers have far shorter runs of them.
 _HIGHEST_BITS = bytes(0xFF if byte & 0x80 else 0 for byte in range(256))

@@ -92,19 +92,25 @@ def _connection(
             made = Connection(bootstrap or found.listener.bootstrap, _beside(found, kafka, secrets))
     except ValueError as error:
         raise Terminal(f"{KAFKA}: {error}") from None
-    shown = kafka.sasl is not None and kafka.sasl.workload_identity is not None
-    if shown and not (made.security.protocol.tls and made.security.verify_hostname):
+    if _by_identity(kafka) and not (made.security.protocol.tls and made.security.verify_hostname):
         raise Terminal(
             f"{SASL}.workloadIdentity requires TLS that verifies host names: set {TLS}, without verifyHostname: false"
         )
     return made
 
 
+def _by_identity(kafka: Kafka) -> bool:
+    """Whether a token of Bellwether's own pods is sent, which goes only where the administrator's CAs verify."""
+    return kafka.sasl is not None and kafka.sasl.workload_identity is not None
+
+
 def _found(kafka: Kafka, clusters: StrimziClusters, outside_as: tuple[str, ...] = ()) -> Found | None:
     """The Strimzi cluster of the policy; None if it has none."""
     if kafka.strimzi is None:
         return None
-    own_ca = kafka.brings_credentials and kafka.tls is not None and kafka.tls.ca_secret_name is not None
+    own_ca = _by_identity(kafka) or (
+        kafka.brings_credentials and kafka.tls is not None and kafka.tls.ca_secret_name is not None
+    )
     return clusters.find(kafka.strimzi, own_user=kafka.brings_credentials, own_ca=own_ca, outside_as=outside_as)
 
 

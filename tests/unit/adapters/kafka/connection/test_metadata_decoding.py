@@ -268,14 +268,14 @@ def test_unknown_tagged_fields_are_skipped() -> None:
 def test_partition_with_many_replicas_is_refused() -> None:
     assert decode_metadata(frame(topic("a", partition(0, range(32), range(32), 0, ()))), 13).topics
     for wide in (partition(0, range(33)), partition(0, isr=range(33)), partition(0, offline=range(20_000))):
-        with pytest.raises(ValueError, match="replicas, at most 32 are read"):
+        with pytest.raises(ValueError, match="replicas; at most 32 are read"):
             decode_metadata(frame(topic("a", wide)), 13)
 
 
 def test_more_topics_and_partitions_than_allowed_are_refused() -> None:
     made = frame(topic("a", partition(0), partition(1)), topic("b"))
     assert len(decode_metadata(made, 13, most=4).topics) == 2
-    with pytest.raises(ValueError, match="more than 3 topics and partitions: a larger --metadata-limit"):
+    with pytest.raises(ValueError, match=r"more than 3 topics and partitions: .* raise --metadata-limit"):
         decode_metadata(made, 13, most=3)
 
 
