@@ -31,7 +31,7 @@ class LabelledRegistry(CollectorRegistry):
     def __init__(self, component: str, labels: Mapping[str, str] | None = None) -> None:
         super().__init__()
         self._labels = {name: value for name, value in (labels or {}).items() if value}
-        self._metrics: list[Counter | Gauge | Histogram] = []
+        self._metrics: list[tuple[Counter | Gauge | Histogram, frozenset[str]]] = []
         text = "Always 1; the labels have the running version."
         build = self.gauge("bellwether_build_info", text, "component version python")
         build.labels(component, __version__, platform.python_version()).set(1)
@@ -43,24 +43,24 @@ class LabelledRegistry(CollectorRegistry):
 
     def counter(self, name: str, text: str, *labels: str) -> Counter:
         """A counter in this registry; ``labels``, here and below, are names, or several of them with blanks between."""
-        return self._kept(Counter(name, text, _names(labels), registry=self))
+        return self._kept(Counter(name, text, _names(labels), registry=self), labels)
 
     def gauge(self, name: str, text: str, *labels: str) -> Gauge:
         """A gauge in this registry."""
-        return self._kept(Gauge(name, text, _names(labels), registry=self))
+        return self._kept(Gauge(name, text, _names(labels), registry=self), labels)
 
     def histogram(self, name: str, text: str, *labels: str, buckets: Sequence[float] = LATENCY_BUCKETS) -> Histogram:
         """A histogram of seconds in this registry."""
-        return self._kept(Histogram(name, text, _names(labels), buckets=buckets, registry=self))
+        return self._kept(Histogram(name, text, _names(labels), buckets=buckets, registry=self), labels)
 
     def remove_series(self, **labels: object) -> None:
         """Remove the series that have these values of these labels."""
-        for metric in self._metrics:
-            if labels.keys() <= set(metric._labelnames):
+        for metric, names in self._metrics:
+            if labels.keys() <= names:
                 metric.remove_by_labels({label: str(value) for label, value in labels.items()})
 
-    def _kept(self, metric: M) -> M:
-        self._metrics.append(metric)
+    def _kept(self, metric: M, labels: Sequence[str]) -> M:
+        self._metrics.append((metric, frozenset(_names(labels))))
         return metric
 
     def collect(self) -> Iterable[Metric]:
