@@ -219,7 +219,7 @@ def _as_planned(run: Run) -> Losses | None:
         return found
     kinds = {"broker": found.broker, "rack": found.rack}
     done = {kind: of and of.model_copy(update={"now": of.planned}) for kind, of in kinds.items()}
-    return found.model_copy(update=done | {"limit": found.planned_limit})
+    return found.model_copy(update=done | {"limit": found.planned_limit or found.limit})
 
 
 def _busy(run: Run) -> bool:

@@ -64,8 +64,9 @@ class Losses(Reported):
         description="Alert BellwetherBrokerLossOverload fires while broker.now.ratio is above it:"
         " spec.maximumLossPercent, or less where spec.demotion.capacity.maxBytesPerSecond of the policy is lower."
     )
-    planned_limit: Ratio = Field(
-        description="The same for planned.ratio, which is a multiple of the busiest broker after the plan."
+    planned_limit: Ratio | None = Field(
+        default=None,
+        description="The same for planned.ratio, which is a multiple of the busiest broker after the plan.",
     )
     measured_at: AwareDatetime = Field(description="Time of the cluster state that was measured.")
 
