@@ -77,12 +77,9 @@ def loss_bound(case: LossCase, rows: Iterable[LossRow], weights: LossWeights) ->
     if wrong := wrong_weights(case, weights):
         raise ValueError(wrong)
     kept = list(rows)
-    choices = {at: _choices(case, row) for at, row in enumerate(kept) if row.stays is None}
-    if weights.threshold is not None:
-        below = _below(case, kept, choices, weights.threshold)
-        if below is None:
-            return weights.threshold
-        choices |= below
+    below = None if weights.threshold is None else _below(case, kept, weights.threshold)
+    if below is None and weights.threshold is not None:
+        return weights.threshold
     weight = dict.fromkeys(case.domains, 0) | dict(weights.normal)
     for of in weights.lost.values():
         for broker, value in of.items():
@@ -91,22 +88,18 @@ def loss_bound(case: LossCase, rows: Iterable[LossRow], weights: LossWeights) ->
     total = sum(weight[b] * case.base[b] for b in case.capacity)
     total -= sum(value * (case.limit * case.capacity[b] // 1) for b, value in weights.normal.items())
     for at, row in enumerate(kept):
-        paid = [weight[leader] + _weight(case, weights, leader, heir) for leader, heir in _now(case, row, choices, at)]
+        pairs = (below or {}).get(at) or _choices(case, row)
+        paid = [weight[leader] + _weight(case, weights, leader, heir) for leader, heir in pairs]
         total += row.load * min(paid, default=0)
     found = max(Fraction(total, size), Fraction(0)) if size else Fraction(0)
     return found if weights.threshold is None else min(found, weights.threshold)
 
 
 def _choices(case: LossCase, row: LossRow) -> list[Pair]:
-    """Each leader that the partition can have with each heir, None for none."""
-    return [(leader, heir) for leader in row.may for heir in _heirs(case, row, leader) or _NOBODY]
-
-
-def _now(case: LossCase, row: LossRow, choices: Mapping[int, list[Pair]], at: int) -> list[Pair]:
-    """The same; of a partition that stays, its leader and the first of its heirs."""
+    """Each leader that the partition can have with each heir, None for none; if it stays, its leader and first heir."""
     leader = row.stays
     if leader is None:
-        return choices[at]
+        return [(leader, heir) for leader in row.may for heir in _heirs(case, row, leader) or _NOBODY]
     return [(leader, next(iter(_heirs(case, row, leader)), None))] if leader in case.domains else []
 
 
@@ -121,9 +114,7 @@ def _heirs(case: LossCase, row: LossRow, leader: int) -> list[int]:
     return [] if home is None else [b for b in row.takers if b != leader and case.domains[b] != home]
 
 
-def _below(
-    case: LossCase, rows: Sequence[LossRow], choices: Mapping[int, list[Pair]], threshold: Fraction
-) -> dict[int, list[Pair]] | None:
+def _below(case: LossCase, rows: Sequence[LossRow], threshold: Fraction) -> dict[int, list[Pair]] | None:
     """What the heaviest partitions can have in a plan below the threshold; None if there is no such plan.
 
     Out of the question are a leader above its limit and an heir at the threshold, with all that both have in any case:
@@ -134,14 +125,15 @@ def _below(
     limits = {b: int(case.limit * size // 1) for b, size in case.capacity.items()}
     most = {b: int(-(-threshold * size // 1)) - 1 for b, size in case.capacity.items()}
     fixed, fixed_falls, total = dict(case.base), dict[tuple[Domain | None, int | None], int](), sum(case.base.values())
-    for at, row in enumerate(rows):
-        for leader, heir in _now(case, row, {}, at) if row.stays is not None else ():
+    for row in rows:
+        for leader, heir in _choices(case, row) if row.stays is not None else ():
             _add(fixed, leader, row.load)
             _add(fixed_falls, (case.domains[leader], heir), row.load)
             total += row.load if leader in case.capacity else 0
         total += row.load if row.stays is None else 0
     spare = sum(limits.values()) - total
-    left = {at: choices[at] for at in sorted(choices, key=lambda at: -rows[at].load)[:HEAVIEST]}
+    free = (at for at, row in enumerate(rows) if row.stays is None)
+    left = {at: _choices(case, rows[at]) for at in sorted(free, key=lambda at: -rows[at].load)[:HEAVIEST]}
     while True:
         normal, falls, sole = dict(fixed), dict(fixed_falls), dict[int, int | None]()
         for at, pairs in left.items():

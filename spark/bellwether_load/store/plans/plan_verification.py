@@ -46,7 +46,7 @@ def recheck(
     return verify(
         posed,
         header_line(posed),
-        _rows(batches(problem, problem_files.PARTITIONS, problem_files.SCHEMA)),
+        _rows(ahead(batches(problem, problem_files.PARTITIONS, problem_files.SCHEMA))),
         load_rows(loads, files, posed.objective.statistic, hours),
         claimed,
         _rows(plan_files.move_batches(plan)),
@@ -81,4 +81,4 @@ def verified_from(
 
 
 def _rows(found: Iterator[Any]) -> Iterator[Any]:
-    return (row for batch in ahead(found) for row in rows(batch))
+    return (row for batch in found for row in rows(batch))

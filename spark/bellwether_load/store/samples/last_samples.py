@@ -7,7 +7,7 @@ sample. The newest files are read first, and no more than needed. Called by ``be
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from datetime import UTC
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -57,4 +57,4 @@ def _samples(store: Store, path: str, wanted: Collection[PartitionKey]) -> Itera
         for topic_id, index, end, at, leader, epoch in rows(batch.filter(known)):
             key = PartitionKey(topic_id, index)
             if key in wanted:
-                yield key, LogEndSample(end, at.replace(tzinfo=UTC), leader, epoch)
+                yield key, LogEndSample(end, datetime.fromtimestamp(at, UTC), leader, epoch)
