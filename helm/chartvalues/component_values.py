@@ -55,11 +55,6 @@ class Operator(Workload):
     replicas: int = Field(
         default=2, ge=0, le=10, description="One replica is active for each Kafka cluster; the others are on standby."
     )
-    lease_namespace: OptionalNamespace = Field(
-        default="",
-        description="Namespace of the Kafka clusters' Leases and of quarantine orders, the same for all operators of a"
-        " Kubernetes cluster. Empty: the release's namespace.",
-    )
     lease_duration_seconds: int = Field(
         default=10, ge=7, le=300, description="Seconds until a Lease that is not renewed expires."
     )
@@ -93,7 +88,7 @@ class ProberDefaults(Workload):
 
 
 Served = Annotated[
-    list[Namespace], Field(description="Namespaces whose policies it serves. Empty: watchNamespaces, or all.")
+    list[Namespace], Field(description="Namespaces whose policies it serves. Empty: those that the release manages.")
 ]
 Shards = Annotated[
     int,
@@ -183,7 +178,7 @@ class SidecarAccount(Model):
     broker_ids: list[BrokerId] = Field(
         default_factory=list,
         description="Ids of these brokers: their quarantine agents may read no other order. Empty: they may read every"
-        " Lease of operator.leaseNamespace. If it is one id, they may report of it whatever their pods' names.",
+        " Lease of the release's namespace. If it is one id, they may report of it whatever their pods' names.",
     )
     first_broker_ids: dict[str, BrokerId] = Field(
         default_factory=dict,

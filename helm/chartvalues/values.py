@@ -57,7 +57,11 @@ class Values(Model):
     trust_bundle: TrustBundle = Field(default_factory=TrustBundle, description="CA certificates that all pods trust.")
     watch_namespaces: list[Namespace] = Field(
         default_factory=list,
-        description="Namespaces that the operator watches, with a Role in each. Empty: all, with a ClusterRole.",
+        description="Namespaces whose policies the release manages, with a Role in each. Empty: that of the release.",
+    )
+    watch_all_namespaces: bool = Field(
+        default=False,
+        description="Manage the policies of all namespaces, with rights in all of them by ClusterRoles.",
     )
     metadata_limit_mebibytes: int = Field(
         default=24,

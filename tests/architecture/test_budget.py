@@ -40,7 +40,7 @@ LINES = {
     "spark/bellwether_load/verify": 1696,  # evidence, and losses with their bound
     "bench": 11350,  # the simulated months have acks=all, holds, Kafka's fencing, slow syncs and freezes
     "examples": 2960,
-    "helm": 2129,
+    "helm": 2135,  # prints the rights of a rendered chart
     "docs": 340,
     "tests": 210,
     "tests/architecture": 2666,

@@ -37,6 +37,7 @@ STANDS_FOR = {
     "REGISTRY": "docker.io/library",
     "kafka-bootstrap.kafka:9092": "{bootstrap}",
     "[eu-west-1b]": "[eu-west-1a]",
+    "watchNamespaces: [kafka]": "watchNamespaces: [kafka, payments, clicks]",
 }
 ZONE = "topology.kubernetes.io/zone=eu-west-1a"
 

@@ -38,13 +38,13 @@ component and shard. Fails on errors that the schema cannot detect. In: the root
 {{- $seen := dict }}
 {{- range $items }}
 {{- $_ := set . "name" (include "bellwether.legal" (printf "%s-%s" $full .component)) }}
-{{- $_ := set . "namespaces" (.values.namespaces | default $root.Values.watchNamespaces | uniq) }}
+{{- $_ := set . "namespaces" (.values.namespaces | default (include "bellwether.watched" $root | fromJsonArray) | uniq) }}
 {{- if hasKey $seen .name }}
 {{- fail (printf "%s is a duplicate of %s: use one item for each kind and vantage, and set its replicas or shards" .where (get $seen .name)) }}
 {{- end }}
 {{- $_ := set $seen .name .where }}
 {{- if and (empty .namespaces) $root.Values.rbac.create (not $root.Values.admission.enabled) }}
-{{- fail (printf "%s would get the right to write any Lease of the Kubernetes cluster: set admission.enabled, or name namespaces in watchNamespaces or %s.namespaces" .where .where) }}
+{{- fail (printf "%s would get the right to write any Lease of the Kubernetes cluster: set admission.enabled, or %s.namespaces in place of watchAllNamespaces" .where .where) }}
 {{- end }}
 {{- $_ := set . "deployments" (include "bellwether.shards" (dict "full" $full "component" .component "shards" .values.shards) | fromJsonArray) }}
 {{- $_ := set . "component" (include "bellwether.legal" .component) }}

@@ -98,9 +98,16 @@ annotations:
 {{- include "bellwether.legal" (printf "%s-%s" .name .root.Release.Namespace) }}
 {{- end }}
 
-{{/* Namespace of the Kafka clusters' Leases and of the quarantine orders. In: the root. */}}
-{{- define "bellwether.leasenamespace" -}}
-{{- .Values.operator.leaseNamespace | default .Release.Namespace }}
+{{/* Namespaces whose policies the release manages, as JSON; empty: all. In: the root. */}}
+{{- define "bellwether.watched" -}}
+{{- if .Values.watchAllNamespaces }}
+{{- if .Values.watchNamespaces }}
+{{- fail "watchAllNamespaces and watchNamespaces exclude each other: remove one" }}
+{{- end }}
+{{- list | toJson }}
+{{- else }}
+{{- .Values.watchNamespaces | default (list .Release.Namespace) | uniq | toJson }}
+{{- end }}
 {{- end }}
 
 {{/* Namespaces with policies that may request load plans, as JSON. In: the root. */}}

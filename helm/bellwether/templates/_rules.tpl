@@ -39,7 +39,7 @@ to it, too. In: the root.
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
   verbs: [get, list, create, update, delete]
-{{- if .Values.watchNamespaces }}
+{{- if not .Values.watchAllNamespaces }}
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [get, create]

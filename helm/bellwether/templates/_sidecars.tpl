@@ -82,7 +82,7 @@ agent requires a shared process namespace. In: root, account (an item of bellwet
     - --ignore={{ . }}
     {{- end }}
     {{- else if $agent }}
-    - --lease-namespace={{ include "bellwether.leasenamespace" $.root }}
+    - --lease-namespace={{ $.root.Release.Namespace }}
     - --max-hold-seconds={{ int $sidecars.quarantineAgent.maxHoldSeconds }}
     {{- end }}
     {{- range $logging }}

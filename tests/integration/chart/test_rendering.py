@@ -154,15 +154,29 @@ def test_every_binding_leads_to_role_and_account_of_release(helm: Helm, chart: P
         assert {subject["name"] for subject in binding["subjects"]} <= accounts | foreign
 
 
-def test_no_role_says_all_and_none_belongs_to_no_namespace_where_namespaces_are_named(helm: Helm, chart: Path):
-    named = helm.template(chart, {"watchNamespaces": ["a", "b"], "spark": {"enabled": True}})
-    for found in named:
-        if found["kind"] in ("Role", "ClusterRole"):
-            assert "*" not in str(found["rules"])
-    bound = of(named, "ClusterRoleBinding")
-    assert bound == []
-    where = {o["metadata"]["namespace"] for o in of(named, "Role", "-operator")}
-    assert where == {"a", "b"}
+def test_rights_are_in_the_release_namespace_or_those_named(helm: Helm, chart: Path):
+    for watched, expected in ([], {"bellwether"}), (["a", "b"], {"a", "b"}):
+        objects = helm.template(chart, {"watchNamespaces": watched, "spark": {"enabled": True}})
+        assert not any("*" in str(o["rules"]) for o in objects if o["kind"] in ("Role", "ClusterRole"))
+        assert of(objects, "ClusterRoleBinding") == []
+        assert {o["metadata"]["namespace"] for o in of(objects, "Role", "-operator")} == expected
+        bindings = [o for o in of(objects, "ValidatingAdmissionPolicyBinding") if "matchResources" in o["spec"]]
+        selected = [o["spec"]["matchResources"]["namespaceSelector"]["matchExpressions"][0] for o in bindings]
+        assert bindings
+        assert all(set(one["values"]) <= {*expected, "bellwether"} for one in selected)
+
+
+def test_all_namespaces_are_watched_only_by_an_explicit_value(helm: Helm, chart: Path):
+    objects = helm.template(chart, {"watchAllNamespaces": True})
+    assert [o["metadata"]["name"] for o in of(objects, "ClusterRoleBinding")] == ["bellwether-operator-bellwether"]
+
+
+def test_two_releases_of_one_name_share_definitions_only(helm: Helm, chart: Path):
+    found = [
+        {(o["kind"], o["metadata"].get("namespace"), o["metadata"]["name"]) for o in objects}
+        for objects in (helm.template(chart, {"probers": [{"kind": "Replication"}]}, namespace=one) for one in "ab")
+    ]
+    assert {kind for kind, _, _ in set.intersection(*found)} == {"CustomResourceDefinition"}
 
 
 def test_writing_policies_is_in_no_cluster_role_unless_the_administrator_asks_for_it(helm: Helm, chart: Path):
@@ -174,16 +188,6 @@ def test_writing_policies_is_in_no_cluster_role_unless_the_administrator_asks_fo
     assert joined("-edit") == set()
     assert joined("-edit", aggregateEditors=True) == {"edit", "admin"}
     assert joined("-rebalance", aggregateEditors=True) == set()
-
-
-def test_two_releases_of_one_name_can_keep_their_leases_in_one_namespace(helm: Helm, chart: Path):
-    shared = {"operator": {"leaseNamespace": "leases"}, "rbac": {"aggregateRoles": False}}
-    found = [
-        {(o["kind"], o["metadata"].get("namespace"), o["metadata"]["name"]) for o in objects}
-        for objects in (helm.template(chart, shared, namespace=one) for one in ("a", "b"))
-    ]
-    both = {one for one in set.intersection(*found) if one[0] != "CustomResourceDefinition"}
-    assert both == set()
 
 
 def test_definitions_are_the_products_own_and_stay(helm: Helm, chart: Path):

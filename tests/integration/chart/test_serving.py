@@ -26,7 +26,8 @@ def test_a_prober_serves_every_policy_of_the_watched_namespaces_or_of_its_own(he
         (found,) = of(helm.template(chart, values), "Deployment", "-prober-reachability-zone-a")
         return [argument for argument in arguments(found) if argument.startswith(chosen)]
 
-    assert served(probers=[one]) == ["--all-namespaces"]
+    assert served(probers=[one]) == ["--namespace=bellwether"]
+    assert served(probers=[one], watchAllNamespaces=True) == ["--all-namespaces"]
     assert served(probers=[one], watchNamespaces=["a", "b"]) == ["--namespace=a", "--namespace=b"]
     own = {"probers": [{**one, "namespaces": ["c"]}], "watchNamespaces": ["a", "b"]}
     (found,) = of(helm.template(chart, own), "Deployment", "-zone-a-c")

@@ -73,8 +73,7 @@ class Release:
 
     def upgrade(self, **sidecars: Any) -> None:
         wanted = {**TWO_KINDS, "webhook": {"port": self.port, "metricsPort": self.health}, **sidecars}
-        values = {"sidecars": wanted, "crds": {"install": False}, "admission": {"enabled": False}, **PULLED}
-        values |= {"operator": {"leaseNamespace": "default"}}  # where no prober may write
+        values = {"sidecars": wanted, "crds": {"install": False}, **PULLED}
         given = self.helm.given(values)
         self.helm.run("upgrade", "--install", RELEASE, self.chart, "--namespace", "brokers", *given)
         # No pod and no address of a service exists here: the service's name leads to the process.

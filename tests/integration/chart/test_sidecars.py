@@ -108,8 +108,7 @@ def test_one_switch_gives_brokers_an_agent_that_can_hold_them(
     installing: Helm, chart: Path, chartserver: ApiServer, restricted: str
 ):
     sidecars = {**INJECTED, "quarantineAgent": {"enabled": True}}
-    values = {"sidecars": sidecars, "crds": {"install": False}, "admission": {"enabled": False}}
-    values |= {"operator": {"leaseNamespace": "default"}}  # where no prober may write
+    values = {"sidecars": sidecars, "crds": {"install": False}}
     installing.run("install", "wards", chart, "--namespace", restricted, *installing.given(values))
     try:
         pod = until_added(chartserver, restricted, 4)

@@ -20,6 +20,7 @@ from bellwether.adapters.kubernetes.permissions import (
     Only,
     Where,
 )
+from chartvalues.rights import table
 from testkit.kubernetes.chart_accounts import FULL, OPERATOR, granted, rendered
 from testkit.kubernetes.chart_accounts import SAMPLER as SAMPLERS
 
@@ -28,6 +29,7 @@ pytestmark = pytest.mark.chart
 PAGE = Path(__file__).parents[3] / "docs" / "security" / "permissions.md"
 HOME, POLICIES = "ops", "kafka"
 WHERE = {Where.POLICIES: POLICIES, Where.LEASES: HOME}
+EVERYWHERE = {"watchNamespaces": [], "watchAllNamespaces": True}
 
 
 def values(**changed: Any) -> dict[str, Any]:
@@ -48,11 +50,11 @@ def values(**changed: Any) -> dict[str, Any]:
     }
 
 
-def needed(table: tuple[Need, ...], *left_out: Only) -> set[tuple[str, str, str, str]]:
+def needed(needs: tuple[Need, ...], *left_out: Only) -> set[tuple[str, str, str, str]]:
     """Group, resource, verb, namespace."""
     return {
         (need.group, need.resource, verb, WHERE[need.where])
-        for need in table
+        for need in needs
         if need.only not in left_out
         for verb in need.verbs
     }
@@ -78,7 +80,7 @@ def test_the_operator_is_granted_its_table_in_the_watched_namespaces_and_its_own
 
 def test_with_all_namespaces_its_rights_are_everywhere_but_for_leases() -> None:
     less = {"spark": {"enabled": False}, "strimzi": {"enabled": False}, "maintenance": {"watchPods": False}}
-    found = given(OPERATOR, watchNamespaces=[], **less)
+    found = given(OPERATOR, **EVERYWHERE, **less)
     everywhere = {
         (group, resource, verb, "" if namespace == POLICIES else namespace)
         for group, resource, verb, namespace in needed(OPERATORS, Only.JOBS, Only.STRIMZI, Only.RESTARTS)
@@ -109,9 +111,8 @@ def test_a_sidecar_reads_no_secret_and_serves_one_policy() -> None:
 
 @pytest.mark.parametrize("account", [f"{FULL}-prober-replication", SAMPLERS])
 def test_with_all_namespaces_probers_and_sampler_have_their_rights_everywhere(account: str) -> None:
-    table = SAMPLER if account == SAMPLERS else PROBER
-    everywhere = {(group, resource, verb, "") for group, resource, verb, _ in needed(table)}
-    assert given(account, watchNamespaces=[]) == everywhere
+    needs = SAMPLER if account == SAMPLERS else PROBER
+    assert given(account, **EVERYWHERE) == {(group, resource, verb, "") for group, resource, verb, _ in needed(needs)}
 
 
 def test_a_quarantine_agent_reads_its_order_in_the_operators_namespace_and_gets_nothing_else() -> None:
@@ -167,15 +168,20 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
-def test_the_page_holds_every_line_of_the_table(table: tuple[Need, ...]) -> None:
-    rows = "\n".join(row(need) for need in table)
+@pytest.mark.parametrize("needs", TABLES.values(), ids=TABLES)
+def test_the_page_holds_every_line_of_the_table(needs: tuple[Need, ...]) -> None:
+    rows = "\n".join(row(need) for need in needs)
     assert rows in PAGE.read_text()
 
 
 def test_the_page_holds_no_other_line() -> None:
     lines = {line for line in PAGE.read_text().splitlines() if line.startswith("| `")}
-    assert lines == {row(need) for table in TABLES.values() for need in table}
+    assert lines == {row(need) for needs in TABLES.values() for need in needs}
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_page_prints_the_rights_of_the_rendered_chart(everywhere: bool) -> None:
+    assert table(rendered({"watchAllNamespaces": everywhere}, "bellwether", "bellwether")) in PAGE.read_text()
 
 
 def row(need: Need) -> str:

@@ -45,7 +45,7 @@ SHORTEST_BOUND_SECONDS = 10.0
     envvar="POD_NAMESPACE",
     default="default",
     show_default=True,
-    help="Namespace of the Leases of Kafka clusters; the same for all operators of a Kubernetes cluster.",
+    help="Namespace of the Leases of Kafka clusters; the same for all replicas of an installation.",
 )
 @labelled_secrets_option("an operator")
 @click.option("--lease-duration", default=10, show_default=True, help="Duration of a Lease, in seconds.")

@@ -51,10 +51,10 @@ class Grant:
     names: tuple[str, ...] = ()
 
 
-def rendered(values: Mapping[str, Any], namespace: str) -> list[Object]:
+def rendered(values: Mapping[str, Any], namespace: str, release: str = RELEASE) -> list[Object]:
     """Every object of the chart with these values, as real Helm renders it. Raises HelmFailed."""
     with tempfile.TemporaryDirectory() as home:
-        return Helm(Path(home)).template(CHART, values, release=RELEASE, namespace=namespace)
+        return Helm(Path(home)).template(CHART, values, release=release, namespace=namespace)
 
 
 def granted(objects: list[Object], account: str) -> list[Grant]:

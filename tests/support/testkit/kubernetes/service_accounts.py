@@ -57,6 +57,7 @@ class Crew:
         self.directory = directory
         whole: dict[str, Any] = {
             "watchNamespaces": [] if everywhere else [self.site.namespace],
+            "watchAllNamespaces": everywhere,
             "rbac": {"secretNames": [CREDENTIALS]},
             "spark": {"enabled": True, "namespaces": [self.site.namespace]},
             "probers": [

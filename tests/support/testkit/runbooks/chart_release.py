@@ -79,6 +79,7 @@ class ChartRelease:
         brokers = {"name": _BROKER_ACCOUNT, "policy": POLICY, "policyNamespace": self._namespace}
         return {
             "crds": {"install": False},
+            "watchNamespaces": [self._namespace],
             "rbac": {"secretNames": [CREDENTIALS, MISSING]},
             "probers": [{"kind": "Reachability", "vantage": zone} for zone in ZONES],
             "sidecars": {"quarantineAgent": {"enabled": True}, "accounts": [brokers]},
