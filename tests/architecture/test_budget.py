@@ -16,7 +16,7 @@ from sourcetree import LITERARY_WORD, ROOT, files, prose_lines
 
 LINES = {
     "operator/bellwether": 1270,  # hosts that brokers advertise, a clock without steps, one gate for foreign text
-    "operator/bellwether/adapters": 10475,  # large objects left out, what proves a log directory's broker
+    "operator/bellwether/adapters": 10490,  # large objects left out, names that exclude each other
     "operator/bellwether/api": 4650,  # LeaderRebalance with its losses; identities with their destination
     "operator/bellwether/cli": 10020,  # doctor says which pods and listeners it did not check
     "operator/bellwether/controllers": 2880,  # which LeaderRebalance is used, or why none is; Leases trimmed

@@ -84,12 +84,12 @@ distinguished by their pod's broker, and their sources contain its id. In: polic
 {{- end }}
 
 {{/*
-Whether a Lease has the name that its prober uses: the readable one if it is a valid name, else one with a digest, which
-CEL cannot compute. In: name, plain (both CEL).
+Whether a Lease has the name that its prober uses: POLICY.TYPE.SOURCE if these are labels, else one with a digest, which
+CEL cannot compute, and without a dot. In: name, plain (both CEL).
 */}}
 {{- define "bellwether.admission.named" -}}
-['bellwether-prober-' + {{ .plain }}].all(p, p.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$') && size(p) <= 253
-? {{ .name }} == p : {{ .name }}.matches('^bellwether-prober-.*-[0-9a-f]{10}$'))
+['bellwether-prober-' + {{ .plain }}].all(p, p.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?){2}$') && size(p) <= 253
+? {{ .name }} == p : {{ .name }}.matches('^bellwether-prober-[-a-z0-9]*-[0-9a-f]{16}$'))
 {{- end }}
 
 {{/* Binding of an admission policy. In: root, name, namespaces (list; empty: all). */}}

@@ -70,8 +70,7 @@ class BaselineExports:
         except NamespaceEnding:
             if self._refuge not in (None, namespace):
                 try:
-                    elsewhere = object_names.legal(f"{name}-of-{namespace}", 253)
-                    return self._store(str(self._refuge), elsewhere, f"{namespace}/{policy}", document)
+                    return self._store(str(self._refuge), f"{name}.{namespace}", f"{namespace}/{policy}", document)
                 except Terminal as error:
                     log.warning("undo_record_not_exported", namespace=str(self._refuge), error=str(error))
             if self._hand_over is None:
@@ -152,7 +151,7 @@ class PolicyFinalizer:
         try:
             record = records.read()
             if record is not None and not record.restored:
-                export = f"{object_names.undo_record(name)}-export-{str(metadata.get('uid', ''))[:8] or 'unknown'}"
+                export = object_names.export(name, str(metadata.get("uid", "")))
                 exported = self._exports.keep(namespace, export, name, records.export())
             records.delete(force=True)
         except NamespaceEnding as error:

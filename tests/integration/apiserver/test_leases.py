@@ -246,7 +246,7 @@ def test_of_two_replicas_of_a_prober_one_speaks_and_the_other_follows_when_it_ha
         time.sleep(0.2)
     # The first one's rounds hang from here on: no beat.
     assert second.wait(threading.Event())
-    found = api.get(LEASES, namespace, "bellwether-prober-main-externalreachability-eu-west-1a")
+    found = api.get(LEASES, namespace, "bellwether-prober-main.externalreachability.eu-west-1a")
     assert found["spec"]["holderIdentity"] == "second"
     until(lambda: first.seconds_left() == 0, 30)
     first.release()

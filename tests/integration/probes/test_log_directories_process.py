@@ -42,9 +42,9 @@ def test_one_process_reports_of_each_directory_under_a_source_and_a_lease_of_its
         )
         dry_bench.until(lambda: reported(dry_bench).keys() == SOURCES.keys(), 90)
         leases = {lease["metadata"]["name"] for lease in dry_bench.api.list(LEASES, dry_bench.namespace)}
-        assert leases == {f"bellwether-prober-main-storagelatency-{source}" for source in SOURCES}
+        assert leases == {f"bellwether-prober-main.storagelatency.{source}" for source in SOURCES}
         assert reported(dry_bench) == {
-            source: (str(path), f"bellwether-prober-main-storagelatency-{source}") for source, path in paths.items()
+            source: (str(path), f"bellwether-prober-main.storagelatency.{source}") for source, path in paths.items()
         }
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=limit(20)) as answer:
             page = answer.read().decode()

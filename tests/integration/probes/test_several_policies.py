@@ -98,5 +98,5 @@ def test_a_cluster_that_hangs_delays_no_probe_of_another_and_a_new_policy_needs_
         leases = bench.api.list(LEASES, bench.namespace)
         return [lease["metadata"]["name"] for lease in leases if lease["spec"].get("holderIdentity")]
 
-    bench.until(lambda: held() == ["bellwether-prober-main-externalreachability-here"], PATIENCE)
+    bench.until(lambda: held() == ["bellwether-prober-main.externalreachability.here"], PATIENCE)
     assert bench.readings(1, 2, 3) == [WELL] * 3

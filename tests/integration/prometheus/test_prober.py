@@ -179,7 +179,7 @@ def test_rules_fail_a_broker_and_pass_it_again_each_by_itself_under_one_lease(
     assert entry["message"] == "0.02 is below 0.2 and at least 3 times below the other brokers' median of 0.98"
     assert entry["value"] == "0.02"
     (lease,) = bench.api.list(LEASES, bench.namespace)
-    assert lease["metadata"]["name"] == "bellwether-prober-main-prometheus-rules" == entry["leaseName"]
+    assert lease["metadata"]["name"] == "bellwether-prober-main.prometheus.rules" == entry["leaseName"]
     exporters[1].ill = False
     bench.until(lambda: bench.readings("idle") == WELL and bench.readings("offline") == WELL)
     bench.until(lambda: bench.ready() == ("True", "a prober uses it"))

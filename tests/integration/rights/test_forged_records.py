@@ -107,8 +107,8 @@ def test_others_cannot_write(stage: Stage, audited: AuditedApiServer, who: str) 
 
 def test_exported_record_may_be_deleted_by_writers_of_config_maps(stage: Stage) -> None:
     stranger = stage.by(STRANGER)
-    create(stage, stage.by(OPERATOR), f"{RECORD}-export-1a2b3c4d")
-    stranger.delete(CONFIG_MAPS, stage.namespace, f"{RECORD}-export-1a2b3c4d")
+    create(stage, stage.by(OPERATOR), "bellwether-export-main.1a2b3c4d")
+    stranger.delete(CONFIG_MAPS, stage.namespace, "bellwether-export-main.1a2b3c4d")
 
 
 def test_an_administrator_repairs_a_record(stage: Stage, audited: AuditedApiServer) -> None:

@@ -34,7 +34,7 @@ def stage(audited: AuditedApiServer) -> Iterator[Stage]:
     made = Stage(audited)
     a, b = made.by(ZONE_A), made.by(ZONE_B)
     lease(made, b, "zone-b")
-    lease(made, made.admin, "cluster", name="bellwether-x7f3", annotations={})
+    lease(made, made.admin, "cluster", name="bellwether-cluster-x7f3", annotations={})
     LeaseOrders(made.admin, made.namespace, f"{made.namespace}/main", "the operator").keep({1: ordered()})
     for broker in (1, 2):
         made.apply(a, broker, entry(OUTSIDE, "zone-a"), manager="a")
@@ -179,7 +179,7 @@ FORGED: dict[str, tuple[str, Forge]] = {
         "it is not the Lease of",
         lambda s, a: lease(s, a, "zone-a", name=object_names.prober_lease("main", OUTSIDE, "zone-c")),
     ),
-    "the Lease of the Kafka cluster": ("may not write the Lease", lambda s, a: renew(s, a, "bellwether-x7f3")),
+    "the Lease of the Kafka cluster": ("may not write the Lease", lambda s, a: renew(s, a, "bellwether-cluster-x7f3")),
     "an order to hold a broker": (
         "it is not the Lease of",
         lambda s, a: lease(s, a, "zone-a", name=object_names.quarantine_order(s.namespace, "main", 2)),
@@ -276,7 +276,7 @@ def test_a_sidecar_writes_of_its_own_broker_from_several_disks(stage: Stage) -> 
         lease(stage, mine, source, type_="StorageLatency")
     stage.apply(mine, 2, entry("SelfReachability", "broker-2", "Failing"), manager="self")
     assert stage.signals(2)["SelfReachability", "broker-2"] == "Failing"
-    for source, name in (("broker-3", ""), ("@pod", "bellwether-prober-main-storagelatency-0123456789")):
+    for source, name in (("broker-3", ""), ("@pod", "bellwether-prober-main-storagelatency-0123456789abcdef")):
         with pytest.raises(Terminal, match="may not write the Lease"):
             lease(stage, mine, source, type_="StorageLatency", name=name)
 

@@ -209,7 +209,7 @@ def end_the_namespace(crew: Crew) -> None:
 
 def refuge(crew: Crew) -> str:
     uid = crew.site.policy_now()["metadata"]["uid"]
-    return f"{object_names.undo_record(POLICY)}-export-{uid[:8]}-of-{crew.site.namespace}"
+    return f"{object_names.export(POLICY, uid)}.{crew.site.namespace}"
 
 
 # What they see of it

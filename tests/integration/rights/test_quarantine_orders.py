@@ -116,7 +116,7 @@ def test_lease_of_that_name_in_probers_own_namespace_orders_nothing(scene: Scene
 def test_an_agent_reads_the_order_of_its_own_broker_and_no_other_lease_there(scene: Scene) -> None:
     agent = scene.by(SIDECARS, "kafka-1")
     assert BrokerOrders(agent, scene.home, scene.policies, "main", 1).read().command is not None
-    for name in (scene.lease(2), "bellwether-x7f3"):
+    for name in (scene.lease(2), "bellwether-cluster-x7f3"):
         with pytest.raises(Terminal, match="lacks the verb 'get' on leases") as refused:
             agent.get(LEASES, scene.home, name)
         assert not isinstance(refused.value, NotFound)

@@ -202,7 +202,7 @@ def end_of_a_namespace(crew: Crew) -> None:
     before = site.orders()
     site.demote(1)
     site.until_demoted(1, before)
-    export = f"{object_names.undo_record(POLICY)}-export-{made['metadata']['uid'][:8]}-of-{site.namespace}"
+    export = f"{object_names.export(POLICY, made['metadata']['uid'])}.{site.namespace}"
     taken = {"metadata": {"name": export, "namespace": crew.home}, "data": {"record.json": "of another tool"}}
     site.api.create(CONFIG_MAPS, crew.home, taken)
     crew.server.kubectl("delete", "namespace", site.namespace, "--wait=false")

@@ -112,4 +112,4 @@ def test_end_of_a_policy_is_logged_and_the_trail_stays(operator: MemoryOperator)
     assert operator.api.find(POLICIES, "default", "main") is None
     last = trail(operator)[-1]
     assert_wording(last.occasion)
-    assert "exported to default/bellwether-undo-main-export-" in last.occasion
+    assert "exported to default/bellwether-export-main." in last.occasion

@@ -75,7 +75,7 @@ def name_of(found: dict[str, Any]) -> str:
 
 def records(operator: MemoryOperator) -> list[str]:
     names = [name_of(c) for c in operator.api.all(CONFIG_MAPS)]
-    return [name for name in names if name.startswith("bellwether-undo-") and "-export-" not in name]
+    return [name for name in names if name.startswith("bellwether-undo-")]
 
 
 def test_a_policy_that_displaced_nothing_goes_at_once(operator: MemoryOperator):

@@ -88,7 +88,7 @@ def test_no_record_at_all_is_no_error(api: MemoryApi):
 def test_what_the_record_held_is_exported_under_the_policys_uid(api: MemoryApi):
     displaced(api)
     name = PolicyFinalizer(api).close_record(body(api))
-    assert name == "default/bellwether-undo-main-export-uid-main"
+    assert name == "default/bellwether-export-main.uid-main"
     (export,) = api.all(CONFIG_MAPS)
     assert export["metadata"]["annotations"] == {"bellwether.dev/policy": "main"}
     assert json.loads(export["data"]["record.json"])["clusterId"] == CLUSTER_ID
@@ -124,7 +124,7 @@ def test_an_unreadable_record_is_kept(api: MemoryApi):
     assert len(api.all(CONFIG_MAPS)) == before
 
 
-NAME = "bellwether-undo-main-export-1"
+NAME = "bellwether-export-main.1"
 
 
 class Ending(MemoryApi):
@@ -164,7 +164,7 @@ def test_another_document_never_takes_the_place_of_the_first():
 def test_where_the_namespace_ends_it_goes_to_the_operators():
     api = Ending()
     found = BaselineExports(api, refuge="operators").keep("default", NAME, "main", b"one")
-    assert found == f"operators/{NAME}-of-default"
+    assert found == f"operators/{NAME}.default"
     (kept,) = api.all(CONFIG_MAPS)
     assert kept["metadata"]["annotations"] == {"bellwether.dev/policy": "default/main"}
 

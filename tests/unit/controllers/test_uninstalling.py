@@ -58,7 +58,7 @@ def exports(operator: MemoryOperator) -> list[dict[str, Any]]:
 
 def records(operator: MemoryOperator) -> list[str]:
     names = [name_of(c) for c in operator.api.all(CONFIG_MAPS)]
-    return [name for name in names if name.startswith("bellwether-undo-") and "-export-" not in name]
+    return [name for name in names if name.startswith("bellwether-undo-")]
 
 
 def name_of(found: dict[str, Any]) -> str:

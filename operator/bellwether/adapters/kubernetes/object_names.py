@@ -1,7 +1,8 @@
-"""Kubernetes object names from cluster ids, vantages and long policy names.
+"""Kubernetes object names from cluster ids, vantages and policy names.
 
-Different inputs never give the same name: a name that had to be changed gets a digest, and so does one that ends as if
-it had one.
+Different inputs never give the same name. Each kind of object has a prefix of its own. What Kafka says always gets a
+digest. Parts that are DNS labels are joined by a dot, which no label contains; a part that had to be changed, or ends
+as if it had a digest, gets one. A BrokerHealth is ``POLICY-BROKER``, as people type it: the last dash ends the policy.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ BROKER_LABEL = f"{GROUP}/broker-id"
 COMPONENT_LABEL = "app.kubernetes.io/component"
 RUN_LABEL = f"{GROUP}/rebalance-run"
 
-_LEGAL = re.compile(r"(?!.*-[0-9a-f]{10}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_LEGAL = re.compile(rf"(?!.*-[0-9a-f]{{10}}\Z){_LABEL}")
+_THREE_LABELS = re.compile(rf"(?=.{{,235}}\Z){_LABEL}(\.{_LABEL}){{2}}")
 
 
 def legal(text: str, limit: int = 63) -> str:
@@ -26,18 +29,28 @@ def legal(text: str, limit: int = 63) -> str:
     if len(text) <= limit and _LEGAL.fullmatch(text):
         return text
     digest = hashlib.sha256(text.encode()).hexdigest()[:10]
-    stem = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[: limit - 11].rstrip("-")
-    return f"{stem}-{digest}" if stem else f"x-{digest}"
+    return f"{_stem(text)[: limit - 11].rstrip('-') or 'x'}-{digest}"
+
+
+def _stem(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def digested(text: str, limit: int = 63) -> str:
+    """A readable prefix of ``text`` and 16 digits of its digest, at most ``limit`` characters."""
+    stem = _stem(text)[: limit - 17].rstrip("-")
+    return f"{stem or 'x'}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 def cluster_lease(cluster_id: str) -> str:
     """Name of the Lease of one Kafka cluster."""
-    return f"bellwether-{legal(cluster_id, 52)}"
+    return f"bellwether-cluster-{digested(cluster_id, 44)}"
 
 
 def prober_lease(policy: str, signal_type: str, source: str) -> str:
-    """Name of the Lease of one prober."""
-    return legal(f"bellwether-prober-{policy}-{signal_type.lower()}-{source}", 253)
+    """Name of the Lease of one prober. Admission expects the same names."""
+    plain = f"{policy}.{signal_type.lower()}.{source}"
+    return f"bellwether-prober-{plain if _THREE_LABELS.fullmatch(plain) else digested(plain, 235)}"
 
 
 def quarantine_order(namespace: str, policy: str, broker: int) -> str:
@@ -53,6 +66,11 @@ def undo_record(policy: str) -> str:
     return f"bellwether-undo-{legal(policy, 230)}"
 
 
+def export(policy: str, uid: str = "") -> str:
+    """Name of an exported undo record; another namespace than the policy's adds ``.NAMESPACE``."""
+    return f"bellwether-export-{legal(policy, 150)}.{uid[:8] or 'unknown'}"
+
+
 def audit_trail(policy: str) -> str:
     """Name prefix of the audit log's segments, which add ``.<number>``."""
     return f"bellwether-audit-{legal(policy, 230)}"
@@ -65,7 +83,7 @@ def broker_health(policy: str, broker: int) -> str:
 
 def plan_job(policy: str, run: str) -> str:
     """Name of the Job that computes a load plan. The names of its pods add to it."""
-    return legal(f"bellwether-plan-{policy}-{run}")
+    return f"bellwether-plan-{digested(f'{policy}.{run}', 47)}"
 
 
 def prober_manager(signal_type: str, source: str) -> str:

@@ -193,7 +193,7 @@ class _Uninstall:
         kept = [
             m["metadata"]["name"]
             for m in self.api.list(CONFIG_MAPS, namespace)
-            if m["metadata"]["name"].startswith(f"{object_names.undo_record(name)}-export-")
+            if m["metadata"]["name"].startswith(object_names.export(name).removesuffix("unknown"))
             and (m["metadata"].get("annotations") or {}).get(POLICY_ANNOTATION) == name
         ]
         if kept:

@@ -285,7 +285,7 @@ def override(it: Installation) -> Object:
 def export_of(it: Installation) -> str:
     """The name of the one ConfigMap with an export."""
     names = [str(m["metadata"]["name"]) for m in it.site.api.list(CONFIG_MAPS, it.site.namespace)]
-    (found,) = [name for name in names if name.startswith(f"bellwether-undo-{POLICY}-export-")]
+    (found,) = [name for name in names if name.startswith(f"bellwether-export-{POLICY}.")]
     return found
 
 

@@ -23,7 +23,7 @@ from testkit.loads.load_configs import load_config
 from testkit.messages import assert_wording
 
 RUN = "at-20261121-0400"
-NAME = "bellwether-plan-main-at-20261121-0400"
+NAME = "bellwether-plan-main-at-20261121-0400-13deba4b901f8318"
 EXECUTORS: dict[str, Any] = {
     "type": "SparkOnKubernetes",
     "serviceAccountName": "spark",

@@ -165,7 +165,7 @@ def test_a_record_whose_policy_is_gone_is_exported_and_freed(monkeypatch: pytest
     operator.api.delete(POLICIES, "default", "main")
     found = run(monkeypatch, operator, None, "--without-operator")
     assert found.exit_code == 0
-    assert (held(operator), exports(operator)) == ([], ["bellwether-undo-main-export-gone"])
+    assert (held(operator), exports(operator)) == ([], ["bellwether-export-main.gone"])
 
 
 def test_what_is_refused_is_named_and_tried_again_the_next_time(

@@ -85,7 +85,7 @@ def test_many_sources_speak_under_one_lease(api: MemoryApi) -> None:
     with running(api, probe, {"DiskSlow", "BrokerUnreachable"}):
         until(lambda: sources(api) == ["BrokerUnreachable", "DiskSlow"])
         (lease,) = api.all(LEASES)
-        assert lease["metadata"]["name"] == "bellwether-prober-main-prometheus-rules"
+        assert lease["metadata"]["name"] == "bellwether-prober-main.prometheus.rules"
 
 
 def test_removed_source_loses_its_entry_at_once(api: MemoryApi) -> None:

@@ -53,7 +53,7 @@ def test_every_source_has_its_own_entry_under_one_lease(api: MemoryApi) -> None:
     writer.write(word("idle", reading=Reading.PASSING))
     found = api.get(BROKER_HEALTHS, "default", "main-1")["status"]["signals"]
     assert {(e["source"], e["reading"]) for e in found} == {("flush", "Failing"), ("idle", "Passing")}
-    assert {e["leaseName"] for e in found} == {"bellwether-prober-main-prometheus-rules"}
+    assert {e["leaseName"] for e in found} == {"bellwether-prober-main.prometheus.rules"}
 
 
 def test_a_source_is_forgotten_without_touching_the_others(api: MemoryApi) -> None:
@@ -130,7 +130,7 @@ def test_prober_of_two_types_keeps_and_removes_both_entries(api: MemoryApi) -> N
         writer.write(Signal(1, type_, "broker-1", Reading.PASSING, SINCE))
     found = api.get(BROKER_HEALTHS, "default", "main-1")["status"]["signals"]
     assert {e["type"] for e in found} == {"StorageLatency", "ReadLatency"}
-    assert {e["leaseName"] for e in found} == {"bellwether-prober-main-storagelatency-broker-1"}
+    assert {e["leaseName"] for e in found} == {"bellwether-prober-main.storagelatency.broker-1"}
     writer.forget(1)
     assert sources(api) == []
 
