@@ -17,7 +17,8 @@ from demo import keeping, summary
 from demo.health import Health
 from demo.invariants import broken
 from demo.losses import losses
-from demo.report import compile_report, save
+from demo.picture import Picture
+from demo.report import Report, compile_report, save
 from demo.samples import Kind, Sample
 from demo.scenario import Scenario, TookTooLong
 from demo.screen import Screen, Story
@@ -70,13 +71,14 @@ def run(settings: Settings, console: Console, stack: ExitStack) -> int:
     health = stack.enter_context(Health(stage.api.kubeconfig, POLICY, NAMESPACE))
     console.print(f"filling {settings.partitions:,} partitions and starting the traffic ...", highlight=False)
     traffic = stack.enter_context(started_traffic(stage, settings))
-    scenario = Scenario(stage, watch, health, traffic, settings, Story(console, started))
+    picture = Picture() if settings.picture else None
+    scenario = Scenario(stage, watch, health, traffic, settings, Story(console, started, picture))
 
     def scene() -> Scene:
         return now_seen(watch, health, traffic, scenario.progress.heading(time.monotonic()), started)
 
     problems: list[str] = []
-    with Screen(console, scene):
+    with Screen(console, scene, picture):
         try:
             scenario.wait_healthy()
             left = scenario.progress.left(time.monotonic())
@@ -86,7 +88,11 @@ def run(settings: Settings, console: Console, stack: ExitStack) -> int:
         except (TookTooLong, PartDied, TrafficFailed) as problem:
             problems.append(str(problem))
             console.print(str(problem), style="red", highlight=False, markup=False)
-    wrong = finish(settings, console, stage, scenario, watch, traffic, problems)
+    report, wrong = finish(settings, console, stage, scenario, watch, traffic, problems)
+    if picture and settings.picture:
+        summary.show(picture.console, report, wrong)
+        picture.save(settings.picture)
+        console.print(f"picture: {settings.picture}", highlight=False, soft_wrap=True)
     if settings.keep:
         keep(settings, console, stage, watch, health, stack)
     return 1 if wrong else 0
@@ -120,8 +126,8 @@ def finish(
     watch: Watch,
     traffic: Traffic,
     problems: list[str],
-) -> list[str]:
-    """End the traffic, count what was lost, report and judge. What did not hold, a sentence each."""
+) -> tuple[Report, list[str]]:
+    """End the traffic, count what was lost, report and judge. The report, and what did not hold, a sentence each."""
     console.print("ending the traffic and reading every record back ...")
     samples: tuple[Sample, ...] = traffic.samples()
     lost = None
@@ -137,7 +143,7 @@ def finish(
     save(report, settings.report)
     summary.show(console, report, wrong)
     console.print(f"figures: {settings.report}; logs: {settings.logs}", highlight=False, soft_wrap=True)
-    return wrong
+    return report, wrong
 
 
 def keep(settings: Settings, console: Console, stage: Stage, watch: Watch, health: Health, stack: ExitStack) -> None:

@@ -15,6 +15,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from demo.picture import Picture
 from demo.table import Scene, drawn, logged
 
 REDRAW_SECONDS = 0.5
@@ -25,13 +26,14 @@ STAMP, LABEL = 6, 14
 class Story:
     """Prints steps and sentences with the seconds since the start."""
 
-    def __init__(self, console: Console, started: float) -> None:
-        self._console = console
+    def __init__(self, console: Console, started: float, picture: Picture | None = None) -> None:
+        self._consoles = (console, picture.console) if picture else (console,)
         self._started = started
 
     def step(self, heading: str) -> None:
         """A step begins."""
-        self._console.print()
+        for console in self._consoles:
+            console.print()
         self._print(Text(heading, style="bold"))
 
     def say(self, label: str, sentence: str) -> None:
@@ -52,15 +54,16 @@ class Story:
         line.add_column(width=STAMP, no_wrap=True, justify="right", style="dim")
         line.add_column()
         line.add_row(f"{time.monotonic() - self._started:.0f} s", what)
-        self._console.print(line)
+        for console in self._consoles:
+            console.print(line)
 
 
 class Screen:
     """Shows scenes from a thread of its own, from ``__enter__`` to ``__exit__``."""
 
-    def __init__(self, console: Console, scene: Callable[[], Scene]) -> None:
+    def __init__(self, console: Console, scene: Callable[[], Scene], picture: Picture | None = None) -> None:
         self._console = console
-        self._scene = scene
+        self._scene = scene if picture is None else lambda: picture.after(scene())
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._show, daemon=True)
 

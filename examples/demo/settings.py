@@ -25,6 +25,7 @@ class Settings:
     repeat: int = 1
     only: str = ""
     keep: bool = False
+    picture: Path | None = None
     reports: Path = ROOT / "reports"
 
     @property
@@ -79,6 +80,7 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
     parser.add_argument("--repeat", type=int, default=default.repeat, help="repeat the faults, report median and worst")
     parser.add_argument("--only", choices=("listener", "disk"), default="", help="break this alone (default both)")
     parser.add_argument("--keep", action="store_true", help="leave everything up afterwards, until Ctrl-C (or KEEP=1)")
+    parser.add_argument("--picture", type=Path, help="draw the run as a moving SVG into this file")
     parser.add_argument("--reports", type=Path, default=default.reports, help="folder for the figures (%(default)s)")
     chosen = parser.parse_args(arguments)
     if environment.get("KEEP", "") not in ("", "0"):
@@ -87,6 +89,8 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
         parser.error("--brokers must be at least 3: partitions have three replicas")
     if chosen.partitions < len(TOPICS) or chosen.partitions % len(TOPICS):
         parser.error(f"--partitions must be a multiple of {len(TOPICS)}, the number of topics")
+    if chosen.picture and not chosen.picture.parent.is_dir():
+        parser.error(f"--picture: there is no folder {chosen.picture.parent}")
     for name in ("rate", "delay_milliseconds", "stabilization", "hold", "repeat"):
         if getattr(chosen, name) <= 0:
             parser.error(f"--{name.replace('_', '-')} must be above 0")
