@@ -65,7 +65,9 @@ def compute_plan(uri: str, problem: str, loads: str, tell: Tell = lambda _: None
     most = None if most is None else max(most, start.changed)
     racks = [b.rack for b in sorted(terms.brokers, key=lambda b: b.id)]
     case = _loss_input(brokers, partitions, racks)
-    orders = planned_orders(case, leaders, brokers.ids.tolist(), racks, limit, most, limits)
+    orders = planned_orders(
+        case, leaders, brokers.ids.tolist(), racks, limit, most, limits, found.levels[0].bound.prices.weights
+    )
     if (orders.leader != leaders).any():
         leaders = orders.leader
         then = None if hourly is None else hourly.by_broker(leaders, len(brokers))

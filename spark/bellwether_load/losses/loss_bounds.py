@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from operator import mul
+from operator import attrgetter, mul
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bellwether_load.losses.loss_input import Bools, Floats, Int32s, Int64s, LossInput
 from bellwether_load.losses.loss_loads import Carried, carried, relative
@@ -22,6 +21,8 @@ from bellwether_load.plan.plan_losses import HEAVIEST
 
 _WHOLE = 1_000_000
 """The largest weight."""
+_ROUGH = 255
+"""The largest weight of room: times a load, it is no more than 64 bits hold."""
 _VARIABLES = 30_000
 """Most of a linear program that is solved for weights."""
 _STATED = 100_000
@@ -29,12 +30,16 @@ _STATED = 100_000
 _CLOSE = 1.0002
 """How close a threshold that no plan is below is found."""
 _SHARPNESS = (200.0, 600.0, 2_000.0)
+_value = attrgetter("value")
+Room = tuple[Int64s, int]
+"""Weights of all brokers, and 0; and how much they can be below their limits together, each as often as it weighs."""
 
 
 @dataclass(frozen=True)
 class LossBound:
     """No plan within the limit has a lower worst loss than ``value``. ``lost``: (domains, brokers), ``normal``:
-    (brokers), whole numbers; ``threshold``: relative load below which the weights count only possible heirs."""
+    (brokers), whole numbers; ``threshold``: relative load below which the weights count only possible heirs. With a
+    threshold and no weight of a loss, ``normal`` says whose room below the limit counts."""
 
     value: Fraction
     lost: Int64s
@@ -43,9 +48,10 @@ class LossBound:
 
 
 class LossProof:
-    """Bounds of one kind of loss. ``limit``: relative load that no open broker exceeds while none is lost."""
+    """Bounds of one kind of loss. ``limit``: relative load that no open broker exceeds while none is lost. ``tight``:
+    weights of brokers that prove how low the busiest one can be, if they are known."""
 
-    def __init__(self, case: LossInput, kind: str, limit: Fraction) -> None:
+    def __init__(self, case: LossInput, kind: str, limit: Fraction, tight: Int64s | None = None) -> None:
         self.case, self.kind = case, kind
         self._domain = case.domains[kind]
         self._pairs = case.pairs
@@ -57,6 +63,11 @@ class LossProof:
         self._there = case.open & (self._domain[None, :] != np.arange(len(self._fixed.fallen))[:, None])
         self._loads = case.loads[self._pairs.row]
         self._heaviest = np.argsort(-self._loads, kind="stable")[:HEAVIEST]
+        home = np.append(self._domain, len(self._fixed.fallen))[self._pairs.leader]
+        self._column = home * np.int32(case.brokers + 1) + self._pairs.heir[kind]
+        self._every = self._room(case.open.astype(np.int64))
+        rough = [] if tight is None else [np.rint(tight * (_ROUGH / max(1, tight.max()))).astype(np.int64)]
+        self._normals = [np.zeros(case.brokers, np.int64), *rough]
 
     def best(self, leader: Int32s, takers: Int32s, near: float = 1.0) -> LossBound:
         """The highest bound that is found, with a plan that comes close to it; without a linear program where that
@@ -66,23 +77,31 @@ class LossProof:
         found = max((self.bound(*_heaviest(*whole)) for whole in self._guesses(now, loads)), key=_value)
         # A double, as files have it.
         top = float(loads.max(initial=0.0))
-        found = max(found, self._impossible(float(found.value), top), key=_value)
+        for normal in self._normals:
+            found = max(found, self._impossible(normal, float(found.value), top), key=_value)
         for threshold in (None, Fraction(top)) if top > float(found.value) * near else ():
             solved = self._solved(threshold)
             if solved is not None:
                 found = max(found, self.bound(*solved, threshold), key=_value)
         return found
 
-    def _impossible(self, low: float, high: float) -> LossBound:
+    def _impossible(self, normal: Int64s, low: float, high: float) -> LossBound:
         """The highest threshold, or nearly so, that no plan is below."""
-        none, lowest = np.zeros(self._there.shape, np.int64), Fraction(0)
+        room, lowest = self._room(normal) if normal.any() else self._every, Fraction(0)
         while high > low * _CLOSE:
             middle = (low + high) / 2
-            if self.possible(Fraction(middle)) is None:
+            if self.possible(Fraction(middle), room) is None:
                 low, lowest = middle, Fraction(middle)
             else:
                 high = middle
-        return LossBound(lowest, none, none[0], lowest or None)
+        return LossBound(lowest, np.zeros(self._there.shape, np.int64), normal, lowest or None)
+
+    def _room(self, weight: Int64s) -> Room:
+        """As brokers with these weights carry, in any plan, at least what each partition puts on its lightest one."""
+        weight, pairs = np.append(weight, 0), self._pairs
+        spare = sum(map(mul, weight.tolist(), (self.limits - self._fixed.normal).tolist()))
+        least = np.where(pairs.valid, weight[pairs.leader], np.iinfo(np.int64).max).min(axis=1)
+        return weight, spare - _dot(least, self._loads)
 
     def bound(self, lost: Int64s, normal: Int64s, threshold: Fraction | None = None) -> LossBound:
         """The bound of whole weights, exactly."""
@@ -90,31 +109,32 @@ class LossProof:
         weight = np.append(lost.sum(axis=0) + normal, 0)
         size = int((lost.sum(axis=0) * case.capacity).sum())
         total = sum(map(mul, weight.tolist(), self._fixed.normal.tolist()))
-        total += sum(map(mul, lost.ravel().tolist(), self._fixed.fallen.ravel().tolist()))
+        total += _dot(lost.ravel(), self._fixed.fallen.ravel())
         total -= sum(map(mul, normal.tolist(), self.limits.tolist()))
-        valid, heir = pairs.valid if threshold is None else self.possible(threshold), pairs.heir[self.kind]
+        room = self._room(normal) if normal.any() and not lost.any() else self._every
+        valid = pairs.valid if threshold is None else self.possible(threshold, room)
         if valid is None:
             return LossBound(threshold or Fraction(0), lost, normal, threshold)
-        padded = np.pad(lost, ((0, 1), (0, 1)))
-        home = np.append(self._domain, -1)[pairs.leader]
-        costs = np.where(valid, weight[pairs.leader] + padded[home, heir], np.iinfo(np.int64).max)
-        total += sum(map(mul, costs.min(axis=1).tolist(), self._loads.tolist()))
+        columns = np.pad(lost, ((0, 1), (0, 1))).ravel()
+        costs = np.where(valid, weight[pairs.leader] + columns[self._column], np.iinfo(np.int64).max)
+        total += _dot(costs.min(axis=1), self._loads)
         value = max(Fraction(total, size), Fraction(0)) if size else Fraction(0)
         return LossBound(value if threshold is None else min(value, threshold), lost, normal, threshold)
 
-    def possible(self, threshold: Fraction) -> Bools | None:
+    def possible(self, threshold: Fraction, room: Room) -> Bools | None:
         """The alternatives that a plan below the threshold can have, as far as its heaviest partitions show; None if
         there is no such plan.
 
         Neither a leader above its limit nor an heir at the threshold is possible. What has one leader, or one heir,
         left makes more of the others impossible. And as heirs of several partitions may be no broker of each other's,
-        each needs room of its own: not more than what all brokers are below their limits together.
+        each needs room of its own, together not more than there is.
         """
         case, none, rows = self.case, self.case.brokers, self._heaviest
         leader, heir = self._pairs.leader[rows], self._pairs.heir[self.kind][rows]
         load, domain = self._loads[rows], np.append(self._domain, -1)
         most = np.array([*(-(-threshold * int(size) // 1) - 1 for size in case.capacity), 2**62], np.int64)
-        limits, spare = np.append(self.limits, 2**62), int(self.limits.sum()) - case.total
+        limits, (weight, spare) = np.append(self.limits, 2**62), room
+        free = np.array([min(spare // w, 2**62) if w else 2**62 for w in weight.tolist()])
         valid = self._pairs.valid[rows]
         while True:
             sole = _sole(leader, valid, none)
@@ -124,15 +144,15 @@ class LossProof:
             np.add.at(fallen, (domain[sole], after), load)
             led = normal[leader] + np.where(sole[:, None] == leader, 0, load[:, None])
             falls = fallen[domain[leader], heir] + np.where(after[:, None] == heir, 0, load[:, None])
-            lowest = np.maximum(normal, limits - spare)[heir]
+            lowest = np.maximum(normal, limits - free)[heir]
             fits = valid & (led <= limits[leader]) & ((heir == none) | (lowest + falls <= most[heir]))
             if not fits.any(axis=1).all():
                 return None
             if (fits == valid).all():
                 break
             valid = fits
-        room = np.where(heir == none, 0, np.maximum(limits[heir] + falls - most[heir], 0))
-        needed = np.where(valid, room, 2**62).min(axis=1)
+        below = np.where(heir == none, 0, np.maximum(limits[heir] + falls - most[heir], 0))
+        needed = np.where(valid, below * weight[heir], 2**62).min(axis=1)
         taken, total = np.zeros(none + 1, np.bool_), 0
         for row in np.argsort(-needed, kind="stable")[: int((needed > 0).sum())]:
             of = heir[row][valid[row]]
@@ -151,7 +171,8 @@ class LossProof:
             lost = np.zeros(loads.shape, np.int64)
             lost[domain] = self._there[domain]
             yield lost, none
-        yield self._there.astype(np.int64), none
+        for weight in (self.case.open.astype(np.int64), *self._normals[1:]):
+            yield self._there * weight, none
         top = loads.max(initial=0.0)
         for sharpness in _SHARPNESS if top else ():
             steep = np.where(self._there, np.exp(sharpness * (loads / top - 1)), 0.0) / self.case.capacity
@@ -164,21 +185,24 @@ class LossProof:
         from scipy.optimize import linprog  # noqa: PLC0415 - takes a second to import
         from scipy.sparse import coo_array, csr_array, hstack  # noqa: PLC0415
 
-        valid = self._pairs.valid if threshold is None else self.possible(threshold)
+        valid = self._pairs.valid if threshold is None else self.possible(threshold, self._every)
         if valid is None:
             return None
         # Partitions with the same alternatives are one, as loads are divisible here.
         heir = np.where(valid, self._pairs.heir[self.kind], -1)
         leader = np.where(valid, self._pairs.leader, -1)
-        kinds, which = np.unique(np.hstack([leader, heir]), axis=0, return_inverse=True)
-        width = leader.shape[1]
-        leaders, heirs = kinds[:, :width], kinds[:, width:]
+        # By a hash: where two have the same, weights are worse, and no bound is false.
+        factors = np.random.default_rng(0).integers(2**62, size=2 * leader.shape[1])
+        hashes = np.hstack([leader, heir]).astype(np.int64) @ factors
+        _, first, which = np.unique(hashes, return_index=True, return_inverse=True)
+        leaders, heirs = leader[first], heir[first]
         at, spot = np.nonzero(leaders >= 0)
         if not len(at) or len(at) > _VARIABLES:
             return None
-        unit = max(float(self.case.total) / self.case.brokers, 1.0)
-        load = np.bincount(which.ravel(), self._loads, len(kinds)) / unit
-        used, column = self._columns()
+        unit = max(float(self._loads.sum() + self._fixed.normal.sum()) / self.case.brokers, 1.0)
+        load = np.bincount(which.ravel(), self._loads, len(first)) / unit
+        used, column = np.argwhere(self._there), np.full(np.add(self._there.shape, 1), -1, np.int64)
+        column[used[:, 0], used[:, 1]] = np.arange(len(used))
         row, value = self._entries(leaders[at, spot], heirs[at, spot], column, len(used))
         many = len(used) + self.case.brokers
         upper = coo_array((np.ones(len(row)), (row, value)), shape=(many, len(at))).tocsr()
@@ -191,7 +215,7 @@ class LossProof:
         left = csr_array(np.concatenate([-size[broker], np.zeros(self.case.brokers)])[:, None])
         whole: Any = hstack([upper, left]).tocsr()
         keep = np.concatenate([np.arange(len(used)), len(used) + open_])
-        equal: Any = coo_array((np.ones(len(at)), (at, np.arange(len(at)))), shape=(len(kinds), len(at) + 1)).tocsr()
+        equal: Any = coo_array((np.ones(len(at)), (at, np.arange(len(at)))), shape=(len(first), len(at) + 1)).tocsr()
         cost = np.zeros(len(at) + 1)
         cost[-1] = 1.0
         done = linprog(cost, whole[keep], right[keep], equal, load, method="highs", options={"time_limit": 60.0})
@@ -202,13 +226,6 @@ class LossProof:
         weights[lost, broker] = price[: len(used)]
         normal[open_] = price[len(used) :]
         return _whole(weights, normal)
-
-    def _columns(self) -> tuple[NDArray[np.int64], Int64s]:
-        """The survivors of losses as rows (domain, broker), and the number of each."""
-        used = np.argwhere(self._there)
-        column = np.full((self._there.shape[0] + 1, self.case.brokers + 1), -1, np.int64)
-        column[used[:, 0], used[:, 1]] = np.arange(len(used))
-        return used, column
 
     def _entries(self, leader: Int32s, heir: Int32s, column: Int64s, many: int) -> tuple[Int64s, Int64s]:
         """Which rows of the program each alternative adds its load to, as (row, alternative) entries."""
@@ -229,8 +246,10 @@ def _sole(brokers: Int32s, valid: Bools, none: int) -> Int32s:
     return np.where((~valid | (brokers == first[:, None])).all(axis=1), first, none)
 
 
-def _value(bound: LossBound) -> Fraction:
-    return bound.value
+def _dot(weights: Int64s, loads: Int64s) -> int:
+    """The sum of products, exactly: loads of a cluster are together at most 2**53."""
+    parts = range(0, int(weights.max(initial=0)).bit_length(), 9)
+    return sum(int((weights >> at & 511) @ loads) << at for at in parts)
 
 
 def _heaviest(lost: Int64s, normal: Int64s) -> tuple[Int64s, Int64s]:

@@ -68,12 +68,6 @@ class LossInput:
         found: Bools = ~self.stays & (there.sum(axis=1) > 1) & (self.may & there).any(axis=1)
         return found
 
-    @cached_property
-    def total(self) -> int:
-        """What open brokers carry together in any plan."""
-        led = np.append(self.open, False)[self.leader] | self.free
-        return int(self.base[self.open].sum()) + int(self.loads[led].sum())
-
     def heirs(self, kind: str, leader: Int32s, takers: Int32s) -> Int32s:
         """Who leads each partition once its leader's domain is lost: the first in its order outside of it."""
         domain = np.append(self.domains[kind], -2)

@@ -122,7 +122,9 @@ class OrderDescent:
         for leaders in [True, False] * _UNDOING:
             back = lightest[(self.at != self.start)[lightest]]
             now, then = (pairs.leader[back, at[back]] for at in (self.at, self.start))
-            fits = (now == then) != leaders
+            such = (now != then) == leaders
+            back, now, then = back[such], now[such], then[such]
+            fits = np.ones(len(back), np.bool_)
             if leaders:
                 fits &= self._normal[then] + loads[back] <= limits[then]
                 fits &= self._changes(back, self.start[back]) <= max(self._room, 0)
@@ -240,29 +242,30 @@ class OrderDescent:
         return found, normal * np.append(self._case.open, False), scale
 
     def _move(self, some: Int64s, sharpness: float, *, leaders: bool) -> int:
-        pairs, loads = self._pairs, self._loads[some][:, None]
+        pairs, now, here = self._pairs, self.at[some], np.arange(len(some))
         kinds, normal, normal_scale = self._terms(sharpness)
-        now = self.at[some]
-        here = np.arange(len(some))
-        origin = pairs.leader[some][here, now][:, None]
-        to = pairs.leader[some]
-        moving = to != origin
+        moving = pairs.leader[some] != pairs.leader[some, now][:, None]
         usable = pairs.valid[some] & (moving if leaders else ~moving)
         usable[here, now] = False
-        change = np.zeros(to.shape)
+        at, spot = np.nonzero(usable)
+        rows, old = some[at], now[at]
+        loads, origin, to = self._loads[rows], pairs.leader[rows, old], pairs.leader[rows, spot]
+        added = np.zeros(len(at))
         if leaders:
             # The limit of the normal case is never exceeded: one broker gets one partition in a step.
-            usable &= self._normal[to] + loads <= np.append(self._limits, 0.0)[to]
-            change += normal[origin] * np.expm1(-loads * normal_scale[origin])
-            change += normal[to] * np.expm1(np.minimum(loads * normal_scale[to], _LARGEST))
+            added[self._normal[to] + loads > np.append(self._limits, 0.0)[to]] = np.inf
+            added += normal[origin] * np.expm1(-loads * normal_scale[origin])
+            added += normal[to] * np.expm1(np.minimum(loads * normal_scale[to], _LARGEST))
         for kind, (terms, sums, scale) in kinds.items():
-            change += self._change(kind, terms, sums, scale, some, now, origin, to, loads, leaders=leaders)
-        change[~usable] = np.inf
+            heir = pairs.heir[kind]
+            heirs = heir[rows, old], heir[rows, spot]
+            added += self._change(kind, terms, sums, scale, origin, to, heirs, loads, leaders=leaders)
         least = self._least(kinds, normal, leaders=leaders)
         if leaders and self.hours:
-            at, spot = np.nonzero(change < -least)
-            over = ~self.hours.fits(self._rows[some[at]], to[at, spot])
-            change[at[over], spot[over]] = np.inf
+            better = np.flatnonzero(added < -least)
+            added[better[~self.hours.fits(self._rows[rows[better]], to[better])]] = np.inf
+        change = np.full(usable.shape, np.inf)
+        change[at, spot] = added
         best = change.argmin(axis=1)
         gain = -change[here, best]
         wanted = np.flatnonzero(gain > least)
@@ -275,26 +278,24 @@ class OrderDescent:
         return len(wanted)
 
     def _change(
-        self, kind: str, terms: Floats, sums: Floats, scale: Floats, some: Int64s, now: Int64s, origin: Int32s,
-        to: Int32s, loads: Floats, *, leaders: bool,
+        self, kind: str, terms: Floats, sums: Floats, scale: Floats, origin: Int32s, to: Int32s,
+        heirs: tuple[Int32s, Int32s], loads: Floats, *, leaders: bool,
     ) -> Floats:  # fmt: skip
         """What each alternative adds to the terms of one kind of loss."""
-        home, here = self._home[kind], np.arange(len(some))
-        heirs = self._pairs.heir[kind][some]
-        old = heirs[here, now][:, None]
-        less, more = np.expm1(-loads * scale[old]), np.expm1(np.minimum(loads * scale[heirs], _LARGEST))
+        home, (old, new) = self._home[kind], heirs
+        less, more = np.expm1(-loads * scale[old]), np.expm1(np.minimum(loads * scale[new], _LARGEST))
         if not leaders:
-            moved = terms[home[origin], old] * less + terms[home[origin], heirs] * more
-            return np.where(heirs == old, 0.0, moved)
+            moved = terms[home[origin], old] * less + terms[home[origin], new] * more
+            return np.where(new == old, 0.0, moved)
         down = np.expm1(-loads * scale[origin])
         up = np.expm1(np.minimum(loads * scale[to], _LARGEST))
         found = sums[origin] * down + sums[to] * up
-        same = (home[origin] == home[to]) & (old == heirs)
+        same = (home[origin] == home[to]) & (old == new)
         # A leader that becomes the heir, or an heir that becomes the leader, has the partition in that loss as before.
-        found -= np.where(heirs == origin, terms[home[to], origin] * down, 0.0)
+        found -= np.where(new == origin, terms[home[to], origin] * down, 0.0)
         found -= np.where(old == to, terms[home[origin], to] * up, 0.0)
         found += np.where(same | (old == to), 0.0, terms[home[origin], old] * less)
-        found += np.where(same | (heirs == origin), 0.0, terms[home[to], heirs] * more)
+        found += np.where(same | (new == origin), 0.0, terms[home[to], new] * more)
         return found
 
     def _apart(self, some: Int64s, best: Int64s, *, leaders: bool) -> NDArray[np.bool_]:

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from bellwether_load.losses.loss_bounds import LossBound, LossProof
-from bellwether_load.losses.loss_input import RACK, Int32s, LossInput
+from bellwether_load.losses.loss_input import RACK, Int32s, Int64s, LossInput
 from bellwether_load.losses.loss_loads import Loss, busiest, losses, worst
 from bellwether_load.losses.order_descent import HourLimits, OrderDescent
 from bellwether_load.plan.plan_losses import PlanLoss, PlanLosses, WorstLoss
@@ -45,11 +45,13 @@ def planned_orders(
     limit: Fraction | None = None,
     most: int | None = None,
     hours: Callable[[], HourLimits] | None = None,
+    tight: Int64s | None = None,
 ) -> PlannedOrders:
     """The orders for these leaders. ``ids`` and ``racks`` of the brokers, by index.
 
     ``limit``: relative load up to which leaders may be others, at most ``most`` of them than before the plan; None:
-    they stay. ``hours``: limits by hour, made if leaders are to change.
+    they stay. ``hours``: limits by hour, made if leaders are to change. ``tight``: weights of brokers
+    that prove how low the busiest one can be.
     """
     none = np.full(len(leader), case.brokers, np.int32)
     after = replace(case, leader=leader)
@@ -59,7 +61,7 @@ def planned_orders(
     if not before or not top:
         return PlannedOrders(leader, none, None)
     allowed = top if limit is None else max(top, limit)
-    bounds = {kind: LossProof(after, kind, allowed).best(leader, start) for kind in before}
+    bounds = {kind: LossProof(after, kind, allowed, tight).best(leader, start) for kind in before}
     changed = int((leader != case.leader).sum())
     allowance = changed + max(_FEWEST, changed // _SHARE)
     # A leader that is no taker cannot be chosen with its order.
@@ -82,7 +84,7 @@ def planned_orders(
     order = np.where((second < case.brokers)[:, None], case.ordered(second, leader), order)
     found = []
     for kind, known in bounds.items():
-        proof = LossProof(after, kind, busiest(after, leader))
+        proof = LossProof(after, kind, busiest(after, leader), tight)
         again = proof.bound(known.lost, known.normal, known.threshold)
         last = worst(losses(after, kind, leader, order))
         if last is not None:

@@ -48,7 +48,9 @@ class LossCase:
 
 @dataclass(frozen=True)
 class LossWeights:
-    """Whole numbers, 0 or more: of survivors by lost domain and broker, and of brokers while none is lost."""
+    """Whole numbers, 0 or more: of survivors by lost domain and broker, and of brokers while none is lost. Of the room
+    of brokers below the limit each counts as often as it weighs while none is lost, if no survivor has a weight; else
+    once."""
 
     lost: Mapping[Domain, Mapping[int, int]]
     normal: Mapping[int, int] = field(default_factory=dict)
@@ -77,7 +79,9 @@ def loss_bound(case: LossCase, rows: Iterable[LossRow], weights: LossWeights) ->
     if wrong := wrong_weights(case, weights):
         raise ValueError(wrong)
     kept = list(rows)
-    below = None if weights.threshold is None else _below(case, kept, weights.threshold)
+    by_weight = any(weights.normal.values()) and not any(value for of in weights.lost.values() for value in of.values())
+    room = weights.normal if by_weight else dict.fromkeys(case.capacity, 1)
+    below = None if weights.threshold is None else _below(case, kept, weights.threshold, room)
     if below is None and weights.threshold is not None:
         return weights.threshold
     weight = dict.fromkeys(case.domains, 0) | dict(weights.normal)
@@ -114,26 +118,30 @@ def _heirs(case: LossCase, row: LossRow, leader: int) -> list[int]:
     return [] if home is None else [b for b in row.takers if b != leader and case.domains[b] != home]
 
 
-def _below(case: LossCase, rows: Sequence[LossRow], threshold: Fraction) -> dict[int, list[Pair]] | None:
+def _below(
+    case: LossCase, rows: Sequence[LossRow], threshold: Fraction, room: Mapping[int, int]
+) -> dict[int, list[Pair]] | None:
     """What the heaviest partitions can have in a plan below the threshold; None if there is no such plan.
 
     Out of the question are a leader above its limit and an heir at the threshold, with all that both have in any case:
     partitions that stay, those that have no other leader or heir left, and what the others leave if they are at their
     limits. Partitions whose heirs are apart each need a broker that much below its limit, together no more than all
-    brokers are.
+    brokers are: as often as ``room`` says, the limits less what brokers carry where each partition counts least.
     """
     limits = {b: int(case.limit * size // 1) for b, size in case.capacity.items()}
     most = {b: int(-(-threshold * size // 1)) - 1 for b, size in case.capacity.items()}
-    fixed, fixed_falls, total = dict(case.base), dict[tuple[Domain | None, int | None], int](), sum(case.base.values())
+    fixed, fixed_falls = dict(case.base), dict[tuple[Domain | None, int | None], int]()
+    spare = sum(room.get(b, 0) * (limit - case.base[b]) for b, limit in limits.items())
     for row in rows:
         for leader, heir in _choices(case, row) if row.stays is not None else ():
             _add(fixed, leader, row.load)
             _add(fixed_falls, (case.domains[leader], heir), row.load)
-            total += row.load if leader in case.capacity else 0
-        total += row.load if row.stays is None else 0
-    spare = sum(limits.values()) - total
-    free = (at for at, row in enumerate(rows) if row.stays is None)
-    left = {at: _choices(case, rows[at]) for at in sorted(free, key=lambda at: -rows[at].load)[:HEAVIEST]}
+            spare -= row.load * room.get(leader, 0)
+        if row.stays is None:
+            spare -= row.load * min((room.get(leader, 0) for leader in row.may), default=0)
+    free = {b: spare // weight for b, weight in room.items() if weight}
+    chosen = (at for at, row in enumerate(rows) if row.stays is None)
+    left = {at: _choices(case, rows[at]) for at in sorted(chosen, key=lambda at: -rows[at].load)[:HEAVIEST]}
     while True:
         normal, falls, sole = dict(fixed), dict(fixed_falls), dict[int, int | None]()
         for at, pairs in left.items():
@@ -155,8 +163,9 @@ def _below(case: LossCase, rows: Sequence[LossRow], threshold: Fraction) -> dict
                     above[at][leader, heir] = 0
                     continue
                 falling = falls.get((case.domains[leader], heir), 0) + (0 if sole[at] == heir else load)
-                if max(normal[heir], limits[heir] - spare) + falling <= most[heir]:
-                    above[at][leader, heir] = max(limits[heir] + falling - most[heir], 0)
+                least = max(normal[heir], limits[heir] - free[heir]) if heir in free else normal[heir]
+                if least + falling <= most[heir]:
+                    above[at][leader, heir] = room.get(heir, 0) * max(limits[heir] + falling - most[heir], 0)
             if not above[at]:
                 return None
         if all(len(above[at]) == len(pairs) for at, pairs in left.items()):

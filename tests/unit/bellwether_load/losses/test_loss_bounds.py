@@ -7,6 +7,7 @@ import pytest
 
 from bellwether_load.losses import loss_bounds
 from bellwether_load.losses.loss_bounds import LossProof
+from bellwether_load.losses.loss_input import LossInput, domains
 from bellwether_load.losses.loss_loads import busiest, losses, worst
 from bellwether_load.losses.order_descent import OrderDescent
 from bellwether_load.verify.loss_bound import loss_bound
@@ -22,11 +23,14 @@ def test_no_plan_is_below_the_bound(seed: int) -> None:
         least = lowest(case, kind, limit)
         assert least is not None
         assert proof.best(case.leader, case.takers).value <= least
-        some = np.random.default_rng(seed).integers(0, 5, (int(case.domains[kind].max()) + 1, case.brokers))
+        dice = np.random.default_rng(seed)
+        some = dice.integers(0, 5, (int(case.domains[kind].max()) + 1, case.brokers))
         survives = case.open & (case.domains[kind][None, :] != np.arange(len(some))[:, None])
+        room = dice.integers(0, 3, case.brokers) * case.open
         for factor in (None, 8, 9, 10, 11):
             threshold = None if factor is None else least * Fraction(factor, 10)
             assert proof.bound(some * survives, case.open * 1, threshold).value <= least
+            assert proof.bound(some * 0, room, threshold).value <= least
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -39,6 +43,26 @@ def test_the_verifier_finds_the_same_bound(seed: int) -> None:
         for factor in (0, 7, 8, 9, 10, 11):
             bound = proof.bound(best.lost, best.normal, best.value * Fraction(factor, 10)) if factor else best
             assert loss_bound(*judged(case, kind, limit), weights_of(bound)) == bound.value
+
+
+def test_full_brokers_bound_losses_that_idle_ones_hide(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Brokers 0 to 5 are all at the limit; 6 to 8 have as much room as these carry, but no replica of what these lead.
+    full = [(a, b) for a in range(3) for b in range(3, 6)]
+    takers = np.array([*(pair for a, b in full for pair in ((a, b), (b, a)) for _ in range(21)), (6, 7), (7, 8)])
+    loads = np.array([*[1_000, *[10] * 20] * 18, 10, 10])
+    count, takers = len(loads), takers.astype(np.int32)
+    equal = np.full(9, 100, np.int64), np.ones(9, np.bool_), np.zeros(9, np.int64)
+    racks = domains(["a"] * 3 + ["b"] * 3 + ["c"] * 3)
+    case = LossInput(*equal, loads, takers, takers < 9, takers[:, 0].copy(), np.zeros(count, np.bool_), racks)
+    monkeypatch.setattr(LossProof, "_guesses", lambda *_: iter([(1 - np.eye(9, dtype=np.int64), equal[2])]))
+    limit = busiest(case, case.leader)
+    hidden, found = (
+        LossProof(case, "broker", limit, tight).best(case.leader, takers, near=9)
+        for tight in (None, np.repeat([1, 0], [6, 3]))
+    )
+    assert hidden.value < limit
+    assert limit * Fraction(127, 100) < found.value < limit * Fraction(128, 100)  # a partition of 1,000 falls to 3,600
+    assert loss_bound(*judged(case, "broker", limit), weights_of(found)) == found.value
 
 
 def test_a_proof_of_some_losses_is_nearly_as_good(monkeypatch: pytest.MonkeyPatch) -> None:
