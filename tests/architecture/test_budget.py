@@ -47,11 +47,11 @@ LINES = {
     "tests/cluster": 894,
     "tests/contract": 855,
     "tests/e2e": 166,  # the cures bench in its quick form
-    "tests/integration": 18315,
+    "tests/integration": 18255,
     "tests/properties": 5390,  # each field with each credential; what was not seen, and what may be stopped
     "tests/scenarios": 179,
     "tests/spark": 390,  # standalone: workers and jobs that are killed, late and dirty samples
-    "tests/support": 20396,  # faults of ports and processes in memory, which the product does not need
+    "tests/support": 20456,  # faults of ports and processes in memory; traffic that two tests of loads share
     "tests/unit": 63980,  # each case of two reviews of identity, partial answers and absence
 }
 """Lines of the Python files below a folder, but for those below a longer name of the table."""

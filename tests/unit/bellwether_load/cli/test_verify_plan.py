@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import random
+import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,12 +21,28 @@ from hypothesis import HealthCheck, given, settings
 
 from bellwether.cli.main import main
 from bellwether_load.plan.certificate import OtherCap
-from bellwether_load.plan.problem import Problem
+from bellwether_load.plan.problem import BrokerInput, Problem
 from testkit.loads.plan_verification import load_problems
 from testkit.loads.small_planner import Folders, folders, loads, planned, problem, slot
+from waiting import limit
 
 POSED = problem(*(slot(i) for i in range(6)), slot(0, topic="payments"))
 KNOWN = loads(POSED, 100.0, 200.0, 300.0, 400.0, 500.0, 600.0)
+
+
+LARGE_PLAN = 250_000
+MANY_BROKERS = 100
+
+# What getrusage tells began before this process did.
+PEAK_MEMORY = """
+import sys
+from pathlib import Path
+from bellwether.cli.main import main
+try:
+    main(sys.argv[1:])
+finally:
+    print(*(l for l in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in l), file=sys.stderr)
+"""
 
 
 def verified(written: Folders, *more: str) -> Result:
@@ -215,3 +235,30 @@ def test_hostile_names_bring_no_codes_to_the_terminal(tmp_path: Path) -> None:
     found = verified(written)
     assert found.exit_code == 4
     assert "\x1b" not in found.output
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak from /proc")
+def test_a_quarter_of_a_million_partitions_take_little_memory(tmp_path: Path) -> None:
+    rng = random.Random(1)
+    brokers = tuple(BrokerInput(b) for b in range(1, MANY_BROKERS + 1))
+    topics = [f"topic-{t:04}" for t in range(LARGE_PLAN // 50)]
+    posed = problem(
+        *(slot(i % 50, rng.sample(range(1, MANY_BROKERS + 1), 3), topic=topics[i // 50]) for i in range(LARGE_PLAN)),
+        brokers=brokers,
+    )
+    known = loads(posed, *(1e4 * rng.paretovariate(1.5) for _ in range(LARGE_PLAN)))
+    plan, moves = planned(posed, known, weights=dict.fromkeys(range(1, MANY_BROKERS + 1), 1))
+    written = folders(str(tmp_path), posed, known, plan, moves)
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK_MEMORY, "verify-plan", *written.arguments()],
+        capture_output=True,
+        text=True,
+        timeout=limit(120),
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{len(moves):,}" in done.stdout
+    peak = re.search(r"VmHWM:\s*(\d+) kB", done.stderr)
+    assert peak is not None
+    assert int(peak.group(1)) < 250_000
