@@ -31,8 +31,10 @@ _RACK = "rack"
 
 
 @click.command()
-@click.option("--store", "uri", required=True, metavar="URI", help="Store with measured loads, as of `rebalance`.")
-@click.option("--loads", "name", metavar="NAME", help="Loads to use: STORE/loads/NAME; the newest by default.")
+@click.option(
+    "--store", "uri", required=True, metavar="URI", help="Store of samples, loads and plans, as for `rebalance`."
+)
+@click.option("--loads", "name", metavar="NAME", help="Loads to use: STORE/loads/NAME.  [default: the newest]")
 @click.option(
     "--statistic",
     type=click.Choice([str(s) for s in Statistic]),
@@ -52,11 +54,11 @@ _RACK = "rack"
 def losses(
     uri: str, name: str | None, statistic: str, at_most: float | None, top: int, output: str, kafka: KafkaTarget
 ) -> None:
-    """Show what the loss of a broker or a rack overloads.
+    """Show what the others carry if a broker or rack is lost.
 
-    Each partition would fall to the next replica in its order that is in the ISR and may lead. With --bootstrap the
-    cluster is read now; without, the newest problem of the store is used. Exit status: 4 if --at-most is exceeded, 1 if
-    there are no usable loads.
+    The next replica in the order that is in the ISR then leads each partition of the lost one. --bootstrap reads
+    leaders and orders from the cluster; without it they are those of the newest plan's problem in the store. Moves
+    nothing. Exit status: 4 if --at-most is exceeded, 1 if no load is measured.
     """
     from bellwether_load.store.filesystems import Store
 
@@ -90,15 +92,20 @@ def _document(store: Store, name: str | None, statistic: Statistic, kafka: Kafka
     stored, known = StoredLoads(store.below(f"loads/{name}"), statistic), {}
     for topic, topic_id, number in sorted(p[:3] for p in problem.partitions):
         if (load := stored.of((topic, topic_id, number))) is not None:
-            known[topic_id, number] = (load.produce, load.consume)
-    case = input_of(problem.header, problem.partitions, lambda *key: known.get(key))
+            known[topic_id, number] = load
+    case = input_of(problem.header, problem.partitions, lambda *key: known[key][:2] if key in known else None)
     measured = len(known)
     if not measured:
-        raise Terminal(f"no partition has a measured load in loads {name}: let `bellwether sample` run, then plan once")
+        raise Terminal(
+            f"no partition has a measured load in loads {name}: let `bellwether sample` run for some"
+            " minutes, then run `bellwether rebalance --dry-run`"
+        )
     report = loss_report(case)
     missing = len(problem.partitions) - measured
     rested = Evidence.of(account, len(problem.partitions), missing)
-    evidence = {"text": rested.line(len(problem.partitions), missing, 0), "hours": rested.hours, "share": rested.share}
+    unread = sum(not load.consume_known for load in known.values()) if problem.header.objective.consume_weight else 0
+    text = rested.line(len(problem.partitions), missing, unread)
+    evidence = {"text": text, "hours": rested.hours, "share": rested.share}
     evidence |= {"loads": name, "partitions": len(problem.partitions), "measured": measured}
     return {"evidence": evidence, **_figures(problem, report)}
 
@@ -142,7 +149,7 @@ def _newest(store: Store) -> str:
         folders[name] = max(folders.get(name, ""), str(file.modified))
     found = [(at, name) for name, at in folders.items() if store.exists(f"loads/{name}/{ACCOUNT}")]
     if not found:
-        raise Terminal(f"{store.where('loads')}: has no complete loads: run `bellwether rebalance --dry-run` once")
+        raise Terminal(f"{store.where('loads')} has no complete loads: run `bellwether rebalance --dry-run` once")
     return max(found)[1]
 
 
@@ -153,7 +160,7 @@ def _stored(store: Store, name: str, statistic: Statistic) -> Problem:
     try:
         problem = read_problem(store, name)
     except StoreMissing:
-        raise Terminal(f"the store has no problem {name}, for which loads exist: set --bootstrap to read it") from None
+        raise Terminal(f"the store has loads {name}, but no problem of this name: set --bootstrap") from None
     return replace(
         problem, header=replace(problem.header, objective=replace(problem.header.objective, statistic=statistic))
     )
@@ -176,33 +183,37 @@ def _present(kafka: KafkaTarget, statistic: Statistic) -> Problem:
 def _show(document: dict[str, Any], top: int) -> None:
     from bellwether_load.cli.plan_figures import rate
 
-    evidence, normal = document["evidence"], document["busiest"]
+    evidence, reachable = document["evidence"], document["reachableByReorders"]
     click.echo(evidence["text"])
-    if evidence["measured"] < evidence["partitions"]:
-        click.echo("Partitions without a measured load count as 0.")
-    click.echo(f"{'busiest broker':<26}{rate(normal)}")
-    reachable = document["reachableByReorders"]
+    if missing := evidence["partitions"] - evidence["measured"]:
+        click.echo(f"figures may be too low: partitions without a measured load ({missing:,}) count as 0")
+    click.echo(f"busiest broker: {rate(document['busiest'])}")
+    lower = []
     for kind in dict.fromkeys(loss["kind"] for loss in document["losses"]):
         worst = next(loss for loss in document["losses"] if loss["kind"] == kind)
-        said = f"worst loss of {'a rack' if kind == _RACK else 'one broker'}"
-        better = reachable["ratio"].get(kind) if reachable else None
-        less = (
-            "" if better is None or better >= worst["ratio"] else f"; {better:.2f}x by other orders of followers alone"
+        name = "a rack" if kind == _RACK else "one broker"
+        click.echo(
+            f"worst loss of {name}: without {kind} {printable(str(worst['lost']))}, broker {worst['busiest']} carries"
+            f" {rate(worst['bytesPerSecond'])}, {worst['ratio']:.2f} times the busiest broker"
         )
-        click.echo(f"{said:<26}{worst['ratio']:.2f}x (of {printable(str(worst['lost']))}, on {worst['busiest']}){less}")
-    if reachable and reachable["partitions"]:
-        click.echo(f"{'':<26}{reachable['partitions']:,} partitions would be reordered, without an election")
+        if reachable and (better := reachable["ratio"].get(kind)) is not None and better < worst["ratio"]:
+            lower.append(f"{better:.2f} times for {name}")
+    if lower:
+        orders = f"other orders of {reachable['partitions']:,} partitions, with the same leaders, would bring this to"
+        click.echo(f"{orders} {' and '.join(lower)}: `bellwether rebalance` plans such orders")
+    if left := max((loss["leaderless"] for loss in document["losses"]), default=0):
+        click.echo(f"up to {left:,} partitions would have no leader (LEADERLESS): no other replica in the ISR may lead")
     rows = [
         (
             f"{loss['kind']} {printable(str(loss['lost']))}",
             str(loss["busiest"]),
             rate(loss["bytesPerSecond"]),
-            f"{loss['ratio']:.2f}x",
+            f"{loss['ratio']:.2f}",
             str(loss["leaderless"]),
             printable(", ".join(loss["decidedBy"]) or "-"),
         )
         for loss in document["losses"][:top]
     ]
-    printed(("LOST", "BUSIEST", "LOAD", "RATIO", "LEADERLESS", "HEAVIEST THAT FALL TO IT"), rows)
+    printed(("LOST", "BUSIEST", "LOAD", "TIMES", "LEADERLESS", "HEAVIEST PARTITIONS TAKEN OVER"), rows)
     if len(document["losses"]) > top:
         click.echo(f"{len(document['losses']) - top} more: set --top")

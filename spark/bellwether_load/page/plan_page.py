@@ -57,6 +57,7 @@ def plan_page(story: Story) -> str:
     )
     sections = (
         _opening(story, unit),
+        _losses(plan, unit),
         _brokers(story, unit),
         _bound(story, unit),
         _cap(plan, unit),
@@ -94,8 +95,7 @@ def _opening(story: Story, unit: Unit) -> Markup:
             f"{unit.said(moved.load / 100)}; at least {unit.said(moved.lower_bound / 100)} must, for this maximum",
         ),
     )
-    losses = plan.losses_line and f"{plan.losses_line[0].upper()}{plan.losses_line[1:]}."
-    more = busiest_hour(plan, unit), losses, unmeasured_text(story)
+    more = busiest_hour(plan, unit), unmeasured_text(story)
     return join(
         tag("h1", "Load plan ", tag("code", plan.digest)),
         tag("p", f"{plan.policy}, Kafka cluster ", tag("code", plan.cluster_id), class_="soft"),
@@ -110,6 +110,20 @@ def _opening(story: Story, unit: Unit) -> Markup:
 
 def _tile(name: str, figure: str, note: str, kind: str = "tile") -> Markup:
     return tag("div", tag("span", name), tag("b", figure), tag("span", note), class_=kind)
+
+
+def _losses(plan: RebalancePlan, unit: Unit) -> Markup | None:
+    if not plan.losses_line or plan.losses is None:
+        return None
+    rows = []
+    for of in plan.losses.kinds:
+        loads = map(unit.bare, (of.before.load, of.after.load, of.bound))
+        times = f"{of.after.load / plan.after.max:.2f}"
+        rows.append((f"{of.kind} {of.after.lost}", str(of.after.broker), *loads, times))
+    heads = ("lost", "rack"), ("busiest then", "n"), (f"before, {unit.name}", "n"), ("after", "n"), ("bound", "n")
+    found = table((*heads, ("times the busiest", "n")), rows)
+    note = "What the busiest of the others carries after the worst loss; before the plan, another loss can be worst."
+    return section("If a broker or a rack is lost", tag("p", note, class_="soft"), found)
 
 
 def _brokers(story: Story, unit: Unit) -> Markup:

@@ -55,9 +55,7 @@ class PlanLosses:
 
     def line(self, busiest: float) -> str:
         """The losses in a sentence, in multiples of the busiest broker of the plan while none is lost."""
-        if not busiest or not self.kinds:
-            return ""
-        return f"worst loss {'; '.join(_said(loss, busiest) for loss in self.kinds)}"
+        return "; ".join(_said(loss, busiest) for loss in self.kinds) if busiest else ""
 
 
 def _said(loss: PlanLoss, busiest: float) -> str:
@@ -65,6 +63,6 @@ def _said(loss: PlanLoss, busiest: float) -> str:
     before, after = loss.before.load / busiest, loss.after.load / busiest
     proved = ""
     if loss.gap is not None:  # rounded up: the claim must hold
-        proved = f", within {math.ceil(max(loss.gap, 0.0) * 1000) / 10:g} % of the best possible"
-    where = f"of {loss.after.lost}, on broker {loss.after.broker}{proved}"
-    return f"of {name} {before:.2f}x before, {after:.2f}x after ({where})"
+        proved = f", at most {math.ceil(max(loss.gap, 0.0) * 1000) / 10:g} % above the best possible"
+    worst = f"without {loss.kind} {loss.after.lost}, broker {loss.after.broker} carries {after:.2f} times"
+    return f"worst loss of {name}: {worst} the busiest broker (before the plan {before:.2f} times){proved}"

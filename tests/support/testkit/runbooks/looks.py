@@ -48,7 +48,7 @@ LOOKS: Mapping[str, Look] = {
     "bellwether history --policy NAME -n NAMESPACE --since 1h": HISTORY,
     "bellwether history --policy NAME -n NAMESPACE --since 24h": HISTORY,
     "bellwether history --policy NAME -n NAMESPACE --since 3d": HISTORY,
-    "bellwether losses --store STORE": Look(r"^worst loss of one broker "),
+    "bellwether losses --store STORE": Look(r"^worst loss of one broker: "),
     "bellwether rebalance show --store STORE": Look(r"\bplan [0-9a-f]{32}"),
     "bellwether verify-plan --problem STORE/problems/PROBLEM --loads STORE/loads/LOADS --plan STORE/plans/DIGEST": Look(
         r"^plan [0-9a-f]{32}: verified$"

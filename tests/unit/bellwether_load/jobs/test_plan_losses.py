@@ -62,7 +62,7 @@ def test_a_plan_lowers_both_losses_and_passes(store: Path, made: ComputedPlan) -
         assert loss.gap is not None
         assert loss.gap < 0.08
     assert faults(store, made) == ()
-    assert made.plan.losses_line.startswith("worst loss of one broker ")
+    assert made.plan.losses_line.startswith("worst loss of one broker: without broker ")
 
 
 def test_leaders_that_change_for_losses_keep_to_the_busiest_hour(

@@ -19,6 +19,7 @@ from bellwether_load.page.plan_summary import FORMER, HEAVIEST, Story, tell
 from bellwether_load.page.plan_text import pinned_text, waves_text
 from bellwether_load.plan.certificate import CertificateLevel, HourlyProof, OtherCap, StatisticPlan
 from bellwether_load.plan.forecast import BrokerHour, Forecast
+from bellwether_load.plan.plan_losses import PlanLoss, PlanLosses, WorstLoss
 from bellwether_load.plan.problem import NO_BROKER, Problem
 from bellwether_load.plan.rebalance_plan import BY_HAND, MoveTotals, RebalancePlan
 from testkit.loads.plan_pages import former, needs, plan_of_size, said, small_plan, taken_apart
@@ -203,6 +204,14 @@ def test_racks_have_the_busiest_broker_of_each() -> None:
     plan, _ = plan_of_size(12)
     most = max(b.before for b in plan.brokers if b.rack == "zone-a")
     assert f"zone-a 4 {most / 1e6:,.1f}" in said(taken_apart(page(12)))
+
+
+def test_the_worst_losses_are_shown_before_and_after_the_plan() -> None:
+    plan, moves = small_plan()
+    loss = PlanLoss("broker", WorstLoss("1", 2, 70e6), WorstLoss("3", 1, 42e6), 40e6, {}, {}, None)
+    text = said(taken_apart(plan_page(tell(replace(plan, losses=PlanLosses((loss,))), moves))))
+    assert "busiest then before, MB/s after bound times the busiest broker 3 1 70.00 42.00 40.00 1.20" in text
+    assert "If a broker or a rack is lost" not in said(taken_apart(plan_page(tell(plan, moves))))
 
 
 def test_one_rack_needs_no_view_of_racks() -> None:

@@ -8,15 +8,23 @@ import pytest
 from click.testing import CliRunner
 
 from bellwether.core.settings.rebalance import Rebalance
+from bellwether.ports.rebalance import RunState
 from bellwether_load.__main__ import main
+from bellwether_load.cli.losses import losses
+from bellwether_load.cli.show import show
+from bellwether_load.controller.lifecycle import Run, on_planned
 from bellwether_load.jobs.compute_plan import compute_plan, write_plan
+from bellwether_load.page.plan_page import plan_page
+from bellwether_load.page.plan_summary import tell
 from bellwether_load.plan.evidence import Evidence, measured_share
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import problem_files
 from bellwether_load.store.plans.plan_verification import recheck
 from testkit.loads.load_histories import Sample
+from testkit.loads.plan_pages import said, taken_apart
 from testkit.loads.sample_files import write_rounds
+from testkit.loads.sample_rounds import CLUSTER
 from testkit.loads.small_planner import problem, slot
 from testkit.messages import assert_wording
 
@@ -33,7 +41,7 @@ def planned_from(folder: Path, histories: dict[tuple[str, int], list[Sample]], p
     store = Store.open(str(folder))
     write_rounds(store, histories)
     slots = (slot(i)._replace(topic_id=f"{'orders':_<22}") for i in range(partitions))
-    problem_files.write_problem(store, "main", problem(*slots))
+    problem_files.write_problem(store, "main", problem(*slots, cluster_id=CLUSTER))
     arguments = ["--store", str(folder), "--name", "main", "--engine", "process"]
     made = CliRunner().invoke(main, ["loads", *arguments])
     assert made.exit_code == 0, made.output
@@ -45,21 +53,32 @@ def planned_from(folder: Path, histories: dict[tuple[str, int], list[Sample]], p
     return plan
 
 
-def lines(plan: RebalancePlan) -> str:
-    return f"{plan.evidence_line}\n{plan.missing(Rebalance())}"
+def lines(folder: Path, plan: RebalancePlan) -> str:
+    """What is said first, alike in the terminal, on the page and in status; and what is missing for a proposal."""
+    for verb in (show, losses):
+        terminal = CliRunner().invoke(verb, ["--store", str(folder)])
+        assert terminal.output.splitlines()[0] == plan.evidence_line, terminal.output
+    page = said(taken_apart(plan_page(tell(plan, ()))))
+    assert page.index(f": {plan.evidence_line} ") < page.index("busiest broker")
+    run, missing = on_planned(Run(state=RunState.RUNNING), plan, Rebalance()), plan.missing(Rebalance())
+    assert run.plan is not None
+    assert run.plan.evidence == plan.evidence_line
+    assert run.state is (RunState.IDLE if missing else RunState.PROPOSED)
+    assert ("Approve" in page) is (missing == "")
+    return f"{plan.evidence_line}\n{missing}"
 
 
 def test_a_day_of_every_partition_is_enough(tmp_path: Path):
     plan = planned_from(tmp_path, {("orders", i): history(DAY) for i in range(4)}, 4)
     assert (plan.evidence.hours, plan.evidence.share, plan.missing(Rebalance())) == (24, 1.0, "")
-    assert_wording(lines(plan))
+    assert_wording(lines(tmp_path, plan))
 
 
 def test_an_hour_names_when_a_day_will_be_complete(tmp_path: Path):
     plan = planned_from(tmp_path, {("orders", i): history(HOUR) for i in range(4)}, 4)
     assert plan.evidence.hours == 1
     assert "1 of 24 hours measured (enough after 23 more, at the earliest" in plan.missing(Rebalance())
-    assert_wording(lines(plan))
+    assert_wording(lines(tmp_path, plan))
 
 
 @pytest.mark.parametrize(("size", "hours"), [(1_000_000_000, 0), (1_000, 24)])
@@ -77,14 +96,14 @@ def test_the_bytes_of_a_partition_without_load_weigh(tmp_path: Path, percent: in
     plan = planned_from(tmp_path, measured | seen_once, 10)
     assert plan.evidence.share == pytest.approx(percent / 100, abs=1e-4)
     assert (plan.missing(Rebalance()) == "") is enough
-    assert_wording(lines(plan))
+    assert_wording(lines(tmp_path, plan))
 
 
 def test_partitions_of_a_broker_that_was_never_sampled_count(tmp_path: Path):
     plan = planned_from(tmp_path, {("orders", i): history(DAY) for i in range(8)}, 12)
     assert plan.evidence.share == pytest.approx(8 / 12)
     assert "66.6 % of the bytes measured, 95 % needed (4 of 12 partitions" in plan.missing(Rebalance())
-    assert_wording(lines(plan))
+    assert_wording(lines(tmp_path, plan))
 
 
 def test_consumption_that_is_not_measured_is_on_the_first_line():

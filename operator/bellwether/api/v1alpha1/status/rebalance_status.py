@@ -32,15 +32,17 @@ Ratio = Annotated[str, Field(max_length=32, pattern=r"^[0-9]+\.[0-9]{2}$")]
 
 
 class ReportedLoss(Reported):
-    """The loss that brings a broker highest."""
+    """The worst loss of one kind: the one after which a broker carries most."""
 
     lost: str = Field(max_length=256, description="Id of the broker, or name of the rack, that is lost.")
-    busiest: Count = Field(description="Id of the broker that this loss brings highest.")
-    ratio: Ratio = Field(description="Load of that broker, as a multiple of the busiest broker while none is lost.")
+    busiest: Count = Field(description="Id of the broker that carries most then.")
+    ratio: Ratio = Field(
+        description="Load of that broker then, as a multiple of the busiest broker while none is lost."
+    )
 
 
 class LossRatios(Reported):
-    """The worst loss of one kind."""
+    """The worst loss of one kind, now and after a plan."""
 
     now: ReportedLoss = Field(
         description="With the present leaders and orders, as last measured or, once a plan is applied completely, as"
