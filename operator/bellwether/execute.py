@@ -31,7 +31,7 @@ from bellwether.core.planning.plan import Move, Plan
 from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.reporting.audit import AuditEntry, complete_entry
 from bellwether.core.settings.policy import Policy
-from bellwether.ports.errors import Fenced, NotSent, Terminal, Transient
+from bellwether.ports.errors import Fenced, LeaseUnconfirmed, NotSent, Terminal, Transient
 from bellwether.ports.kafka import Outcome, Reorder
 from bellwether.ports.world import World
 
@@ -155,6 +155,8 @@ def _aborting(done: Execution) -> Iterator[None]:
     """What is not answered, or refused as a whole, ends the run; the next reconcile goes on."""
     try:
         yield
+    except LeaseUnconfirmed as error:
+        done.stopped = done.stopped or Refusal(Reason.LEASE_UNCONFIRMED, str(error))
     except Transient as error:
         done.stopped = done.stopped or Refusal(Reason.NO_ANSWER, str(error))
     except Terminal as error:
@@ -343,7 +345,11 @@ def _done(outcome: Outcome | None) -> bool:
 
 
 def _require_lease(world: World) -> None:
-    """A request is sent only right after the Lease was read, and while it outlasts the request (invariant 7)."""
+    """A request is sent only right after the Lease was read, and while it outlasts the request (invariant 7).
+
+    What this process is paused for after that counts to the time limit of the request.
+    """
+    world.leaders.start_deadline()
     world.leadership.confirm()
     if world.leadership.seconds_left() <= world.leaders.request_timeout_seconds:
         raise Fenced("the time left on the Lease does not cover another request")

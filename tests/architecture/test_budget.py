@@ -15,13 +15,13 @@ from pathlib import Path
 from sourcetree import LITERARY_WORD, ROOT, files, prose_lines
 
 LINES = {
-    "operator/bellwether": 1270,  # hosts that brokers advertise, a clock without steps, one gate for foreign text
-    "operator/bellwether/adapters": 10490,  # large objects left out, names that exclude each other
+    "operator/bellwether": 1310,  # hosts that brokers advertise, a clock without steps, one gate; who may still send
+    "operator/bellwether/adapters": 10640,  # large objects left out, names that exclude each other; who may still send
     "operator/bellwether/api": 4650,  # LeaderRebalance with its losses; identities with their destination
     "operator/bellwether/cli": 10020,  # doctor says which pods and listeners it did not check
     "operator/bellwether/controllers": 2880,  # which LeaderRebalance is used, or why none is; Leases trimmed
     "operator/bellwether/core": 13804,  # cures by a table; causes, freezes, links; identity, partial answers, drains
-    "operator/bellwether/ports": 585,  # the seam to the load side, messages of bounded length
+    "operator/bellwether/ports": 612,  # the seam to the load side, messages of bounded length, who may still send
     "operator/bellwether/probes": 6036,  # several listeners, causes, gaps of both sides, slow answers, pairs that lag
     "operator/bellwether/probes/runtime": 796,
     "operator/bellwether/quarantine": 737,  # ends connections; which field keeps it from holding; whose process it is

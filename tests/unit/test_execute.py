@@ -16,7 +16,7 @@ from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Election, Mode
 from bellwether.core.signals import OverrideState
 from bellwether.execute import READ_BACK_PAUSES
-from bellwether.ports.errors import NotSent
+from bellwether.ports.errors import LeaseUnconfirmed, NotSent
 from bellwether.ports.kafka import Outcome
 from bellwether.simulation.memory_cluster import MemoryCluster
 from testkit.messages import assert_wording
@@ -263,6 +263,29 @@ def test_nothing_is_sent_on_lease_that_another_process_has(site: MemorySite):
     operator.reconcile()
     assert operator.fenced
     assert orders(site) == before
+
+
+def test_kubernetes_error_about_lease_is_not_reported_as_kafkas(site: MemorySite):
+    operator, before = Operator(site), orders(site)
+
+    def unanswered() -> None:
+        raise LeaseUnconfirmed("the Kubernetes API does not answer")
+
+    operator.world.leadership.confirm = unanswered  # type: ignore[method-assign]
+    stopped = said(operator).result.stopped
+    assert stopped is not None
+    assert stopped.reason is Reason.LEASE_UNCONFIRMED
+    assert orders(site) == before
+    assert operator.memory is not None
+    assert not any(entry.outstanding for entry in operator.memory.record.entries.values())
+
+
+def test_time_limit_of_request_counts_from_before_lease_is_read(site: MemorySite):
+    operator, asked = Operator(site), list[str]()
+    operator.world.leaders.start_deadline = lambda: asked.append("start")  # type: ignore[method-assign]
+    operator.world.leadership.confirm = lambda: asked.append("confirm")  # type: ignore[method-assign]
+    operator.reconcile()
+    assert asked[:4] == ["start", "confirm"] * 2
 
 
 def test_a_stray_is_not_cancelled_on_a_lease_that_does_not_outlast_the_request(site: MemorySite):

@@ -77,6 +77,7 @@ class Reason(StrEnum):
     # Why an execution was aborted
     REPLICA_SET_CONFLICT = "ReplicaSetConflict"
     NO_ANSWER = "NoAnswer"
+    LEASE_UNCONFIRMED = "LeaseUnconfirmed"
     STUCK = "Stuck"
     REQUEST_REFUSED = "RequestRefused"
     # Progress of a rebalance
@@ -211,6 +212,7 @@ DESCRIPTIONS: dict[Reason, str] = {
     Reason.OTHER_RACKS_LEAD: "Some partitions are led from a less preferred rack than one that has a replica of them.",
     Reason.REPLICA_SET_CONFLICT: "A replica set changed during a reorder; the execution was aborted.",
     Reason.NO_ANSWER: "Kafka did not answer, or does not show the effect yet; the next reconcile reads the result.",
+    Reason.LEASE_UNCONFIRMED: "The Kubernetes API did not say who holds the Lease, so nothing was sent to Kafka.",
     Reason.STUCK: "A reconcile does not end and was given up; another one takes its place, here or in another process.",
     Reason.REQUEST_REFUSED: "Kafka refused a request or an election; the message has its error.",
     Reason.NO_PLAN_PENDING: (

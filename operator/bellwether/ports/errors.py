@@ -30,6 +30,10 @@ class NotSent(Transient):
     """The request was surely not sent: it cannot take effect."""
 
 
+class LeaseUnconfirmed(Transient):
+    """Kubernetes did not say who holds the Lease: nothing was sent to Kafka, which is not the reason."""
+
+
 class Terminal(BellwetherError):
     """A person must act (wrong bootstrap, refused credentials, missing permission); other policies go on."""
 

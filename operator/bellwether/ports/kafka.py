@@ -88,6 +88,10 @@ class LeaderMover(Protocol):
         """The broker to ask next. Raises NotSent while the address of none is known."""
         ...
 
+    def start_deadline(self) -> None:
+        """The time limit of the next request starts now, not when it is made: later than that it is not sent."""
+        ...
+
     def reorder(self, orders: Sequence[Reorder], broker: int | None = None) -> Mapping[TopicPartition, Outcome]:
         """AlterPartitionReassignments with another order of the same replicas (KIP-455, KIP-860).
 

@@ -37,7 +37,7 @@ class Leadership(Protocol):
     def confirm(self) -> None:
         """Read the Lease where it is kept: a machine that was paused knows nothing of it by its own clocks.
 
-        Raises Fenced if another process holds it, Transient or Terminal if it cannot be read.
+        Raises Fenced if another process holds it, LeaseUnconfirmed if it cannot be read.
         """
         ...
 

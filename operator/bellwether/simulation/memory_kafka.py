@@ -119,6 +119,9 @@ class MemoryMover:
         """The broker that is tried next. Raises NotSent when all are down."""
         return self.route.first()
 
+    def start_deadline(self) -> None:
+        """Requests take no time here."""
+
     def forwards(self, broker: int) -> bool:
         """Whether this broker answers, and the controller behind it."""
         return self.cluster.answers(broker) and self.cluster.quorum

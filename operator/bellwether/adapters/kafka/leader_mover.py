@@ -54,6 +54,11 @@ class KafkaMover:
     def __init__(self, nodes: BrokerPool) -> None:
         self._nodes = nodes
         self.request_timeout_seconds = nodes.limits.mutation_seconds
+        self._deadline: Deadline | None = None
+
+    def start_deadline(self) -> None:
+        """The next request is sent within ``request_timeout_seconds`` from now, also after a pause, or NotSent."""
+        self._deadline = Deadline(self.request_timeout_seconds)
 
     def choose(self) -> int:
         """The first choice among the brokers whose addresses are known; NotSent without one."""
@@ -90,7 +95,8 @@ class KafkaMover:
         """ElectLeaders, preferred, of exactly these partitions (KIP-460)."""
         _check(names)
         # The protocol's "no partitions" is null, which means all: never send it.
-        return self._nodes.send_once(partial(elect, ElectionType.PREFERRED, names)) if names else {}
+        ask = partial(elect, ElectionType.PREFERRED, names)
+        return self._nodes.send_once(ask, self._started()) if names else {}
 
     def _alter(self, wanted: Sequence[_Wanted], broker: int | None = None) -> Mapping[TopicPartition, Outcome]:
         names = [name for name, _ in wanted]
@@ -126,7 +132,13 @@ class KafkaMover:
             }
             return _outcomes(names, said, dialogue.address, "AlterPartitionReassignments")
 
-        return self._nodes.send_once(ask) if broker is None else self._nodes.send_to(broker, ask)
+        started = self._started()
+        return self._nodes.send_once(ask, started) if broker is None else self._nodes.send_to(broker, ask, started)
+
+    def _started(self) -> Deadline | None:
+        """The deadline of this request, if it was started before; the next has its own."""
+        started, self._deadline = self._deadline, None
+        return started
 
 
 def elect(

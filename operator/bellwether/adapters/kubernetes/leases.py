@@ -17,7 +17,7 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import LEASES, Conflict, KubernetesClient, NotFound, Object
 from bellwether.jitter import jittered
 from bellwether.ports.clock import Clock
-from bellwether.ports.errors import BellwetherError, Fenced, Terminal, Transient
+from bellwether.ports.errors import BellwetherError, Fenced, LeaseUnconfirmed, Terminal, Transient
 from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
 
 CLUSTER_ANNOTATION = "bellwether.dev/kafka-cluster-id"
@@ -111,12 +111,16 @@ class HeldLease:
             raise Fenced(lost)
 
     def confirm(self) -> None:
-        """Read the Lease from the API, right before a request that changes something; Fenced if another holds it.
+        """Read the Lease from the API, right before a request that changes something.
 
+        Raises Fenced if another process holds it, LeaseUnconfirmed if it cannot be read.
         Pauses of this process's machine are not in its own clocks, and may be longer than the Lease.
         """
         self.check()
-        found = self._api.find(LEASES, self.namespace, self.name)
+        try:
+            found = self._api.find(LEASES, self.namespace, self.name)
+        except (Transient, Terminal) as error:
+            raise LeaseUnconfirmed(f"the Lease {self.namespace}/{self.name} cannot be read: {error}") from error
         holder = ((found or {}).get("spec") or {}).get("holderIdentity")
         if found is None or holder != self.holder or annotation(found, POLICY_ANNOTATION) != self._policy:
             raise self._lose(found)

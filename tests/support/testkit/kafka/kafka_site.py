@@ -167,18 +167,8 @@ class _RacingMover:
         self._inner = inner
         self._race = race
         self.request_timeout_seconds = inner.request_timeout_seconds
-
-    def choose(self) -> int:
-        return self._inner.choose()
-
-    def forwards(self, broker: int) -> bool:
-        return self._inner.forwards(broker)
+        self.start_deadline, self.choose, self.forwards = inner.start_deadline, inner.choose, inner.forwards
+        self.elect, self.cancel = inner.elect, inner.cancel
 
     def reorder(self, orders: Sequence[Reorder], broker: int | None = None) -> Mapping[TopicPartition, Outcome]:
         return self._race.reorder(orders, lambda: self._inner.reorder(orders, broker))
-
-    def elect(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
-        return self._inner.elect(names)
-
-    def cancel(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
-        return self._inner.cancel(names)

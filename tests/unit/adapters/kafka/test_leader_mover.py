@@ -196,6 +196,24 @@ class TestTheAskedBroker:
                 self.knowing(one, other).reorder([Reorder(A0, (2, 1))], 1)
             assert other.seen == []
 
+    def test_request_is_not_sent_later_than_its_started_deadline(self, leap: Callable[[float], None]) -> None:
+        answers = {AlterPartitionReassignmentsRequest: altered({A0: (0, None)})}
+        with ScriptedBroker(answers) as one:
+            mover = self.knowing(one)
+            mover.start_deadline()
+            leap(mover.request_timeout_seconds)
+            with pytest.raises(NotSent):
+                mover.reorder([Reorder(A0, (2, 1))], 1)
+            assert mover.reorder([Reorder(A0, (2, 1))], 1)[A0].ok
+            assert len(one.asked(AlterPartitionReassignmentsRequest)) == 1
+
+    def test_pause_after_connecting_keeps_request_from_being_sent(self, leap: Callable[[float], None]) -> None:
+        with ScriptedBroker() as one:
+            pool = BrokerPool(Connection((one.address,)), PATIENT, lambda *_: leap(60))
+            with pytest.raises(NotSent):
+                KafkaMover(pool).cancel([A0])
+            assert one.asked(AlterPartitionReassignmentsRequest) == []
+
     def test_what_it_did_not_answer_may_have_been_sent(self) -> None:
         with ScriptedBroker() as one, pytest.raises(Transient, match="may have been carried out") as caught:
             self.knowing(one).reorder([Reorder(A0, (2, 1))], 1)

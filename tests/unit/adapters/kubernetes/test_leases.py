@@ -9,7 +9,7 @@ import pytest
 from bellwether.adapters.kubernetes.api_client import LEASES
 from bellwether.adapters.kubernetes.leases import ClusterLease
 from bellwether.jitter import SHARE
-from bellwether.ports.errors import Fenced, Transient
+from bellwether.ports.errors import Fenced, LeaseUnconfirmed
 from bellwether.simulation.memory_world import ManualClock
 from testkit.kubernetes.memory_api import MemoryApi
 
@@ -35,7 +35,7 @@ def test_a_lease_is_confirmed_by_the_api_and_not_by_the_clock() -> None:
     assert lease.acquire()
     lease.confirm()
     api.away = True
-    with pytest.raises(Transient):
+    with pytest.raises(LeaseUnconfirmed, match="cannot be read"):
         lease.confirm()
     api.away = False
     taken = api.get(LEASES, "bellwether", lease.name)

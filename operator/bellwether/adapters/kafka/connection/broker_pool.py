@@ -198,23 +198,27 @@ class BrokerPool:
             self._shun(address)
             raise Transient(str(broken)) from broken
 
-    def send_once(self, ask: Callable[[BrokerConnection, Deadline], T]) -> T:
-        """Ask one broker, once; another is tried only while nothing has been sent.
+    def send_once(self, ask: Callable[[BrokerConnection, Deadline], T], deadline: Deadline | None = None) -> T:
+        """Ask one broker, once, before the deadline; another is tried only while nothing has been sent.
 
         Raises NotSent when none could be reached, and any other Transient when the answer did not come in time: what
         was asked may be carried out, even later.
         """
-        return self._send(self.addresses(), ask)
+        return self._send(self.addresses(), ask, deadline)
 
-    def send_to(self, broker: int, ask: Callable[[BrokerConnection, Deadline], T]) -> T:
+    def send_to(
+        self, broker: int, ask: Callable[[BrokerConnection, Deadline], T], deadline: Deadline | None = None
+    ) -> T:
         """Ask that very broker, once. Raises as ``send_once``."""
         address = self._known.get(broker)
         if address is None:
             raise NotSent(f"the address of broker {broker} is unknown: no metadata read has returned it yet")
-        return self._send((address,), ask)
+        return self._send((address,), ask, deadline)
 
-    def _send(self, addresses: Iterable[str], ask: Callable[[BrokerConnection, Deadline], T]) -> T:
-        deadline = Deadline(self.limits.mutation_seconds)
+    def _send(
+        self, addresses: Iterable[str], ask: Callable[[BrokerConnection, Deadline], T], deadline: Deadline | None
+    ) -> T:
+        deadline = deadline or Deadline(self.limits.mutation_seconds)
         finding = deadline.within(self.limits.finding_seconds)
         attempts: list[BrokerConnectionError] = []
         for address in _until(finding, addresses):
@@ -225,6 +229,9 @@ class BrokerPool:
             except BrokerConnectionError as broken:
                 self._failed(address, broken, attempts)
                 continue
+            if not deadline.left:  # this process was paused since
+                dialogue.close()
+                break
             try:
                 with self._kept_after(dialogue):
                     answer = ask(dialogue, deadline.within(self.limits.request_seconds))
