@@ -159,6 +159,8 @@ def gather(
     """
     now = world.clock.now()
     world.clusters.avoid(memory.suspects)
+    record, awaited = _without_ended_senders(memory.record, world)
+    memory = replace(memory, record=record, checks={} if awaited else memory.checks)
     cluster = _without_canary(same_cluster(world.clusters.read(), memory.record), policy)
     known = with_overwritten(memory.record, memory.overwritten, cluster)
     last = memory.recovered
@@ -168,7 +170,8 @@ def gather(
         known = with_overwritten(memory.record, memory.overwritten, cluster)
     # By the checks of before, as only metadata that was read after a proof shows all that may have arrived until then.
     drained = drained_brokers(cluster, memory.checks, memory.arrival_seconds)
-    checks = _checked(cluster, world, memory)
+    # A proof of a broker begins when no former operator can send to it any more.
+    checks = {} if awaited else _checked(cluster, world, memory)
     if last is not None and steady:
         recovered = replace(last, record=known)
     else:
@@ -232,6 +235,15 @@ def _hosts(cluster: Cluster, world: World, memory: Memory, policy: Policy) -> Kn
     with suppress(Transient, Terminal):
         settings = world.configs.broker_configs(due, [ADVERTISED_LISTENERS, LISTENERS]) if due else {}
     return hosts.answered(due, settings, now).seen(cluster)
+
+
+def _without_ended_senders(record: UndoRecord, world: World) -> tuple[UndoRecord, bool]:
+    """The record without the former senders that have ended, and whether others may still send what is outstanding."""
+    if world.senders is None:
+        return record, False
+    running = world.senders.running(record.senders[:-1] if record.has_outstanding else ())
+    senders = (*running, *record.senders[-1:])
+    return record if senders == record.senders else replace(record, senders=senders), bool(running)
 
 
 def _checked(cluster: Cluster, world: World, memory: Memory) -> Checks:

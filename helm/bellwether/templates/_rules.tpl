@@ -23,6 +23,11 @@
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create, patch]
+{{- if .Values.watchAllNamespaces }}
+- apiGroups: [""]
+  resources: [nodes]
+  verbs: [get]
+{{- end }}
 {{- include "bellwether.rules.credentials" (dict "root" .) }}
 {{- if .Values.maintenance.watchPods }}
 - apiGroups: [""]
@@ -32,13 +37,16 @@
 {{- end }}
 
 {{/*
-Leases of Kafka clusters and quarantine orders, in their namespace. Undo records of a terminating namespace are exported
-to it, too. In: the root.
+In the operator's namespace: Leases of Kafka clusters, quarantine orders, and whether an operator that was killed has
+ended. Undo records of a terminating namespace are exported to it, too. In: the root.
 */}}
 {{- define "bellwether.rules.leases" -}}
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
   verbs: [get, list, create, update, delete]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get]
 {{- if not .Values.watchAllNamespaces }}
 - apiGroups: [""]
   resources: [configmaps]

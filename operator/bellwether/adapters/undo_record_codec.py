@@ -29,6 +29,7 @@ from bellwether.core.model.undo_record import (
     EntryState,
     Link,
     PlanApplication,
+    Sender,
     SentOrder,
     UndoEntry,
     UndoRecord,
@@ -91,6 +92,7 @@ class _Document:
     returning: tuple[ReturningBroker, ...] = ()
     log_dirs: tuple[DemotedLogDir, ...] = ()
     links: tuple[BrokenLink, ...] = ()
+    senders: Annotated[tuple[Sender, ...], Field(max_length=1000)] = ()
 
 
 def _in_order(link: Link) -> Link:
@@ -117,9 +119,9 @@ _DOCUMENT: JsonCodec[_Document] = JsonCodec(
     _Document,
     names={"trigger": "coming", "link": "brokers"},
     fields=_STORED,
-    omit=("rebalance", "returning", "log_dirs", "links", "signal", "drained_since", "cutoff", "wave"),
+    omit=("rebalance", "returning", "log_dirs", "links", "senders", "signal", "drained_since", "cutoff", "wave"),
 )
-_IN_HEADER = ("demoted", "rebalance", "returning", "logDirs", "links")
+_IN_HEADER = ("demoted", "rebalance", "returning", "logDirs", "links", "senders")
 
 
 def check_format(version: object, where: str) -> None:
@@ -231,6 +233,7 @@ def _document(record: UndoRecord) -> _Document:
         _sorted(record.returning),
         _sorted(record.log_dirs),
         _sorted(record.links),
+        record.senders,
     )
 
 
@@ -248,6 +251,7 @@ def _record(document: _Document, entries: Mapping[PartitionKey, UndoEntry]) -> U
         {one.broker: one for one in document.returning},
         {one.log_dir: one for one in document.log_dirs},
         {one.link: one for one in document.links},
+        document.senders,
     )
 
 

@@ -24,6 +24,7 @@ from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import LEASES, KubernetesClient
+from bellwether.adapters.kubernetes.former_senders import SenderProofs
 from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch, Wanted
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import at_work_now, surroundings
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
@@ -36,6 +37,7 @@ from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRe
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.condition import Condition
 from bellwether.core.model.strimzi import Strimzi
+from bellwether.core.model.undo_record import Sender
 from bellwether.core.reasons import Reason
 from bellwether.kafka_connection import Connection
 from bellwether.ports.clock import Clock
@@ -67,9 +69,15 @@ class ClusterConnection:
     lease: ClusterLease
     records: ConfigMapRecords
     cluster_id: str
+    senders: SenderProofs | None = None
+
+    @property
+    def former_senders(self) -> str:
+        """Which former operators may still send, and what would prove that they have ended; empty without one."""
+        return self.senders.problem if self.senders is not None else ""
 
 
-_REQUESTS = ("clusters", "leaders", "records", "quarantine_orders", "margins", "configs", "log_dirs")
+_REQUESTS = ("clusters", "leaders", "records", "senders", "quarantine_orders", "margins", "configs", "log_dirs")
 """The ports of a world that wait for Kafka or the Kubernetes API."""
 
 
@@ -172,7 +180,10 @@ class Connector:
         *,
         labelled_secrets: bool = False,
         limits: Limits | None = None,
+        sender: Sender | None = None,
     ) -> None:
+        """``sender`` is this process, as its undo records name it."""
+        self._sender = sender
         self._labelled_secrets = labelled_secrets
         self._limits = limits
         self._observe = observe
@@ -209,10 +220,12 @@ class Connector:
             duration_seconds=self._times.duration_seconds,
             renew_seconds=self._times.renew_seconds,
             margin_seconds=mover.request_timeout_seconds,
+            process=self._sender.uid if self._sender is not None else "",
         )
-        records = ConfigMapRecords(self._api, namespace, name)
+        records = ConfigMapRecords(self._api, namespace, name, self._sender)
         trail = ConfigMapAuditLog(self._api, namespace, name, self._clock)
         orders = LeaseOrders(self._api, self._lease_namespace, who, lease.holder, lease.seconds_left)
+        senders = SenderProofs(self._api, self._clock, self._sender) if self._sender is not None else None
         world = World(
             reader,
             mover,
@@ -225,9 +238,10 @@ class Connector:
             margins,
             configs,
             log_dirs=log_dirs,
+            senders=senders,
             quarantine_orders=orders,
         )
-        return ClusterConnection(world, lease, records, cluster_id)
+        return ClusterConnection(world, lease, records, cluster_id, senders)
 
     def renew(self, link: ClusterConnection, policy: LeadershipPolicy) -> ClusterConnection:
         """The same link with new connections, made from the current policy and Secrets."""

@@ -127,6 +127,9 @@ class Session:
             record = link.records.take_over(link.cluster_id)
         except (Transient, Terminal) as error:
             raise PolicyRefused(Reason.RECORD_UNAVAILABLE, str(error)) from error
+        # Who released the Lease has ended its last request; who lost it may be paused before one.
+        senders = tuple(one for one in record.senders if one == record.senders[-1] or one.uid != link.lease.released_by)
+        record = replace(record, senders=senders)
         # The watch may not have delivered yet: the first reconcile must not miss an override.
         healths = self._reporter.healths(policy)
         for health in healths:
@@ -158,6 +161,8 @@ class Session:
         if self.pods is not None and self.pods.problem:
             text = self.pods.problem[:MESSAGE_LIMIT]
             found.append(Condition("RestartDetection", False, Reason.NO_EVIDENCE, text))
+        if self.link is not None and (text := self.link.former_senders):
+            found.append(Condition("OrdersSettled", False, Reason.SENDER_MAY_RUN, text[:MESSAGE_LIMIT]))
         if text := (self._unread or str(policy.sources))[:MESSAGE_LIMIT]:
             found.append(Condition("SourcesUsable", False, Reason.NO_EVIDENCE, text))
         return replace(report, conditions=(*report.conditions, *found)) if found else report

@@ -78,6 +78,7 @@ class Reason(StrEnum):
     REPLICA_SET_CONFLICT = "ReplicaSetConflict"
     NO_ANSWER = "NoAnswer"
     LEASE_UNCONFIRMED = "LeaseUnconfirmed"
+    SENDER_MAY_RUN = "SenderMayRun"
     STUCK = "Stuck"
     REQUEST_REFUSED = "RequestRefused"
     # Progress of a rebalance
@@ -213,6 +214,7 @@ DESCRIPTIONS: dict[Reason, str] = {
     Reason.REPLICA_SET_CONFLICT: "A replica set changed during a reorder; the execution was aborted.",
     Reason.NO_ANSWER: "Kafka did not answer, or does not show the effect yet; the next reconcile reads the result.",
     Reason.LEASE_UNCONFIRMED: "The Kubernetes API did not say who holds the Lease, so nothing was sent to Kafka.",
+    Reason.SENDER_MAY_RUN: "A former operator process is not known to have ended: its orders stay outstanding.",
     Reason.STUCK: "A reconcile does not end and was given up; another one takes its place, here or in another process.",
     Reason.REQUEST_REFUSED: "Kafka refused a request or an election; the message has its error.",
     Reason.NO_PLAN_PENDING: (

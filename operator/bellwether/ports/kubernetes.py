@@ -6,11 +6,11 @@ method answers or raises one of ``ports.errors``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from bellwether.core.model.quarantine_order import QuarantineOrder
-from bellwether.core.model.undo_record import UndoRecord
+from bellwether.core.model.undo_record import Sender, UndoRecord
 from bellwether.core.reporting.audit import AuditEntry
 from bellwether.core.signals import Override, Signal
 
@@ -39,6 +39,14 @@ class Leadership(Protocol):
 
         Raises Fenced if another process holds it, LeaseUnconfirmed if it cannot be read.
         """
+        ...
+
+
+class FormerSenders(Protocol):
+    """Operator processes that had the undo record before this one, and may have been paused before they sent."""
+
+    def running(self, senders: Sequence[Sender]) -> tuple[Sender, ...]:
+        """Those that are not proven to have ended. Asks now and then; never raises."""
         ...
 
 

@@ -14,6 +14,7 @@ from bellwether.ports.clock import Clock
 from bellwether.ports.kafka import ClusterReader, ConfigReader, FaultToleranceReader, LeaderMover, LogDirReader
 from bellwether.ports.kubernetes import (
     AuditTrail,
+    FormerSenders,
     Leadership,
     NoQuarantineOrders,
     NothingShared,
@@ -49,4 +50,6 @@ class World:
     """The brokers' pods before the reconcile, where the policy watches their restarts."""
     log_dirs: LogDirReader | None = None
     """Reads which replicas lie in which directory, of brokers with several."""
+    senders: FormerSenders | None = None
+    """Who had the undo record before; None where no other process can have sent."""
     quarantine_orders: QuarantineOrders = field(default_factory=NoQuarantineOrders)

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.chart
 
 PAGE = Path(__file__).parents[3] / "docs" / "security" / "permissions.md"
 HOME, POLICIES = "ops", "kafka"
-WHERE = {Where.POLICIES: POLICIES, Where.LEASES: HOME}
+WHERE = {Where.POLICIES: POLICIES, Where.LEASES: HOME, Where.CLUSTER: ""}
 EVERYWHERE = {"watchNamespaces": [], "watchAllNamespaces": True}
 
 
@@ -75,7 +75,7 @@ def given(account: str, **changed: Any) -> set[tuple[str, str, str, str]]:
 
 
 def test_the_operator_is_granted_its_table_in_the_watched_namespaces_and_its_own() -> None:
-    assert given(OPERATOR) == needed(OPERATORS)
+    assert given(OPERATOR) == needed(OPERATORS, Only.EVERYWHERE)
 
 
 def test_with_all_namespaces_its_rights_are_everywhere_but_for_leases() -> None:
@@ -149,7 +149,7 @@ def test_without_secrets_plans_and_strimzi_nothing_is_granted_for_them() -> None
     off = {"enabled": False}
     bare = {"rbac": {}, "spark": off, "strimzi": off, "maintenance": {"watchPods": False}}
     unwanted = (Only.SECRETS, Only.JOBS, Only.STRIMZI, Only.RESTARTS)
-    assert given(OPERATOR, **bare) == needed(OPERATORS, *unwanted)
+    assert given(OPERATOR, **bare) == needed(OPERATORS, Only.EVERYWHERE, *unwanted)
     assert given(f"{FULL}-prober-replication", **bare) == needed(PROBER, *unwanted)
     assert given(SAMPLERS, **bare) == needed(SAMPLER, *unwanted)
 

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
+import pytest
+
+from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.broker_identity import KnownHosts
 from bellwether.core.model.history.flap_damping import FlapCounter
 from bellwether.core.model.history.harm_history import HarmCause, HarmHistory
+from bellwether.core.model.undo_record import Sender
+from bellwether.core.signals import OverrideState
 from bellwether.gather import Memory
+from testkit.simulation.fault_injection import Fate, Faults
+from testkit.simulation.operator_fixture import LEASE_SECONDS, MemoryOperator
 from testkit.simulation.operators import restored
 from testkit.values.builders import START, record, said, snapshot, verdict
 
@@ -50,3 +57,28 @@ def test_no_stored_field_of_memory_has_its_default_in_the_test() -> None:
     names = {one.name for one in fields(Memory)} - ELSEWHERE.keys() - READ_AGAIN - FORGOTTEN
     default = Memory(record(epoch=7))
     assert [name for name in sorted(names) if getattr(STORED, name) == getattr(default, name)] == []
+
+
+@pytest.mark.parametrize("released", [False, True])
+def test_orders_of_unreleased_lease_are_shown_as_unsettled(released: bool) -> None:
+    faults, old = Faults(), MemoryOperator.well()
+    old.sender, new_sender = (Sender(f"ops/{pod}", pod, "operator", "node", "boot", START) for pod in ("old", "new"))
+    old.faults = faults.around
+    loop = old.make()
+    old.step(loop)
+    old.site.signals.override(1, OverrideState.DEMOTED)
+    faults.fail_next("reorder", Fate.UNANSWERED)
+    old.step(loop)
+    if released:
+        loop.release()
+    new = MemoryOperator(old.site, old.api, holder="operator-b", sender=new_sender)
+    taken = new.loop()
+    new.step(taken, seconds=3 * LEASE_SECONDS)  # the first only sees whether the Lease is renewed
+    new.step(taken, 3)
+    shown = {c["type"]: c["reason"] for c in new.body()["status"]["conditions"]}
+    assert shown.get("OrdersSettled") == (None if released else "SenderMayRun")
+    assert taken.record is not None
+    assert taken.record.has_outstanding
+    assert [one.uid for one in taken.record.senders] == (["new"] if released else ["old", "new"])
+    assert ConfigMapRecords(new.api, "default", "main").read() == taken.record
+    new.close()

@@ -85,6 +85,7 @@ LEASES = Resource("/apis/coordination.k8s.io/v1", "leases", "coordination.k8s.io
 EVENTS = Resource("/apis/events.k8s.io/v1", "events", "events.k8s.io/v1", "Event")
 JOBS = Resource("/apis/batch/v1", "jobs", "batch/v1", "Job")
 PODS = Resource("/api/v1", "pods", "v1", "Pod")
+NODES = Resource("/api/v1", "nodes", "v1", "Node")
 POLICIES = Resource(
     "/apis/bellwether.dev/v1alpha1", "leadershippolicies", "bellwether.dev/v1alpha1", "LeadershipPolicy"
 )

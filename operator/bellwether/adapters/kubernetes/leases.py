@@ -21,6 +21,7 @@ from bellwether.ports.errors import BellwetherError, Fenced, LeaseUnconfirmed, T
 from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
 
 CLUSTER_ANNOTATION = "bellwether.dev/kafka-cluster-id"
+PROCESS_ANNOTATION = "bellwether.dev/process"
 POLICY_ANNOTATION = "bellwether.dev/policy"
 
 
@@ -68,6 +69,8 @@ class HeldLease:
         # ``_io`` is held during requests; ``_state`` is not, so that seconds_left() does not wait for the network.
         self._io = threading.Lock()
         self._state = threading.Lock()
+        self.released_by = ""
+        """The process that released the Lease before this one acquired it; empty if it was not released."""
         self._held: Object | None = None
         self._held_until = 0.0
         self._seen: tuple[str, float] | None = None
@@ -182,6 +185,8 @@ class HeldLease:
         sent = self._clock.monotonic()
         if found is not None and not self._free(found, sent):
             return False
+        free = found is not None and not (found.get("spec") or {}).get("holderIdentity")
+        self.released_by = annotation(found, PROCESS_ANNOTATION) if found is not None and free else ""
         try:
             if found is None:
                 written = self._api.create(LEASES, self.namespace, self._fresh(None))
@@ -302,6 +307,7 @@ class ClusterLease(HeldLease):
         renew_seconds: float = 2.0,
         margin_seconds: float = 2.0,
         holder: str | None = None,
+        process: str = "",
     ) -> None:
         super().__init__(
             api,
@@ -313,7 +319,7 @@ class ClusterLease(HeldLease):
             renew_seconds=renew_seconds,
             margin_seconds=margin_seconds,
             holder=holder,
-            annotations={CLUSTER_ANNOTATION: cluster_id},
+            annotations={CLUSTER_ANNOTATION: cluster_id, PROCESS_ANNOTATION: process},
         )
 
 

@@ -25,6 +25,7 @@ class Where(StrEnum):
 
     POLICIES = "each namespace with policies"
     LEASES = "the operator's namespace"
+    CLUSTER = "the cluster"
 
 
 class Only(StrEnum):
@@ -35,6 +36,8 @@ class Only(StrEnum):
     JOBS = "load plans are computed in Jobs"
     STRIMZI = "policies name a Strimzi cluster"
     RESTARTS = "policies detect restarts"
+    KILLED = "an operator was killed while it sent"
+    EVERYWHERE = "all namespaces are watched"
     SEVERAL = "one process serves several policies"
 
 
@@ -100,6 +103,8 @@ OPERATOR = (
     Need(
         "", "configmaps", ("get", "create"), "copies of undo records of a namespace that is being deleted", Where.LEASES
     ),
+    Need("", "pods", ("get",), "whether the operator's container has ended", Where.LEASES, Only.KILLED),
+    Need("", "nodes", ("get",), "whether its node has booted again", Where.CLUSTER, Only.EVERYWHERE),
 )
 """Permissions of ``bellwether operator``."""
 

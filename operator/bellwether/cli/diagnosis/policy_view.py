@@ -150,6 +150,8 @@ class PolicyView:
             yield self.ready.reason, "policy"
         if (unusable := condition(status.conditions, "SourcesUsable")) is not None:
             yield unusable.reason, "SignalSources"
+        if condition(status.conditions, "OrdersSettled") is not None:
+            yield str(Reason.SENDER_MAY_RUN), "policy"
         for health in self.brokers:
             yield from _of_broker(health)
         for blocked in status.blocked_by_reason:

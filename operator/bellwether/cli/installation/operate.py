@@ -92,6 +92,7 @@ def operator(
     import structlog
 
     from bellwether.adapters.kafka.connection.broker_pool import Limits
+    from bellwether.adapters.kubernetes.former_senders import this_process
     from bellwether.controllers.cluster_connection import Connector, LeaseTimes
     from bellwether.controllers.lease_watch import LeaseWatch
     from bellwether.controllers.policy_controller import PolicyController
@@ -124,6 +125,7 @@ def operator(
     # kopf logs every watched event; the controllers log the relevant ones.
     logging.getLogger("kopf").setLevel(logging.WARNING)
     clock, metrics, health = SystemClock(), OperatorMetrics(), Health()
+    sender = this_process(os.environ, clock.now())
     load = load_side(load_config)
     api = connect().observed(metrics.exchanges.kubernetes)
 
@@ -142,7 +144,15 @@ def operator(
     def connector(signals: SignalCache) -> Connector:
         watched = metrics.exchanges.kafka, metrics.exchanges.certificate
         return Connector(
-            api, clock, signals, times, lease_namespace, *watched, labelled_secrets=labelled_secrets, limits=limits
+            api,
+            clock,
+            signals,
+            times,
+            lease_namespace,
+            *watched,
+            labelled_secrets=labelled_secrets,
+            limits=limits,
+            sender=sender,
         )
 
     rebalancers = load.rebalancers(api, clock)

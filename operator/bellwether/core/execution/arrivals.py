@@ -55,7 +55,7 @@ def after_checks(
     record: UndoRecord, cluster: Cluster, checks: Checks, answers: Mapping[int, bool], now: float
 ) -> dict[int, BrokerCheck]:
     """The checks with new ``answers``; a broker that is not live does not answer. Empty if nothing is outstanding."""
-    if not any(entry.outstanding for entry in record.entries.values()):
+    if not record.has_outstanding:
         return {}
     kept = {broker: check for broker, check in checks.items() if broker in cluster.live}
     for broker, answered in answers.items():

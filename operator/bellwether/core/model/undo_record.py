@@ -54,6 +54,21 @@ class SentOrder(NamedTuple):
     broker: int | None
 
 
+class Sender(NamedTuple):
+    """An operator process that may send the reorders of its record, for as long as it is not known to have ended.
+
+    ``uid`` is that of its pod; outside of pods ``node`` is empty, and ``uid`` names a process of that boot of a
+    machine. ``since`` is when it started.
+    """
+
+    name: str
+    uid: str
+    container: str
+    node: str
+    boot_id: str
+    since: datetime
+
+
 @dataclass(frozen=True, slots=True)
 class UndoEntry:
     """Undo entry of one displaced partition.
@@ -242,6 +257,8 @@ class UndoRecord:
     """Demoted log directories of brokers that are not demoted as a whole."""
     links: Mapping[Link, BrokenLink] = field(default_factory=dict)
     """Pairs of brokers that do not reach each other."""
+    senders: tuple[Sender, ...] = ()
+    """The operator process that has the record, last, and those before it that may still send."""
 
     @property
     def empty(self) -> bool:
@@ -255,6 +272,17 @@ class UndoRecord:
         """Whether every order is restored and no broker is demoted or returning; tombstones may remain."""
         kept = self.demoted or self.returning or self.log_dirs or self.links
         return not kept and all(e.state is EntryState.RESTORED for e in self.entries.values())
+
+    @property
+    def has_outstanding(self) -> bool:
+        """Whether any reorder may still take effect."""
+        return any(entry.outstanding for entry in self.entries.values())
+
+    def with_sender(self, sender: Sender | None) -> UndoRecord:
+        """The record of that process; a former one of its pod's container has ended."""
+        if sender is None:
+            return self
+        return replace(self, senders=(*(one for one in self.senders if one.uid != sender.uid), sender))
 
     def with_entries(self, changed: Mapping[PartitionKey, UndoEntry | None]) -> UndoRecord:
         """The same record with some entries replaced; ``None`` removes one."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from bellwether.adapters.kubernetes.api_client import LEADER_REBALANCES, POLICIES
+from bellwether.adapters.kubernetes.former_senders import SenderProofs
 from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch, Wanted
 from bellwether.adapters.kubernetes.leases import ClusterLease
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
@@ -24,6 +25,7 @@ from bellwether.controllers.policy_finalizer import PolicyFinalizer
 from bellwether.controllers.policy_rebalance import MakeRebalancer
 from bellwether.controllers.reporting.status_reporter import StatusReporter
 from bellwether.core.condition import Condition
+from bellwether.core.model.undo_record import Sender
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import BellwetherError
 from bellwether.ports.kafka import FaultToleranceReader
@@ -67,8 +69,9 @@ class MemoryConnector:
             operator.site.clock,
             duration_seconds=LEASE_SECONDS,
             holder=self.holder,
+            process=operator.sender.uid if operator.sender is not None else "",
         )
-        records = ConfigMapRecords(operator.api, metadata.namespace, metadata.name)
+        records = ConfigMapRecords(operator.api, metadata.namespace, metadata.name, operator.sender)
         world = World(process.clusters, process.leaders, records, lease, operator.site.signals, operator.site.clock)
         who = f"{metadata.namespace}/{metadata.name}"
         orders = LeaseOrders(operator.api, LEASES_IN, who, self.holder, lease.seconds_left)
@@ -78,7 +81,9 @@ class MemoryConnector:
         if operator.audited:
             trail = ConfigMapAuditLog(operator.api, metadata.namespace, metadata.name, operator.site.clock)
             world = replace(world, trail=trail)
-        return ClusterConnection(operator.faults(world), lease, records, operator.site.cluster_id)
+        proofs = SenderProofs(operator.api, operator.site.clock, operator.sender) if operator.sender else None
+        world = operator.faults(replace(world, senders=proofs))
+        return ClusterConnection(world, lease, records, operator.site.cluster_id, proofs)
 
     def renew(self, link: ClusterConnection, policy: LeadershipPolicy) -> ClusterConnection:  # noqa: ARG002 - the linker's signature
         """The same: there are no connections to renew. Counted; raises the present trouble."""
@@ -123,6 +128,7 @@ class MemoryOperator:
     faults: Callable[[World], World] = lambda world: world
     desk: MakeRebalancer | None = None
     audited: bool = False
+    sender: Sender | None = None
     margins: FaultToleranceReader | None = None
     loops: list[PolicyController] = field(default_factory=list)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -14,8 +15,15 @@ from bellwether.core.execution.arrivals import (
     brokers_to_check,
     drained_brokers,
 )
-from bellwether.core.model.undo_record import UndoRecord
-from testkit.values.builders import cluster, entry, partition, record
+from bellwether.core.model.undo_record import Sender, UndoRecord
+from bellwether.core.signals import OverrideState
+from bellwether.ports.kafka import Reorder
+from bellwether.simulation.memory_world import START
+from testkit.simulation.fault_injection import Interruptions, Killed
+from testkit.simulation.memory_site import MemorySite
+from testkit.simulation.operators import ARRIVAL_SECONDS as SIMULATED_SECONDS
+from testkit.simulation.operators import Operator
+from testkit.values.builders import cluster, entry, name, partition, record, site
 
 AWAY = (2, 3, 1)
 FORWARDING_SECONDS = 60.0
@@ -100,3 +108,57 @@ def test_a_broker_without_the_asked_listener_may_hold_a_reorder():
     checks = {b: BrokerCheck(100.0, 0.0) for b in (1, 2, 3)}
     assert None in drained_brokers(cluster(partition()), checks, 60.0)
     assert None not in drained_brokers(cluster(partition(replicas=[4, 1, 2])), checks, 60.0)
+
+
+class PausedSenders:
+    """``ports.kubernetes.FormerSenders``: all of them run until they have ``ended``."""
+
+    ended = False
+
+    def running(self, senders: Sequence[Sender]) -> tuple[Sender, ...]:
+        return () if self.ended else tuple(senders)
+
+
+class TestAPausedSender:
+    """An operator stops right before it sends, and another one takes over meanwhile."""
+
+    OLD, NEW = (Sender(f"ops/{pod}", pod, "operator", "node", "boot", START) for pod in ("old", "new"))
+
+    @pytest.fixture
+    def paused(self) -> MemorySite:
+        made = site(3, {"orders": 1})
+        made.signals.override(1, OverrideState.DEMOTED)
+        life = Interruptions(3, before=True)
+        with pytest.raises(Killed):
+            Operator(made, identity="old", life=life).reconciles(3)
+        assert life.effects[-1] == "save"
+        assert made.store.record is not None
+        made.store.record = replace(made.store.record, senders=(self.OLD, self.NEW))
+        made.signals.lift(1)
+        made.lease.holder = None
+        return made
+
+    def test_its_order_is_undone_however_late_it_is_sent(self, paused: MemorySite):
+        new, senders, before = Operator(paused), PausedSenders(), paused.cluster.partition("orders").replicas
+        new.world = replace(new.world, senders=senders)
+        new.reconciles(10 * int(SIMULATED_SECONDS))
+        assert paused.store.record is not None
+        assert paused.store.record.has_outstanding
+        (sent,) = [one for e in paused.store.record.entries.values() for one in e.outstanding]
+        paused.process("old").leaders.reorder([Reorder(name(), sent.order)])
+        new.reconciles(3)
+        assert paused.cluster.partition("orders").replicas == before
+        assert [note for report in new.reports for note in report.notes] == []
+        senders.ended = True
+        new.settle()
+        assert paused.store.record.senders == (self.NEW,)
+        assert not paused.store.record.entries
+
+    def test_brokers_prove_nothing_before_it_has_ended(self, paused: MemorySite):
+        new, senders = Operator(paused), PausedSenders()
+        new.world = replace(new.world, senders=senders)
+        new.reconciles(2 * int(SIMULATED_SECONDS))
+        senders.ended = True
+        new.reconciles(int(SIMULATED_SECONDS) - 2)
+        assert paused.store.record is not None
+        assert paused.store.record.has_outstanding

@@ -23,7 +23,7 @@ from bellwether.adapters import undo_record_codec
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, Conflict, KubernetesClient, NotFound, Object
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.model.undo_record import FORMAT_VERSION, UndoEntry, UndoRecord
+from bellwether.core.model.undo_record import FORMAT_VERSION, Sender, UndoEntry, UndoRecord
 from bellwether.ports.errors import Fenced, Terminal, Transient
 
 FINALIZER = "bellwether.dev/undo-record"
@@ -37,7 +37,9 @@ _ATTEMPTS = 5
 class ConfigMapRecords:
     """``ports.kubernetes.UndoRecords`` for one policy. One instance is one writer; ``take_over`` comes first."""
 
-    def __init__(self, api: KubernetesClient, namespace: str, policy: str) -> None:
+    def __init__(self, api: KubernetesClient, namespace: str, policy: str, sender: Sender | None = None) -> None:
+        """``sender`` is this process, if it sends reorders."""
+        self._sender = sender
         self._api = api
         self._namespace = namespace
         self._name = object_names.undo_record(policy)
@@ -91,6 +93,7 @@ class ConfigMapRecords:
             self._dirty |= _changed_shards(saved.entries, record.entries)
             self._header_dirty |= bool(self._dirty) or saved.demoted != record.demoted
             self._header_dirty |= saved.log_dirs != record.log_dirs or saved.links != record.links
+            self._header_dirty |= saved.senders != record.senders
             self._header_dirty |= saved.application != record.application or saved.returning != record.returning
             # From here on ``_saved`` is the requested record, and the dirty marks are what may not have been written.
             self._saved = record
@@ -161,7 +164,8 @@ class ConfigMapRecords:
         if saved is None:
             raise Fenced("the undo record was not taken over: call take_over before writing")
         _check_import(given, saved)
-        record = replace(given, epoch=saved.epoch)
+        senders = tuple(dict.fromkeys((*given.senders, *saved.senders)))
+        record = replace(given, epoch=saved.epoch, senders=senders)
         self.save(record)
         return record
 
@@ -185,7 +189,7 @@ class ConfigMapRecords:
         self._writer, self._fenced, self._saved = str(uuid.uuid4()), None, None
         self._versions, self._dirty, self._header_dirty = {}, set(), False
         self._sequence = _sequence(found.get(self._name))
-        record = replace(record, cluster_id=cluster_id, epoch=record.epoch + 1)
+        record = replace(record, cluster_id=cluster_id, epoch=record.epoch + 1).with_sender(self._sender)
         # The header first: from here on an older holder cannot finish a save. Its last shards may still arrive until
         # each is rewritten below, so the content at that moment counts.
         self._stamp_part(self._name, self._header_data(record), None, found.get(self._name))

@@ -281,6 +281,7 @@ class LeadershipPolicyStatus(StatusModel[Report]):
         " tool changes the replica order of managed partitions. DemotionBlocked: a demotion or promotion is"
         " blocked. WaitingForExternalOperation: an operation of another tool must end first. RestartDetection: False"
         " if pod restarts cannot be detected. SourcesUsable: False if a SignalSource of spec.detection cannot be used."
+        " OrdersSettled: False while a former operator process may still send orders that it had prepared."
         " RebalanceUsable: False if the policy's LeaderRebalance is invalid, or none can be read."
         " LoadsAvailable: False if loads are unknown."
         " ProducerAcksFit: False if measurements contradict spec.demotion.producerAcks."
