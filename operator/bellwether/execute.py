@@ -29,7 +29,7 @@ from bellwether.core.model.refusals import Hold, Refusal
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.planning.plan import Move, Plan
 from bellwether.core.reasons import DESCRIPTIONS, Reason
-from bellwether.core.reporting.audit import AuditEntry, complete_entry
+from bellwether.core.reporting.audit import AuditEntry, complete_entry, with_orders
 from bellwether.core.settings.policy import Policy
 from bellwether.ports.errors import Fenced, LeaseUnconfirmed, NotSent, Terminal, Transient
 from bellwether.ports.kafka import Outcome, Reorder
@@ -121,7 +121,7 @@ def execute(
     done = Execution(record_intents(plan, record, asked), asked=asked)
     world.records.save(done.record)
     if entry is not None:
-        world.trail.begin(entry)
+        world.trail.begin(with_orders(entry, plan.moves, asked))
     with _aborting(done):
         if strays:
             _cancel_strays(strays, world, done)
@@ -134,7 +134,8 @@ def execute(
             _confirm(world, done)
     done.record = record_results(plan, done.record, asked, done.stand, done.unanswered, world.clock.now())
     if entry is not None:
-        world.trail.conclude(complete_entry(entry, done.result))
+        unanswered = [m for m in plan.moves if m.key in done.unanswered]
+        world.trail.conclude(complete_entry(with_orders(entry, unanswered, asked), done.result))
     return done
 
 

@@ -12,7 +12,7 @@ from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import EntryState, UndoRecord
 from bellwether.core.planning.plan import Plan, build_plan
 from bellwether.core.reasons import Reason
-from bellwether.core.reporting.audit import AuditEntry, complete_entry
+from bellwether.core.reporting.audit import AuditEntry, complete_entry, with_orders
 from bellwether.core.settings.policy import Election, Policy
 from bellwether.execute import READ_BACK_PAUSES, Execution, execute
 from bellwether.ports.errors import Fenced, Terminal, Transient
@@ -347,7 +347,7 @@ def test_the_audit_entry_is_written_before_the_first_request_and_completed_with_
 
     entry = AuditEntry(run.site.clock.now(), run.site.cluster_id, 1)
     done = execute(run.plan, run.record, BATCHES, replace(run.world, trail=Trail()), entry=entry)
-    assert kept == [(0, entry), (2, complete_entry(entry, done.result))]
+    assert kept == [(0, with_orders(entry, run.plan.moves, done.asked)), (2, complete_entry(entry, done.result))]
 
 
 def test_a_topic_that_was_made_again_is_never_touched():

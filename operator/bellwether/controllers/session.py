@@ -21,6 +21,7 @@ from bellwether.controllers.restored_memory import restored_memory
 from bellwether.core.condition import Condition
 from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.reasons import DESCRIPTIONS, Reason
+from bellwether.core.reporting.audit import lost_orders
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import QuarantineMode
 from bellwether.gather import Memory
@@ -125,6 +126,9 @@ class Session:
     def _take_over(self, link: ClusterConnection, policy: LeadershipPolicy) -> Memory:
         try:
             record = link.records.take_over(link.cluster_id)
+            if record.epoch == 1 and not record.entries:  # it is new, or the one before is lost
+                lost = lost_orders(link.world.trail.read(), link.cluster_id, link.world.clock.now())
+                record = record.with_entries(lost)
         except (Transient, Terminal) as error:
             raise PolicyRefused(Reason.RECORD_UNAVAILABLE, str(error)) from error
         # Who released the Lease has ended its last request; who lost it may be paused before one.

@@ -89,7 +89,11 @@ class NoQuarantineOrders:
 
 
 class AuditTrail(Protocol):
-    """Keeps what moved, when, why and for what cause. Never raises: an audit failure delays no reconcile."""
+    """Keeps what moved, when, why and for what cause. Writing never raises: an audit failure delays no reconcile."""
+
+    def read(self) -> Sequence[AuditEntry]:
+        """All entries, the oldest first. Raises Transient or Terminal."""
+        ...
 
     def begin(self, entry: AuditEntry) -> None:
         """The moves that a reconcile is about to make."""
@@ -116,6 +120,10 @@ class NothingShared:
 
     def confirm(self) -> None:
         """Nothing."""
+
+    def read(self) -> Sequence[AuditEntry]:
+        """None."""
+        return ()
 
     def begin(self, entry: AuditEntry) -> None:
         """Nothing."""

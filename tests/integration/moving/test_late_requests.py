@@ -20,10 +20,14 @@ import pytest
 from bellwether.adapters.kafka.connection.broker_pool import KEPT_SECONDS, BrokerPool, Limits
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.core.execution import arrivals
 from bellwether.core.model.cluster import TopicPartition
+from bellwether.core.model.undo_record import Sender
 from bellwether.core.signals import OverrideState
 from bellwether.kafka_connection import Connection
+from bellwether.ports.errors import NotSent
 from bellwether.ports.kafka import Outcome, Reorder
+from bellwether.simulation.memory_world import START
 from realparts.kafka import KafkaCluster
 from testkit.kafka.contract_clusters import KafkaSubject
 from testkit.kafka.kafka_site import KafkaSite
@@ -33,6 +37,8 @@ from waiting import limit
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 log = logging.getLogger(__name__)
+
+OLD, NEW = (Sender(f"ops/{pod}", pod, "operator", "node", "boot", START) for pod in ("old", "new"))
 
 ARRIVAL_SECONDS = 65.0
 """Kafka's own limit and a margin: the network of this machine delivers at once."""
@@ -83,9 +89,37 @@ class FreezingMover:
         self._freezer = freezer
         self.request_timeout_seconds = inner.request_timeout_seconds
         self.choose, self.forwards, self.elect, self.cancel = inner.choose, inner.forwards, inner.elect, inner.cancel
+        self.start_deadline = inner.start_deadline
 
     def reorder(self, orders: Sequence[Reorder], broker: int) -> Mapping[TopicPartition, Outcome]:
         return self._freezer.reorder(self._inner, orders, broker)
+
+
+class PausedMover(FreezingMover):
+    """The mover of an operator that is paused right before its first reorder; afterwards as if its clocks had stood."""
+
+    def __init__(self, nodes: BrokerPool, seconds: float) -> None:
+        self._nodes, self._seconds = nodes, seconds
+        self.paused, self.refused = threading.Event(), False
+        super().__init__(KafkaMover(nodes), self)  # type: ignore[arg-type]
+
+    def reorder(self, orders: Sequence[Reorder], broker: int) -> Mapping[TopicPartition, Outcome]:
+        self.paused.set()
+        time.sleep(self._seconds)
+        try:
+            return self._inner.reorder(orders, broker)
+        except NotSent:  # its clocks went on
+            self.refused = True
+        return KafkaMover(self._nodes).reorder(orders, broker)
+
+
+class KnownSenders:
+    """``ports.kubernetes.FormerSenders`` that knows when the paused operator has ended."""
+
+    ended = False
+
+    def running(self, senders: Sequence[Sender]) -> tuple[Sender, ...]:
+        return () if self.ended else tuple(senders)
 
 
 def frozen_at(site: KafkaSite, freezer: Freezer, operator: Operator) -> None:
@@ -105,6 +139,42 @@ def until_empty(site: KafkaSite, operator: Operator, orders: Callable[[], Collec
             return seen
         time.sleep(0.2)
     raise AssertionError(f"the record is not empty after {seconds:.0f} s: {site.store.record}")
+
+
+@pytest.mark.timeout(900)
+def test_order_of_operator_paused_for_180_seconds_leaves_nothing(
+    site: KafkaSite, others: KafkaSubject, begin: Callable[..., Operator]
+) -> None:
+    others.create(*[(1, 2, 3), (2, 3, 4), (3, 4, 1), (4, 1, 2)] * 3)
+    baseline = site.orders()
+    old = begin("old")
+    old.reconcile()
+    nodes = BrokerPool(Connection(site.bootstrap), Limits())
+    mover = PausedMover(nodes, 180.0)
+    old.world = replace(old.world, clusters=KafkaReader(nodes), leaders=mover)  # type: ignore[arg-type]
+    old.reconcile()  # learns the addresses of the brokers
+    site.signals.override(1, OverrideState.DEMOTED)
+    thread = threading.Thread(target=old.reconcile, daemon=True)
+    thread.start()
+    assert mover.paused.wait(limit(60))
+    assert site.store.record is not None
+    site.store.record = replace(site.store.record, senders=(OLD, NEW))
+    site.signals.lift(1)
+
+    new, senders = begin("new", arrival_seconds=arrivals.ARRIVAL_SECONDS), KnownSenders()
+    new.world = replace(new.world, senders=senders)
+    seen = set()
+    while thread.is_alive():
+        seen.add(tuple(sorted(site.orders().items())))
+        new.reconcile()
+        time.sleep(0.5)
+    assert mover.refused
+    assert site.store.record.has_outstanding, "nothing is over while the sender may still send"
+    senders.ended = True
+    seen |= until_empty(site, new, lambda: sorted(site.orders().items()), limit(300))
+    site.until_ordered(baseline)
+    assert len(seen) > 1, "the late order was seen"
+    assert [note for said in new.reports for note in said.notes] == [], "an order of ours is not another tool's"
 
 
 @pytest.mark.timeout(900)

@@ -8,11 +8,13 @@ import pytest
 
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
+from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.reporting.audit import AuditEntry
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.ports.errors import Terminal
+from bellwether.ports.kafka import Reorder
 from testkit.messages import assert_wording
-from testkit.simulation.fault_injection import Faults, Killed
+from testkit.simulation.fault_injection import Fate, Faults, Interruptions, Killed
 from testkit.simulation.operator_fixture import MemoryOperator
 
 
@@ -113,3 +115,43 @@ def test_end_of_a_policy_is_logged_and_the_trail_stays(operator: MemoryOperator)
     last = trail(operator)[-1]
     assert_wording(last.occasion)
     assert "exported to default/bellwether-export-main." in last.occasion
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_late_order_is_undone_from_audit_trail_after_record_is_lost(operator: MemoryOperator, killed: bool):
+    faults, before = Faults(), {p.key: p.replicas for p in operator.site.cluster.snapshot().partitions}
+    operator.faults = faults.around
+    loop = operator.make()
+    operator.step(loop)
+    operator.site.signals.override(1, OverrideState.DEMOTED)
+    if killed:
+        operator.faults = lambda world: Interruptions(2, before=True).around(world)
+        loop = operator.loop()
+        with pytest.raises(Killed):
+            operator.step(loop)
+    else:
+        faults.fail_next("reorder", Fate.LATE)
+        operator.step(loop)
+    loop.release()
+    orders = [one for entry in trail(operator) for one in entry.orders]
+    assert len(orders) == (4 if killed else 2), "those that were not sent cannot arrive"
+    for found in operator.api.all(CONFIG_MAPS):
+        if found["metadata"]["name"].startswith("bellwether-undo"):
+            operator.api.objects.pop(("configmaps", "default", found["metadata"]["name"]))
+    operator.site.signals.lift(1)
+    operator.faults = lambda world: world
+    taken = operator.loop()
+    operator.step(taken, 2)
+    movers = operator.site.process().leaders
+    movers.reorder([Reorder(TopicPartition(one.topic, one.partition), one.order) for one in orders])
+    assert {p.key: p.replicas for p in operator.site.cluster.snapshot().partitions} != before
+    operator.step(taken, 3)
+    assert {p.key: p.replicas for p in operator.site.cluster.snapshot().partitions} == before
+
+
+def test_answered_orders_do_not_stay_in_audit_trail(operator: MemoryOperator):
+    loop = operator.make()
+    operator.step(loop)
+    operator.site.signals.override(1, OverrideState.DEMOTED)
+    operator.step(loop, 2)
+    assert [entry.orders for entry in trail(operator)] == [()]

@@ -9,21 +9,38 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import islice
 from operator import attrgetter
+from typing import NamedTuple
 
 from bellwether.core.demotion.restoration import other_leaders_message
 from bellwether.core.detection.context import Context
 from bellwether.core.detection.findings import EvidenceItem
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.execution.reorder_checks import ExecutionResult
+from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.quarantine_order import QuarantineChange
 from bellwether.core.model.snapshot import Snapshot
-from bellwether.core.model.undo_record import Cause, DemotedBroker, PlanApplication, UndoRecord
+from bellwether.core.model.undo_record import (
+    Cause,
+    DemotedBroker,
+    EntryState,
+    PlanApplication,
+    SentOrder,
+    UndoEntry,
+    UndoRecord,
+)
 from bellwether.core.planning.plan import Move, MoveKind, Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Override
 from bellwether.core.waves.rebalance_waves import WaveResult
+
+ORDERS_KEPT = 10_000
+"""Most orders of an entry: 60 kB when packed."""
+
+ORDERS_LOOKED_AT = timedelta(days=7)
+"""Older entries are not asked for late orders: their brokers have run since, or are gone."""
 
 SAMPLE_SIZE = 5
 """How many moves an entry names."""
@@ -80,6 +97,17 @@ class PlanStep:
     ended: str = ""
 
 
+class UnansweredOrder(NamedTuple):
+    """A reorder that may arrive late, with what the undo record has of it: enough to undo it without the record."""
+
+    topic_id: str
+    topic: str
+    partition: int
+    baseline: tuple[int, ...]
+    order: tuple[int, ...]
+    broker: int | None
+
+
 @dataclass(frozen=True)
 class AuditOutcome:
     """Result. ``held`` counts held partitions by reason; ``stopped`` says why the run was aborted."""
@@ -96,7 +124,8 @@ class AuditEntry:
     """One reconcile that changed which brokers may lead or are held, or set out to move something.
 
     ``outcome`` is None until it is known; it stays so if the process was killed. ``times`` counts consecutive
-    reconciles with the same content, the last one at ``last``.
+    reconciles with the same content, the last one at ``last``. ``orders`` are those of its reorders that may arrive
+    late, at most ``ORDERS_KEPT``: all of them until the outcome is known, then those without an answer.
     """
 
     at: datetime
@@ -111,6 +140,7 @@ class AuditEntry:
     outcome: AuditOutcome | None = None
     times: int = 1
     last: datetime | None = None
+    orders: tuple[UnansweredOrder, ...] = ()
 
     def same(self, other: AuditEntry) -> bool:
         """Whether both entries are equal except for their times."""
@@ -169,6 +199,30 @@ def command_entry(snapshot: Snapshot, plan: Plan, occasion: str) -> AuditEntry:
     """Entry for moves that a command makes itself, and that demote or promote no broker."""
     cluster = snapshot.cluster.cluster_id
     return AuditEntry(snapshot.now, cluster, snapshot.record.epoch, occasion, moves=_moves(plan))
+
+
+def with_orders(entry: AuditEntry, moves: Iterable[Move], broker: int | None) -> AuditEntry:
+    """The entry with the reorders among these moves, which ``broker`` is asked for."""
+    sent = (
+        UnansweredOrder(m.key.topic_id, m.topic, m.key.partition, m.baseline, m.order, broker)
+        for m in moves
+        if m.reorders
+    )
+    return replace(entry, orders=tuple(islice(sent, ORDERS_KEPT)))
+
+
+def lost_orders(entries: Iterable[AuditEntry], cluster_id: str, now: datetime) -> dict[PartitionKey, UndoEntry]:
+    """Undo entries for what may arrive late, where the undo record is lost: tombstones, by which they are undone."""
+    found: dict[PartitionKey, UndoEntry] = {}
+    for entry in entries:
+        if entry.cluster_id != cluster_id or now - entry.at > ORDERS_LOOKED_AT:
+            continue
+        for one in entry.orders:
+            key = PartitionKey(one.topic_id, one.partition)
+            known = found.get(key) or UndoEntry(one.topic, one.baseline, one.baseline)
+            sent = known.send(SentOrder(one.order, one.broker), one.baseline, EntryState.RESTORED)
+            found[key] = replace(sent, baseline=one.baseline, written=one.baseline, replaced=None, finished_at=now)
+    return found
 
 
 def complete_entry(entry: AuditEntry, result: ExecutionResult) -> AuditEntry:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -21,8 +21,10 @@ from bellwether.core.model.undo_record import (
     BrokenLink,
     Cause,
     DemotedBroker,
+    EntryState,
     Link,
     PlanApplication,
+    SentOrder,
     UndoRecord,
 )
 from bellwether.core.planning.plan import Move, MoveKind, Plan
@@ -31,10 +33,14 @@ from bellwether.core.reporting.audit import (
     BROKERS_SHOWN,
     CHANGES_SHOWN,
     EVIDENCE_SIZE,
+    ORDERS_KEPT,
+    ORDERS_LOOKED_AT,
     SAMPLE_SIZE,
     AuditEntry,
     begin_entry,
     complete_entry,
+    lost_orders,
+    with_orders,
 )
 from bellwether.core.signals import Override, OverrideState, Purpose, Reading
 from bellwether.core.waves.rebalance_waves import WaveResult
@@ -283,3 +289,24 @@ def test_entry_names_brokers_that_leaders_left_and_came_to(broker: int):
 
 def test_a_permanent_hold_gives_no_entry():
     assert told(Plan(holds=(Hold(PartitionKey("id", 0), "orders", Reason.ONLY_REPLICA, ""),))) is None
+
+
+def test_lost_orders_are_those_of_this_cluster_and_of_last_days():
+    kept = with_orders(AuditEntry(START, CLUSTER_ID, 1), [move(0), move(1)._replace(seen=(2, 3, 1))], 2)
+    (found,) = lost_orders([kept], CLUSTER_ID, after(60)).values()
+    assert (found.baseline, found.written, found.state) == ((1, 2, 3), (1, 2, 3), EntryState.RESTORED)
+    assert found.outstanding == (SentOrder((2, 3, 1), 2),)
+    assert lost_orders([kept], "another-cluster", after(60)) == {}
+    assert lost_orders([kept], CLUSTER_ID, START + ORDERS_LOOKED_AT + timedelta(seconds=1)) == {}
+
+
+def test_orders_of_one_partition_to_two_brokers_are_both_awaited():
+    entries = [with_orders(AuditEntry(START, CLUSTER_ID, 1), [move(0)], broker) for broker in (2, 3)]
+    (found,) = lost_orders(entries, CLUSTER_ID, after(60)).values()
+    assert found.outstanding == (SentOrder((2, 3, 1), 3), SentOrder((2, 3, 1), 2))
+
+
+def test_an_entry_keeps_a_limited_number_of_orders():
+    assert (
+        len(with_orders(AuditEntry(START, CLUSTER_ID, 1), map(move, range(ORDERS_KEPT + 1)), 2).orders) == ORDERS_KEPT
+    )

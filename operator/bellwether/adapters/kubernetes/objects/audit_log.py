@@ -91,7 +91,7 @@ class ConfigMapAuditLog:
     def _repeats(self, entry: AuditEntry) -> bool:
         """Whether an entry without outcome repeats the last entry with outcome."""
         last = self._last
-        return last is not None and last.same(replace(entry, outcome=last.outcome))
+        return last is not None and last.same(replace(entry, outcome=last.outcome, orders=last.orders))
 
     def _record(self, entry: AuditEntry) -> None:
         import structlog
