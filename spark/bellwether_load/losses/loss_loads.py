@@ -17,13 +17,12 @@ from bellwether_load.losses.loss_input import Floats, Int32s, Int64s, LossInput
 @dataclass(frozen=True, slots=True)
 class Loss:
     """One loss: the lost ``domain``, the ``broker`` that is busiest then and its relative ``load``, and how many
-    partitions have no replica left, with their load."""
+    partitions have no replica left."""
 
     domain: int
     broker: int
     load: Fraction
     leaderless: int
-    leaderless_load: int
 
 
 @dataclass(frozen=True)
@@ -67,8 +66,7 @@ def losses(case: LossInput, kind: str, leader: Int32s, takers: Int32s) -> list[L
             continue
         broker = int(np.argmax(np.where(there, row, -1.0)))
         load = Fraction(int(found.normal[broker] + found.fallen[domain, broker]), int(case.capacity[broker]))
-        left = none & (lost == domain)
-        result.append(Loss(domain, broker, load, int(left.sum()), int(case.loads[left].sum())))
+        result.append(Loss(domain, broker, load, int((none & (lost == domain)).sum())))
     return result
 
 

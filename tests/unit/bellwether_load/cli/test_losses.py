@@ -51,6 +51,14 @@ def test_losses_are_shown_with_what_was_measured_first(uri: str) -> None:
     )
 
 
+def test_partitions_that_would_have_no_leader_are_counted(tmp_path: Path) -> None:
+    store, posed = Store.open(str(tmp_path)), problem(slot(0, (1,)), slot(1, (1, 2)), slot(2, (1, 3), isr=(1,)))
+    problem_files.write_problem(store, "main", posed)
+    write_account(store, write_loads(store, "main", loads(posed, 3e6, 4e6, 2e6)), ACCOUNT)
+    found = run(str(tmp_path)).output
+    assert "up to 2 partitions would have no leader (LEADERLESS): no other replica in the ISR may lead" in found
+
+
 def test_a_document_has_every_loss(uri: str) -> None:
     found = json.loads(run(uri, "-o", "json").output)
     assert found["evidence"]["measured"] == 4

@@ -59,7 +59,7 @@ def test_partitions_without_another_replica_are_leaderless() -> None:
     posed = problem(slot(0, (1,)), slot(1, (2, 1)), brokers=2)
     case = case_of(posed, 100.0, 20.0)
     found = losses(case, BROKER, case.leader, case.takers)
-    assert [(loss.leaderless, loss.leaderless_load) for loss in found] == [(1, 0), (0, 0)]
+    assert [loss.leaderless for loss in found] == [1, 0]
 
 
 def test_a_report_names_the_partitions_whose_fall_decides() -> None:
