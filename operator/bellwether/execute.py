@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bellwether.core.execution.reorder_checks import (
     ExecutionResult,
@@ -26,7 +26,7 @@ from bellwether.core.execution.reorder_checks import (
 )
 from bellwether.core.model.cluster import Partition, PartitionKey, TopicPartition
 from bellwether.core.model.refusals import Hold, Refusal
-from bellwether.core.model.undo_record import UndoRecord
+from bellwether.core.model.undo_record import SentOrder, UndoRecord
 from bellwether.core.planning.plan import Move, Plan
 from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.reporting.audit import AuditEntry, complete_entry, with_orders
@@ -139,7 +139,7 @@ def execute(
     return done
 
 
-def cancel_strays(strays: tuple[Partition, ...], record: UndoRecord, world: World) -> ExecutionResult:
+def cancel_strays(strays: tuple[Partition, ...], record: UndoRecord, world: World) -> Execution:
     """Cancel reassignments that an earlier run caused, where the policy does not act: it takes back what is ours.
 
     A dry run holds no Lease and cancels nothing.
@@ -148,7 +148,7 @@ def cancel_strays(strays: tuple[Partition, ...], record: UndoRecord, world: Worl
     with _aborting(done):
         if strays and world.leadership.seconds_left() > world.leaders.request_timeout_seconds:
             _cancel_strays(strays, world, done)
-    return done.result
+    return done
 
 
 @contextmanager
@@ -273,7 +273,7 @@ def _undo(
     # Only one to our order is Touched; one to another order is another tool's.
     touched = [a.move for a in conflicting if seen[a.move.key] is ReadbackResult.TOUCHED]
     if ours := [m for m in touched if (p := found.get(m.name)) is not None and p.reassigning]:
-        outcomes = _cancel(ours, world)
+        outcomes = _cancel(ours, world, done)
     cancelled = {n: frozenset(p.replicas) - frozenset(p.adding) for n, p in found.items() if _done(outcomes.get(n))}
     now = _read_cancelled({a.move.topic for a in conflicting}, cancelled, world)
     for one in conflicting:
@@ -292,7 +292,7 @@ def _cancel_strays(strays: tuple[Partition, ...], world: World, done: Execution)
     ours = [p for p in strays if (now := fresh.get(p.key)) and now.reassigning and now.target == p.target]
     if not ours:
         return
-    outcomes = _cancel(ours, world)
+    outcomes = _cancel(ours, world, done)
     for partition in ours:
         outcome = outcomes.get(partition.name, Outcome("UNKNOWN", "no answer"))
         text = f"a late request of this operator was moving its replicas to {list(partition.target)}"
@@ -306,12 +306,24 @@ def _cancel_strays(strays: tuple[Partition, ...], world: World, done: Execution)
         done.stopped = Refusal(Reason.REPLICA_SET_CONFLICT, _summary(done.touched))
 
 
-def _cancel(ours: Sequence[Move | Partition], world: World) -> Mapping[TopicPartition, Outcome]:
-    """Cancel reassignments of ours. Kafka cancels by name: a request without an answer may end another tool's later."""
-    _require_lease(world)
+def _cancel(ours: Sequence[Move | Partition], world: World, done: Execution) -> Mapping[TopicPartition, Outcome]:
+    """Cancel reassignments of ours. Kafka cancels by name: a request without an answer may end another tool's later.
+
+    It is outstanding in the record before it is sent, as a reorder is, until it was answered (invariant 7).
+    """
+    before, sent = done.record, SentOrder((), world.leaders.choose())
+    entries = {one.key: before.entries[one.key] for one in ours if one.key in before.entries}
+    done.record = before.with_entries(
+        {key: replace(entry, outstanding=(sent, *entry.outstanding)) for key, entry in entries.items()}
+    )
+    world.records.save(done.record)
     try:
-        return world.leaders.cancel([one.name for one in ours])
+        _require_lease(world)
+        outcomes = world.leaders.cancel([one.name for one in ours], sent.broker)
+        done.record = before
+        return outcomes
     except NotSent:
+        done.record = before
         raise
     except Transient as error:
         named = ", ".join(str(one.name) for one in ours[:3]) + (f" and {len(ours) - 3} more" if len(ours) > 3 else "")

@@ -126,7 +126,7 @@ def _end_actions(
     """
     record, overwritten = set_aside(memory.record, recovered.record)
     world.records.save(record)
-    result = cancel_strays(recovered.strays, record, world)
+    done = cancel_strays(recovered.strays, record, world)
     if entry is not None:
         world.trail.conclude(entry)
-    return result, replace(memory, record=record, overwritten=overwritten)
+    return done.result, replace(memory, record=done.record, overwritten=overwritten)

@@ -11,6 +11,7 @@ import pytest
 
 from bellwether.core.doctor.risks import Risk
 from bellwether.core.model.cluster import Partition, TopicPartition
+from bellwether.core.model.undo_record import UndoEntry
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Election, Mode
@@ -199,7 +200,40 @@ def test_cancel_without_answer_names_what_it_may_still_end(site: MemorySite):
     assert said(operator).result.touched[0].message.endswith("it was cancelled")
 
 
-def unsent(_: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
+def test_order_that_late_cancel_leaves_is_undone_once_and_named(site: MemorySite):
+    operator = Operator(site)
+    operator.faults.race("reorder", moved(site, (1, 2, 4)))
+    operator.faults.fail_next("cancel", Fate.LATE)
+    said(operator)
+    assert said(operator).result.touched
+    operator.reconciles(3)
+    (entry,) = recorded(site)
+    assert entry.cancel_may_arrive
+    before = orders(site).replicas
+    site.cluster.foreign_reassign(name(), (4, 1, 3))
+    said(operator)
+    operator.faults.deliver()
+    left = orders(site)
+    assert not left.reassigning
+    assert left.replicas != before
+    report = said(operator)
+    assert_wording([note.message for note in report.notes])
+    operator.reconciles(3)
+    assert orders(site).replicas != left.replicas
+    (after,) = recorded(site)
+    assert (after.baseline, after.cancel_may_arrive) == (entry.baseline, False)
+    site.cluster.foreign_reorder(name(), left.replicas)
+    operator.reconciles(3)
+    (contested,) = recorded(site)
+    assert contested.baseline == left.replicas
+
+
+def recorded(site: MemorySite) -> list[UndoEntry]:
+    assert site.store.record is not None
+    return list(site.store.record.entries.values())
+
+
+def unsent(_: Sequence[TopicPartition], _broker: int | None = None) -> Mapping[TopicPartition, Outcome]:
     raise NotSent("no connection to the controller")
 
 

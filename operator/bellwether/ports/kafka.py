@@ -107,8 +107,8 @@ class LeaderMover(Protocol):
         """ElectLeaders, preferred (KIP-460)."""
         ...
 
-    def cancel(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
-        """Cancel the reassignments of these partitions (KIP-455)."""
+    def cancel(self, names: Sequence[TopicPartition], broker: int | None = None) -> Mapping[TopicPartition, Outcome]:
+        """Cancel the reassignments of these partitions (KIP-455). ``broker`` as for ``reorder``."""
         ...
 
 

@@ -148,11 +148,11 @@ class MemoryMover:
                 return _too_large(names)
         return {name: self._elect(name) for name in names}
 
-    def cancel(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
+    def cancel(self, names: Sequence[TopicPartition], broker: int | None = None) -> Mapping[TopicPartition, Outcome]:
         """Cancel reassignments. Raises Transient when the broker that was asked does not answer."""
         if not names:
             return {}
-        self._send("cancel", names)
+        self._send("cancel", names, broker=broker)
         return {name: self._cancel(name) for name in names}
 
     def _send(

@@ -71,9 +71,9 @@ class KafkaMover:
         """AlterPartitionReassignments; a changed replication factor is refused where the cluster can (KIP-860)."""
         return self._alter([(order.name, order.order) for order in orders], broker)
 
-    def cancel(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
+    def cancel(self, names: Sequence[TopicPartition], broker: int | None = None) -> Mapping[TopicPartition, Outcome]:
         """AlterPartitionReassignments with null replicas: cancel what is under way (KIP-455)."""
-        return self._alter([(name, None) for name in names])
+        return self._alter([(name, None) for name in names], broker)
 
     def forwards(self, broker: int) -> bool:
         """Whether this broker answers ListPartitionReassignments, which it forwards to the controller as a reorder."""

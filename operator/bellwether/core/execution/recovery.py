@@ -199,6 +199,13 @@ def _reconcile(
         return entry, None
     if entry.may_arrive(observed) or entry.may_be_left_by_cancel(observed):
         return _late(entry, observed), None
+    if entry.cancel_may_arrive:
+        text = (
+            f"a late cancellation of this operator may have ended another tool's reassignment and left the order"
+            f" {_order(observed)}: start that again if so; if the order returns, it becomes the baseline"
+        )
+        note = RecoveryNote(partition.topic, partition.index, Reason.CHANGED_SINCE_PLAN, text)
+        return _late(entry.without_cancels(), observed), note
     if observed == entry.baseline:
         # The old order was put back: like a foreign order, but the baseline stays.
         note = _contest_note(partition, "restored the old order")

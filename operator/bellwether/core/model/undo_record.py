@@ -48,7 +48,10 @@ class Cause(StrEnum):
 
 
 class SentOrder(NamedTuple):
-    """A reorder that was sent, or was about to be sent, and the broker that was asked; None where that is unknown."""
+    """A reorder that was sent, or was about to be sent, and the broker that was asked; None where that is unknown.
+
+    An empty ``order`` is a cancellation of the partition's reassignment.
+    """
 
     order: tuple[int, ...]
     broker: int | None
@@ -106,6 +109,15 @@ class UndoEntry:
         """
         here, named = set(order), [sent.order for sent in self.outstanding]
         return any(order == (*filter(here.__contains__, n), *(r for r in self.written if r not in n)) for n in named)
+
+    @property
+    def cancel_may_arrive(self) -> bool:
+        """Whether a cancellation of ours may still end a reassignment, also one that another tool starts later."""
+        return any(not sent.order for sent in self.outstanding)
+
+    def without_cancels(self) -> UndoEntry:
+        """The entry once the effect of its cancellations was seen."""
+        return replace(self, outstanding=tuple(sent for sent in self.outstanding if sent.order))
 
     def send(self, sent: SentOrder, seen: tuple[int, ...], state: EntryState) -> UndoEntry:
         """The entry to store before an order is sent that replaces ``seen``.

@@ -179,9 +179,9 @@ class FaultyMover(Wrapped):
         """Elect in all but the refused partitions."""
         return self._sent("elect", names, lambda name: name, self.inner.elect)
 
-    def cancel(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
+    def cancel(self, names: Sequence[TopicPartition], broker: int | None = None) -> Mapping[TopicPartition, Outcome]:
         """Cancel in all but the refused partitions."""
-        return self._sent("cancel", names, lambda name: name, self.inner.cancel)
+        return self._sent("cancel", names, lambda name: name, lambda some: self.inner.cancel(some, broker))
 
     def _sent(
         self, kind: str, asked: Sequence[Any], name_of: Callable[[Any], TopicPartition], send: Callable[[Any], Any]
