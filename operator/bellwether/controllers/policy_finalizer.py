@@ -150,7 +150,7 @@ class PolicyFinalizer:
         exported = None
         try:
             record = records.read()
-            if record is not None and not record.restored:
+            if record is not None and (record.has_outstanding or not record.restored):
                 export = object_names.export(name, str(metadata.get("uid", "")))
                 exported = self._exports.keep(namespace, export, name, records.export())
             records.delete(force=True)

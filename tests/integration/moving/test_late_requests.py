@@ -22,7 +22,8 @@ from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.execution import arrivals
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.core.model.undo_record import Sender
+from bellwether.core.model.undo_record import Sender, UndoRecord
+from bellwether.core.reporting.audit import AuditEntry, lost_orders
 from bellwether.core.signals import OverrideState
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import NotSent
@@ -113,6 +114,22 @@ class PausedMover(FreezingMover):
         return KafkaMover(self._nodes).reorder(orders, broker)
 
 
+class KeptTrail:
+    """``ports.kubernetes.AuditTrail`` whose entries outlive the undo record."""
+
+    def __init__(self) -> None:
+        self.entries: list[AuditEntry] = []
+
+    def read(self) -> Sequence[AuditEntry]:
+        return self.entries
+
+    def begin(self, entry: AuditEntry) -> None:
+        self.entries.append(entry)
+
+    def conclude(self, entry: AuditEntry) -> None:
+        self.entries[-1:] = [entry]
+
+
 class KnownSenders:
     """``ports.kubernetes.FormerSenders`` that knows when the paused operator has ended."""
 
@@ -179,8 +196,14 @@ def test_order_of_operator_paused_for_180_seconds_leaves_nothing(
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
-    ("boundary", "frozen_seconds"),
-    [("before connecting", 5.0), ("before the request", 45.0), ("after the request", 45.0), ("controller", 5.0)],
+    ("boundary", "frozen_seconds", "record_lost"),
+    [
+        ("before connecting", 5.0, False),
+        ("before the request", 150.0, False),
+        ("before the request", 60.0, True),
+        ("after the request", 45.0, False),
+        ("controller", 60.0, False),
+    ],
 )
 def test_order_that_arrives_late_is_undone_and_baseline_stays(
     whole: KafkaCluster,
@@ -189,13 +212,15 @@ def test_order_that_arrives_late_is_undone_and_baseline_stays(
     begin: Callable[..., Operator],
     boundary: str,
     frozen_seconds: float,
+    record_lost: bool,
 ) -> None:
     others.create(*[(1, 2, 3), (2, 3, 4), (3, 4, 1), (4, 1, 2)] * 2)
     baseline = site.orders()
     old = begin("old", arrival_seconds=ARRIVAL_SECONDS)
     old.reconcile()
-    freezer = Freezer(whole, boundary)
+    freezer, trail = Freezer(whole, boundary), KeptTrail()
     frozen_at(site, freezer, old)
+    old.world = replace(old.world, trail=trail)
     old.reconcile()
     site.signals.override(1, OverrideState.DEMOTED)
     asked_at = time.monotonic()
@@ -205,6 +230,10 @@ def test_order_that_arrives_late_is_undone_and_baseline_stays(
     assert stored is not None
     outstanding = {sent.broker for entry in stored.entries.values() for sent in entry.outstanding}
     site.signals.lift(1)
+    if record_lost:
+        site.store.record = UndoRecord(
+            site.cluster_id, entries=lost_orders(trail.entries, site.cluster_id, site.clock.now())
+        )
 
     new = begin("new", arrival_seconds=ARRIVAL_SECONDS)
     while time.monotonic() < asked_at + frozen_seconds:

@@ -81,6 +81,16 @@ def test_tombstones_alone_are_not_worth_an_export(api: MemoryApi):
     assert api.list(CONFIG_MAPS, "default") == []
 
 
+def test_tombstone_whose_order_may_still_arrive_is_exported(api: MemoryApi):
+    records = ConfigMapRecords(api, "default", "main")
+    late = entry(state=EntryState.RESTORED, outstanding=[((2, 3, 1), 2)])
+    records.save(records.take_over(CLUSTER_ID).with_entries({partition().key: late}))
+    exported = PolicyFinalizer(api).close_record(body(api))
+    assert exported is not None
+    (kept,) = api.all(CONFIG_MAPS)
+    assert json.loads(kept["data"][DOCUMENT])["topics"]
+
+
 def test_no_record_at_all_is_no_error(api: MemoryApi):
     assert PolicyFinalizer(api).close_record(body(api)) is None
 
