@@ -16,6 +16,11 @@ def printable(said: object) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
 
 
+def printable_lines(said: object) -> str:
+    """The same with its line feeds."""
+    return "\n".join(map(printable, str(said).split("\n")))
+
+
 def quoted(said: object, most: int = QUOTED_CHARACTERS) -> str:
     """The beginning of a text of any length on one line, white space as single spaces; empty for what is no text."""
     if not isinstance(said, str):

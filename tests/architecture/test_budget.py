@@ -27,7 +27,7 @@ LINES = {
     "operator/bellwether/quarantine": 737,  # ends connections; which field keeps it from holding; whose process it is
     "operator/bellwether/recording": 1358,  # all fields of signals and records, so that a replay decides alike
     "operator/bellwether/simulation": 2123,  # replays, and the cluster in memory that all of it runs on
-    "operator/bellwether/telemetry": 1416,
+    "operator/bellwether/telemetry": 1432,  # one scrape at a time
     "spark": 4230,  # leaders that change for losses keep to the hours
     "spark/bellwether_load/api": 253,
     "spark/bellwether_load/cli": 1605,  # losses, a verb of its own
@@ -36,7 +36,7 @@ LINES = {
     "spark/bellwether_load/page": 922,
     "spark/bellwether_load/plan": 970,  # what a plan rests on, what is missing for a proposal, losses
     "spark/bellwether_load/sampling": 1093,  # rolls up hours, removes old files; no mistake in objects deletes history
-    "spark/bellwether_load/store": 1925,
+    "spark/bellwether_load/store": 1965,  # what a file unpacks to, by its footer
     "spark/bellwether_load/verify": 1696,  # evidence, and losses with their bound
     "bench": 11350,  # the simulated months have acks=all, holds, Kafka's fencing, slow syncs and freezes
     "examples": 3015,  # the demo draws its own moving picture
@@ -51,7 +51,7 @@ LINES = {
     "tests/properties": 5390,  # each field with each credential; what was not seen, and what may be stopped
     "tests/scenarios": 179,
     "tests/spark": 390,  # standalone: workers and jobs that are killed, late and dirty samples
-    "tests/support": 20456,  # faults of ports and processes in memory; traffic that two tests of loads share
+    "tests/support": 20620,  # faults of ports and processes in memory, a Kafka that answers as accidents do
     "tests/unit": 63980,  # each case of two reviews of identity, partial answers and absence
 }
 """Lines of the Python files below a folder, but for those below a longer name of the table."""

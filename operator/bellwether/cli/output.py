@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 
+from bellwether.foreign_text import printable, printable_lines
+
 OUTPUT = click.option(
     "--output",
     "-o",
@@ -19,6 +21,10 @@ OUTPUT = click.option(
     show_default=True,
     help="Output format.",
 )
+
+
+_CONTROL = re.compile(r"[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+"""What JSON leaves as it is and a terminal may obey: control characters, and those that change the direction."""
 
 
 def print_document(document: Any, output: str) -> None:
@@ -32,18 +38,22 @@ def print_lines(lines: Iterable[str], document: Callable[[], Any], output: str) 
         print_document(document(), output)
         return
     for line in lines:
-        click.echo(line)
+        click.echo(printable_lines(line))
 
 
 def document_text(document: Any, output: str) -> str:
     """A document as JSON or YAML: also of frozen dataclasses, whose fields are in camelCase, and of times."""
     text = json.dumps(document, indent=2, ensure_ascii=False, default=_plain)
     if output == "json":
-        return f"{text}\n"
+        return f"{_CONTROL.sub(_escaped, text)}\n"
     import yaml
 
     plain = json.loads(text)  # without enumerations and tuples
-    return str(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True))
+    return str(yaml.safe_dump(plain, sort_keys=False, allow_unicode=_CONTROL.search(text) is None))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return json.dumps(found[0])[1:-1]
 
 
 def _plain(value: Any) -> Any:
@@ -78,8 +88,9 @@ def printed(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
 
 def rows_of(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     """The lines of a table with its header; column widths fit the content, also when the output is piped."""
-    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
-    for row in (head, *rows):
+    shown = [tuple(map(printable, row)) for row in (head, *rows)]
+    widths = [max(len(row[i]) for row in shown) for i in range(len(head))]
+    for row in shown:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from bellwether.foreign_text import printable_lines
+
 VOID = frozenset({"meta", "br", "line", "rect", "circle", "path", "polyline", "col"})
 
 
@@ -66,8 +68,7 @@ def text(child: Child) -> str:
     """A child as HTML: as it is when it is marked up, else escaped."""
     if isinstance(child, Markup):
         return child
-    plain = "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in str(child))
-    return escape(plain, quote=True)
+    return escape(printable_lines(child), quote=True)
 
 
 def _attribute(key: str) -> str:

@@ -7,7 +7,9 @@ the field. Format 1 is the only one.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PlainSerializer
@@ -21,6 +23,10 @@ from bellwether_load.plan.rebalance_plan import RebalancePlan, digest_of_lines
 T = TypeVar("T")
 
 FORMAT = 1
+
+_SMALL = 1 << 18
+_reading = threading.Lock()
+"""Reading takes some 27 times the size of a document: one large document at a time."""
 
 _Text = Annotated[str, Field(min_length=1)]
 _Sorted = PlainSerializer(lambda values: dict(sorted(values.items())))
@@ -71,7 +77,8 @@ class Document(Generic[T]):
 
     def read(self, text: bytes) -> T:
         """The value from JSON text. Raises InvalidDocument."""
-        return self.from_json(parse(text))
+        with _reading if len(text) > _SMALL else nullcontext():
+            return self.from_json(parse(text))
 
     def validate(self, value: T) -> None:
         """Raises InvalidDocument for a value that could not be read back."""

@@ -25,9 +25,11 @@ _AHEAD = 4
 def batches(store: Store, path: str, schema: Any, most: int = BATCH_ROWS) -> Iterator[Any]:
     """Columns of a Parquet file in batches of at most ``most`` rows, converted to ``schema``.
 
+    Texts are dictionaries: one long word may be that of each row.
+
     Raises StoreError; StoreDamaged names a column that is missing, of another type, or null where it must not be.
     """
-    with store.parquet(path) as file, store.reading(path):
+    with store.parquet(path, words=True) as file, store.reading(path):
         there = set(file.schema_arrow.names)
         missing = [name for name in schema.names if name not in there]
         if missing:
@@ -35,7 +37,7 @@ def batches(store: Store, path: str, schema: Any, most: int = BATCH_ROWS) -> Ite
                 f"{store.where(path)}: has no column {', '.join(missing)}: was it written by Bellwether?"
             )
         for batch in file.iter_batches(most, columns=schema.names, use_threads=False):
-            yield checked(batch, schema, store.where(path))
+            yield checked(batch, schema, store.where(path), words=True)
 
 
 def ahead(found: Iterator[Any]) -> Iterator[Any]:
@@ -48,17 +50,26 @@ def ahead(found: Iterator[Any]) -> Iterator[Any]:
             yield batch
 
 
-def checked(batch: Any, schema: Any, where: str) -> Any:
-    """Columns of the batch in the order and with the types of the schema. StoreDamaged names an unusable column."""
+def checked(batch: Any, schema: Any, where: str, *, words: bool = False) -> Any:
+    """Columns of the batch in the order and with the types of the schema. StoreDamaged names an unusable column.
+
+    With ``words``, texts that come as a dictionary stay one.
+    """
     arrays = []
     for wanted in schema:
         array = batch.column(wanted.name)
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks()
-        if pa.types.is_dictionary(array.type):
+        kept = words and pa.types.is_dictionary(array.type) and pa.types.is_string(wanted.type)
+        if pa.types.is_dictionary(array.type) and not kept:
             array = array.dictionary_decode()
         try:
-            array = array if array.type == wanted.type else array.cast(wanted.type)
+            if kept:
+                array = pa.DictionaryArray.from_arrays(
+                    array.indices.cast(pa.int32()), array.dictionary.cast(wanted.type)
+                )
+            elif array.type != wanted.type:
+                array = array.cast(wanted.type)
         except pa.ArrowException as error:
             said = f"{where}: column {wanted.name} has the type {array.type} instead of {wanted.type}"
             raise StoreDamaged(f"{said}: {str(error).splitlines()[0]}") from None
@@ -66,7 +77,7 @@ def checked(batch: Any, schema: Any, where: str) -> Any:
         if inner or (array.null_count and not wanted.nullable):
             raise StoreDamaged(f"{where}: column {wanted.name} contains nulls")
         arrays.append(array)
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    return pa.RecordBatch.from_arrays(arrays, **({"names": schema.names} if words else {"schema": schema}))
 
 
 def table_of(given: Iterable[tuple[Any, ...]], schema: Any) -> Any:
@@ -86,8 +97,9 @@ def values(array: Any) -> list[Any]:
 
     None for a null number; the others have no nulls.
     """
-    if pa.types.is_string(array.type):
-        packed = array.dictionary_encode()
+    dictionary = pa.types.is_dictionary(array.type)
+    if dictionary or pa.types.is_string(array.type):
+        packed = array if dictionary else array.dictionary_encode()
         words = packed.dictionary.to_pylist()
         return [words[i] for i in _numbers(packed.indices)]
     if pa.types.is_list(array.type):

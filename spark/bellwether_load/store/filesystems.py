@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from bellwether.foreign_text import quoted
 from bellwether_load.store.store_errors import (
     StoreDamaged,
     StoreError,
@@ -31,8 +32,18 @@ from bellwether_load.store.store_errors import (
 )
 from bellwether_load.store.store_uri import Redacted
 
-SMALL_FILE_LIMIT = 32 << 20
-"""Bytes of a file that is read whole: the summary of a plan for 2,000 brokers has less than 1 MB."""
+SMALL_FILE_LIMIT = 8 << 20
+"""Bytes of a file that is read whole: the summary of a plan for 2,000 brokers with all its proofs has 5 MB."""
+
+MOST_ROWS = 1 << 22
+"""Of a Parquet file: more partitions than the longest answer of Kafka that can be allowed has."""
+
+VALUES_OF_A_ROW = 256
+"""Of one column, on average: a week by hour has 168."""
+
+LARGEST_CHUNK, LARGEST_TEXTS = 512 << 20, 128 << 20
+"""Bytes of a column in a row group, uncompressed, and of one with texts. 100,000 weeks by hour take 134 MB, as many
+bytes as 500,000 names of topics of the greatest length."""
 
 TEMPORARY = "_tmp-"
 
@@ -138,10 +149,11 @@ class Store:
         return data
 
     @contextmanager
-    def parquet(self, path: str, metadata: Any = None) -> Iterator[Any]:
+    def parquet(self, path: str, metadata: Any = None, *, words: bool = False) -> Iterator[Any]:
         """An open ``pyarrow.parquet.ParquetFile``: its metadata, or a row group at a time. Raises StoreError.
 
-        ``metadata`` of the same file, if it was read before, is not read again.
+        ``metadata`` of the same file, if it was read before, is not read again. Else its footer is checked before
+        anything else is read: a file of 1 KiB may unpack to gigabytes. With ``words``, texts come as dictionaries.
 
         Reading from it may raise pyarrow's own errors; ``reading`` turns them into a StoreError.
         """
@@ -149,7 +161,11 @@ class Store:
             source = self._system.open_input_file(self._full(path))
         with source:
             with self._translated(path, "read"):
-                file = pq.ParquetFile(source, metadata=metadata, pre_buffer=False)
+                found = metadata or pq.read_metadata(source)
+                if metadata is None and (problem := _too_much(found)):
+                    raise StoreDamaged(f"{self.where(path)}: {problem}. Move it out of the store")
+                texts = [found.schema.column(number).path for number in _texts(found)] if words else None
+                file = pq.ParquetFile(source, metadata=found, read_dictionary=texts, pre_buffer=False)
             with file:
                 yield file
 
@@ -280,6 +296,27 @@ class Store:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise StoreUnavailable(f"{message}. Free some space, or shorten the retention") from None
         raise StoreUnavailable(f"{message}. Check that the store can be reached") from None
+
+
+def _texts(metadata: Any) -> list[int]:
+    schema = metadata.schema
+    return [n for n in range(len(schema)) if schema.column(n).physical_type == "BYTE_ARRAY"]
+
+
+def _too_much(metadata: Any) -> str:
+    """What of a Parquet file is more than is read, by its footer; empty if nothing is."""
+    if metadata.num_rows > MOST_ROWS:
+        return f"has {metadata.num_rows:,} rows; at most {MOST_ROWS:,} are read"
+    texts = frozenset(_texts(metadata))
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        for number in range(metadata.num_columns):
+            chunk, most = group.column(number), LARGEST_TEXTS if number in texts else LARGEST_CHUNK
+            name, size = quoted(chunk.path_in_schema, 60), chunk.total_uncompressed_size
+            if size > most:
+                return f"column {name} has {size:,} bytes uncompressed in a row group; at most {most:,} are read"
+            if chunk.num_values > VALUES_OF_A_ROW * max(1, group.num_rows):
+                return f"column {name} has {chunk.num_values:,} values in {group.num_rows:,} rows"
+    return ""
 
 
 def _own_words(table: Any) -> Any:

@@ -10,6 +10,7 @@ import base64
 import socket
 import statistics
 import struct
+import urllib.request
 import uuid
 import zlib
 from collections.abc import Callable, Iterator
@@ -26,9 +27,11 @@ from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAP
 from bellwether.core.model.undo_record import FORMAT_VERSION
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import BellwetherError
+from testkit.kafka.accidental_broker import ACCIDENTS, QUIET, AccidentalBroker
 from testkit.kafka.scripted_broker import ScriptedBroker, dripping
 from testkit.kubernetes.chart_accounts import OPERATOR
 from testkit.kubernetes.service_accounts import CREDENTIALS
+from waiting import limit
 
 if TYPE_CHECKING:
     from realparts.kafka import KafkaCluster
@@ -166,11 +169,10 @@ def peak_memory(pid: int) -> int:
     return int(line.split()[1]) * 1024
 
 
-def test_whatever_one_tenant_writes_the_other_is_cured_as_before(
-    crew_everywhere: Crew, own_kafka: KafkaCluster
-) -> None:
-    crew, site = crew_everywhere, crew_everywhere.site
-    operator = crew.operator(AWS_ACCESS_KEY_ID=CANARY, AWS_SECRET_ACCESS_KEY=CANARY, GOOGLE_API_KEY=CANARY)
+def ready_to_cure(crew: Crew, *arguments: str, **environment: str) -> tuple[Any, Any]:
+    """The operator, and the voice of tenant B's vantage, whose brokers are all healthy."""
+    site = crew.site
+    operator = crew.operator(*arguments, **environment)
     site.topics()
     detection = {"externalReachability": {"vantages": ["zone-a"]}}
     # Without flap damping: a broker that is demoted time after time is given its leaders back later and later.
@@ -180,7 +182,14 @@ def test_whatever_one_tenant_writes_the_other_is_cured_as_before(
     voice = site.voice("zone-a")
     voice.calls_well(1, 2, 3)
     site.until(lambda: site.verdict(1)[0] == "Healthy", 60, "broker 1 is healthy", lambda: site.verdict(1))
+    return operator, voice
 
+
+def test_whatever_one_tenant_writes_the_other_is_cured_as_before(
+    crew_everywhere: Crew, own_kafka: KafkaCluster
+) -> None:
+    crew, site = crew_everywhere, crew_everywhere.site
+    operator, voice = ready_to_cure(crew, AWS_ACCESS_KEY_ID=CANARY, AWS_SECRET_ACCESS_KEY=CANARY, GOOGLE_API_KEY=CANARY)
     quiet = [cure_seconds(crew, voice) for _ in range(CURES)]
     with ExitStack() as stack:
         tenant = Tenant(crew, stack)
@@ -198,6 +207,31 @@ def test_whatever_one_tenant_writes_the_other_is_cured_as_before(
     secrets = [CANARY.encode(), crew.secured()["sasl"]["username"].encode(), _password(crew), *_tokens(crew)]
     assert [s for s in secrets if s in received] == []
     assert received, "the operator never connected to tenant A: the attack was none"
+
+
+def test_kafka_that_answers_as_accidents_do_costs_its_policy_alone(crew_everywhere: Crew) -> None:
+    crew, site = crew_everywhere, crew_everywhere.site
+    port = site.free_port()
+    with AccidentalBroker() as kafka, ExitStack() as stack:
+        operator, voice = ready_to_cure(crew, "--health-port", str(port))
+        tenant = Tenant(crew, stack)
+        tenant.policy("accidents", kafka.address)
+        cures: dict[str, list[float]] = {accident: [] for accident in (QUIET, *ACCIDENTS)}
+        for number, accident in enumerate(one for some in ACCIDENTS for one in (QUIET, some)):
+            kafka.happen(accident)
+            changed = {"spec": {"demotion": {"dwellSeconds": number}}}  # it is reconciled at once
+            tenant.api.merge(POLICIES, tenant.namespace, "accidents", changed)
+            site.until(lambda: kafka.met, 60, f"the operator meets {accident}")
+            cures[accident] += [cure_seconds(crew, voice) for _ in range(2)]
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=limit(10)) as answer:
+                assert answer.status == 200
+    shown = {accident: [round(s, 1) for s in seconds] for accident, seconds in cures.items()}
+    quiet, attacked = cures.pop(QUIET), [s for seconds in cures.values() for s in seconds]
+    ratio, peak = statistics.median(attacked) / statistics.median(quiet), peak_memory(operator.pid) / MEBIBYTE
+    site.tell(f"cures in s: {shown}: {ratio:.2f} times; operator {peak:.0f} MiB")
+    assert operator.alive
+    assert ratio <= 1.5
+    assert peak < 512
 
 
 def _ready(tenant: Tenant, name: str) -> dict[str, Any]:

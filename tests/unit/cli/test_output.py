@@ -10,7 +10,7 @@ import yaml
 from click.testing import CliRunner
 
 from bellwether.cli.main import main
-from bellwether.cli.output import document_text, print_rows
+from bellwether.cli.output import document_text, print_lines, print_rows
 from testkit.messages import assert_wording
 
 HEAD = ("BROKER", "EXTERNAL ADDRESS", "AT-RISK")
@@ -38,3 +38,13 @@ def test_one_measurement_is_a_document_when_asked(tmp_path: object) -> None:
     found = CliRunner().invoke(main, ["probe", "storage", "--once", "--directory", str(tmp_path), "-o", "yaml"])
     row = yaml.safe_load(found.stdout)[0]
     assert (row["directory"], row["operation"]) == (str(tmp_path), "write")
+
+
+@pytest.mark.parametrize("output", ["table", "json", "yaml"])
+def test_control_characters_of_others_reach_no_terminal(output: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said = "a\x1b]0;owned\x07\x9b31m\u202eb"
+    print_rows(("BROKER",), [(said,)], output)
+    print_lines([said], lambda: {"message": said}, output)
+    shown = capsys.readouterr().out
+    assert all(line.isprintable() for line in shown.split("\n"))
+    assert output == "table" or yaml.safe_load(document_text([said], output)) == [said]

@@ -9,13 +9,16 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from bellwether.telemetry import health_server
 from bellwether.telemetry.health_server import MOST_CLIENTS, Health, HealthServer
-from waiting import limit
+from waiting import limit, until
 
 
 @pytest.fixture
@@ -142,6 +145,36 @@ def test_metrics_share_the_port_of_a_process_with_one(health: Health) -> None:
     try:
         assert "bellwether_something 3.0" in ask(server, "/metrics")[1]
         assert ask(server, "/healthz")[0] == 200
+    finally:
+        server.close()
+
+
+class Slow(Collector):
+    """Takes a while, and counts how often and how many at once it is asked."""
+
+    def __init__(self) -> None:
+        self.asked = self.at_once = self.most = 0
+
+    def collect(self) -> Iterator[Metric]:
+        self.asked += 1
+        self.at_once += 1
+        self.most = max(self.most, self.at_once)
+        threading.Event().wait(0.2)
+        self.at_once -= 1
+        yield GaugeMetricFamily("bellwether_something", "Something.", value=self.asked)
+
+
+def test_scrapes_side_by_side_make_the_text_once(health: Health) -> None:
+    registry, slow = CollectorRegistry(auto_describe=False), Slow()
+    registry.register(slow)
+    server = HealthServer(health, 0, registry)
+    try:
+        before = slow.asked
+        with ThreadPoolExecutor(8) as pool:
+            texts = list(pool.map(lambda _: ask(server, "/metrics")[1], range(8)))
+        assert (slow.most, slow.asked - before) == (1, 1)
+        assert len(set(texts)) == 1
+        until(lambda: ask(server, "/metrics")[1] not in texts)  # it is not served for ever
     finally:
         server.close()
 

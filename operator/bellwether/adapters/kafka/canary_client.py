@@ -27,6 +27,7 @@ from confluent_kafka import (
 )
 
 from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kafka.connection.response_decoding import ProcessSum
 from bellwether.adapters.kafka.tokens.token_source import TokenSource, source_of
 from bellwether.kafka_connection import Connection
 from bellwether.ports.canary import FETCH, PRODUCE, CanaryResult
@@ -38,6 +39,10 @@ TOKEN_SECONDS = 10.0
 # librdkafka writes each failed connection to standard error. What matters to a caller comes as an error of its request.
 _log = logging.getLogger("bellwether.librdkafka")
 _log.disabled = True
+
+MOST_BROKERS = 1000
+"""Of the clusters of all policies: librdkafka has two threads for each broker, 100 KB each."""
+BROKERS_HELD = ProcessSum("brokers of canaries")
 
 RECORD = b"bellwether"
 _METADATA_SECONDS = 5.0
@@ -105,6 +110,8 @@ class ConfluentCanary:
             )
         except KafkaException as error:
             raise Terminal(f"cannot use the settings of the connection: {error.args[0].str()}") from error
+        self.brokers = 0
+        """Brokers in the last metadata; each has a thread in both clients."""
         self._topic = topic
         self._timeout = timeout_seconds
         self._partitions: Mapping[int, int] = {}
@@ -118,9 +125,11 @@ class ConfluentCanary:
     def partitions(self) -> Mapping[int, int]:
         """The partition of each broker: one with that broker as its only replica. Raises Transient or Terminal."""
         try:
-            found = self._producer.list_topics(self._topic, timeout=_METADATA_SECONDS).topics[self._topic]
+            listed = self._producer.list_topics(self._topic, timeout=_METADATA_SECONDS)
         except KafkaException as error:
             raise Transient(f"metadata of topic {self._topic} could not be read: {error.args[0].str()}") from error
+        self.brokers = len(listed.brokers)
+        found = listed.topics[self._topic]
         if found.error is not None:
             raise topic_error(self._topic, found.error)
         single = {p.replicas[0]: index for index, p in sorted(found.partitions.items()) if len(p.replicas) == 1}

@@ -14,7 +14,6 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 from uuid import UUID
-from weakref import WeakKeyDictionary
 
 from kafka.protocol.admin.cluster import (
     DescribeClusterRequest,
@@ -43,7 +42,12 @@ from bellwether.adapters.kafka.connection.connection_errors import (
     error_name,
 )
 from bellwether.adapters.kafka.connection.metadata_decoding import Metadata, TopicMetadata, decode_metadata, topic_id
-from bellwether.adapters.kafka.connection.response_decoding import SMALL_LIMIT
+from bellwether.adapters.kafka.connection.response_decoding import (
+    MOST_BROKERS,
+    OWN_INSTALLATION,
+    SMALL_LIMIT,
+    ProcessSum,
+)
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.adapters.kafka.visible_topics import VisibleTopics
 from bellwether.core.model.cluster import Broker, Cluster, Partition, PartitionKey, TopicPartition
@@ -73,9 +77,13 @@ _CLUSTERS_OF_LIMIT = 2
 """All readers of a process hold as much as so many clusters of the limit; beyond it the largest is refused."""
 _decoding = threading.Lock()
 """Decoding takes up to 19 times the size of an answer: one large answer at a time."""
-_holding = threading.Lock()
-_held: WeakKeyDictionary[KafkaReader, int] = WeakKeyDictionary()
-"""Partitions of each reader; read and changed with ``_holding``."""
+_MOST_BROKERS_OF_PROCESS = 5 * MOST_BROKERS
+"""Of all readers of a process: each broker has an object in the API and some 13 series."""
+_partitions_held = ProcessSum(
+    "partitions",
+    f"raise --metadata-limit (metadataLimitMebibytes of the chart) and the memory, or {OWN_INSTALLATION}",
+)
+_brokers_held = ProcessSum("brokers")
 
 _Replicas = tuple[tuple[int, ...], tuple[int, ...]]
 _Moves = Mapping[TopicPartition, _Replicas]
@@ -127,7 +135,7 @@ class KafkaReader:
         else:
             self._nodes.learn(found.cluster.brokers.values())
         whole = self._whole(found)
-        self._hold(len(found.cluster.partitions))
+        self._hold(whole.cluster)
         self._offset = offset
         self._last, self._settled = whole, found is last
         return whole.cluster
@@ -160,24 +168,15 @@ class KafkaReader:
             return found
         return found._replace(cluster=replace(found.cluster, immovable=problem, proving=proving))
 
-    def _hold(self, partitions: int) -> None:
-        """Raises Terminal, and forgets the cluster, if this one is the largest of those that are together too many.
-
-        Asked at each read: the largest is refused when the sum is exceeded, not when its metadata changes next.
-        """
-        most = _CLUSTERS_OF_LIMIT * self._nodes.limits.metadata_bytes // BYTES_OF_A_PARTITION
-        with _holding:
-            _held[self] = partitions
-            total, largest = sum(_held.values()), max(_held.values())
-            if total <= most or partitions < largest:
-                return
-            del _held[self]
-        self._last, self._settled = None, False
-        raise Terminal(
-            f"the clusters of all policies have {total:,} partitions, {most:,} can be held, and this is the largest"
-            f" with {partitions:,}: raise --metadata-limit (metadataLimitMebibytes of the chart) and the memory, or"
-            " give it an installation of its own"
-        )
+    def _hold(self, cluster: Cluster) -> None:
+        """Raises Terminal, and forgets the cluster, if it is the largest of those that are together too many."""
+        partitions = _CLUSTERS_OF_LIMIT * self._nodes.limits.metadata_bytes // BYTES_OF_A_PARTITION
+        try:
+            _partitions_held.hold(self, len(cluster.partitions), partitions)
+            _brokers_held.hold(self, len(cluster.brokers), _MOST_BROKERS_OF_PROCESS)
+        except Terminal:
+            self._last, self._settled = None, False
+            raise
 
     def partitions(self, topics: Collection[str]) -> tuple[Partition, ...]:
         """Fresh partitions of these topics; a topic that is gone is absent. Raises Transient or Terminal."""

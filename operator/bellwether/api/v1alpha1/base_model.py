@@ -28,6 +28,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from bellwether.api.v1alpha1.validation_errors import describe
+from bellwether.foreign_text import QUOTED_CHARACTERS, quoted
 from bellwether.ports.errors import Terminal
 
 GROUP = "bellwether.dev"
@@ -35,6 +36,8 @@ VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
 VALIDATIONS = "x-kubernetes-validations"
 RULE = "rule"
+LONGEST_PATH = 120
+"""Characters of the path of a field."""
 
 
 class InvalidObject(Terminal):
@@ -139,9 +142,16 @@ class Object(Reported):
 def explain(error: ValidationError, model: type[BaseModel] | None = None) -> str:
     """What is wrong, field by field, in one line, without repeating strings from the object.
 
-    With the ``model`` of the object, an unknown field is answered with the name that was probably meant.
+    With the ``model`` of the object, an unknown field is answered with the name that was probably meant. Whole fields,
+    as many as fit into what is quoted of others: the names of unknown fields are the author's.
     """
-    return "; ".join(f"{path(location)}: {message}" for location, message in problems(error, model))
+    text, left = "", error.error_count()
+    for location, message in problems(error, model):
+        said = f"{quoted(path(location), LONGEST_PATH)}: {quoted(message)}"
+        if text and len(text) + len(said) > QUOTED_CHARACTERS:
+            return f"{text}; and {left} more"
+        text, left = f"{text}; {said}" if text else said, left - 1
+    return text
 
 
 def problems(

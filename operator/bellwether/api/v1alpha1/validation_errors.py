@@ -33,6 +33,9 @@ _TEXTS = {
 }
 """Messages by pydantic's type of error, with the fields of its context; other types keep pydantic's message."""
 
+LONGEST_NAME = 64
+"""Characters that are compared with the names of fields, which takes time by their square."""
+
 _QUOTED = re.compile("'([^']*)'")
 
 
@@ -58,7 +61,7 @@ def describe(error: ErrorDetails, model: type[BaseModel] | None) -> str:
 def nearest(given: Any, names: Iterable[str], *, otherwise: str = "") -> str:
     """The name that was probably meant, for the end of a message."""
     by_lower_case = {name.lower(): name for name in names}
-    nearest = difflib.get_close_matches(str(given).lower(), by_lower_case, n=1)
+    nearest = difflib.get_close_matches(str(given)[:LONGEST_NAME].lower(), by_lower_case, n=1)
     return f" (did you mean {by_lower_case[nearest[0]]}?)" if nearest else otherwise
 
 

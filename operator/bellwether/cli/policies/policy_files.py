@@ -31,6 +31,7 @@ from bellwether.cli.policies.yaml_documents import (
     text_of,
 )
 from bellwether.core.listing import counted
+from bellwether.foreign_text import printable_lines
 
 SUFFIXES = (".yaml", ".yml", ".json")
 FILE_LIMIT = 5000
@@ -87,7 +88,7 @@ class CheckedFiles:
         notes = f", {counts[NOTE]} not checked" if counts[NOTE] else ""
         summary = ((len(self.names), "file"), (counts[ERROR], "error"), (counts[WARNING], "warning"))
         lines.append(", ".join(counted(*one) for one in summary) + notes)
-        return "".join(c if c.isprintable() or c == "\n" else "?" for c in "\n".join(lines))
+        return printable_lines("\n".join(lines))
 
 
 def in_namespace(objects: Iterable[FoundObject], namespace: str) -> list[Mapping[str, Any]]:

@@ -57,7 +57,7 @@ def canary(run: ProberRun, vantage: str | None, bootstrap: Connection | None, to
 
 def _run(policy: PolicyProber) -> None:
     """Measure under the policy's settings until it has to end."""
-    running = _Running(policy)
+    running = CanaryRun(policy)
     running.probe.start()
     try:
         policy.run(running.probe, running.follow, running.refresh)
@@ -74,7 +74,7 @@ class _Used:
     client: ConfluentCanary
 
 
-class _Running:
+class CanaryRun:
     """The probe of one policy, with the client that its present settings need."""
 
     def __init__(self, policy: PolicyProber) -> None:
@@ -102,11 +102,13 @@ class _Running:
 
     def refresh(self) -> float:
         """Follow connection, topic and brokers; returns the seconds until this is due again."""
+        from bellwether.adapters.kafka.brokers.broker_directory import BrokerDirectory
         from bellwether.adapters.kafka.canary_client import ConfluentCanary
 
         found, brokers = self._policy, self._prober.brokers()
         if found is None:
             self._use(None)
+            self._hold(0)
             self.probe.refresh(None, {}, frozenset())
             return 0.5
         if brokers is None:
@@ -115,9 +117,11 @@ class _Running:
         try:
             outside = _outside(found, self._secrets)
             if self._used is None or (outside, topic) != (self._used.connection, self._used.topic):
+                self._hold(len(BrokerDirectory(outside).brokers()))  # before librdkafka has threads for them
                 self._use(_Used(outside, topic, ConfluentCanary(outside, topic, Canary.timeout_seconds)))
             used = self._used
             partitions = used.client.partitions() if used is not None else {}
+            self._hold(used.client.brokers if used is not None else 0)
         except Transient as error:
             self._say(str(error))  # brokers go on being measured by the partitions that are known
             return REFRESH_SECONDS / 2
@@ -133,6 +137,15 @@ class _Running:
         """Close the client."""
         self._policy = None
         self._use(None)
+
+    def _hold(self, brokers: int) -> None:
+        from bellwether.adapters.kafka.canary_client import BROKERS_HELD, MOST_BROKERS
+
+        try:
+            BROKERS_HELD.hold(self, brokers, MOST_BROKERS)
+        except Terminal:
+            self._use(None)
+            raise
 
     def _use(self, used: _Used | None) -> None:
         before, self._used = self._used, used

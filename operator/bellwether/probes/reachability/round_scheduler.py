@@ -27,8 +27,9 @@ LANES = 48
 WORKING_SECONDS = 0.02
 _WORKING_WHEN_SLOW_SECONDS = 0.5
 _IDLE_SECONDS = 10.0
-# Beyond this many threads, requests are queued.
-_MOST_THREADS = 8192
+MOST_THREADS, LEAST_THREADS = 1024, 16
+"""Threads of all pools of a process, 100 MB; beyond them a pool still has the least, or its equal share if that is
+more, and its further requests are queued."""
 
 
 class WorkItem(Generic[T]):
@@ -53,10 +54,53 @@ class WorkItem(Generic[T]):
         self.done = True
 
 
+class ThreadShares:
+    """Threads of all pools of a process: one whose brokers do not answer takes none from the others."""
+
+    def __init__(self, most: int = MOST_THREADS, least: int = LEAST_THREADS) -> None:
+        self._most, self._least = most, least
+        self._lock = threading.Lock()
+        self._total = self._pools = 0
+
+    def take(self, has: int) -> bool:
+        """Whether a pool that has so many threads may begin one more, which is then counted."""
+        with self._lock:
+            if self._total >= self._most and has >= self._share():
+                return False
+            self._total += 1
+            self._pools += has == 0
+            return True
+
+    def give(self, had: int) -> None:
+        """A thread of a pool that had so many has ended."""
+        with self._lock:
+            self._total -= 1
+            self._pools -= had == 1
+
+    def exceeded(self, has: int) -> bool:
+        """Whether others may need a thread of a pool that has so many."""
+        with self._lock:
+            return self._total >= self._most and has > self._share()
+
+    def _share(self) -> int:
+        return max(self._least, self._most // max(1, self._pools))
+
+
+_OF_PROCESS = ThreadShares()
+
+
 class WorkerPool:
     """Threads that are made when they are needed and end when they are not."""
 
-    def __init__(self, clock: Clock, *, lanes: int = LANES, working_seconds: float = WORKING_SECONDS) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        lanes: int = LANES,
+        working_seconds: float = WORKING_SECONDS,
+        shares: ThreadShares = _OF_PROCESS,
+    ) -> None:
+        self._shares = shares
         self._clock = clock
         self._lanes = lanes
         self._working_seconds = working_seconds
@@ -101,7 +145,9 @@ class WorkerPool:
             return
         if self._idle:
             self._changed.notify(wanted)
-        for _ in range(min(wanted - self._idle, _MOST_THREADS - self._threads)):
+        for _ in range(wanted - self._idle):
+            if not self._shares.take(self._threads):
+                break
             self._threads += 1
             threading.Thread(target=self._work, name="question", daemon=True).start()
 
@@ -118,13 +164,13 @@ class WorkerPool:
 
     def _next(self) -> WorkItem[object] | None:
         with self._changed:
-            if self._idle >= self._lanes and not self._may_begin():
-                self._threads -= 1  # left over from a time when many waited
+            if (self._idle >= self._lanes and not self._may_begin()) or self._shares.exceeded(self._threads):
+                self._end()  # left over from a time when many waited, or when fewer others did
                 return None
             self._idle += 1
             try:
                 if not self._changed.wait_for(self._may_begin, _IDLE_SECONDS):
-                    self._threads -= 1
+                    self._end()
                     return None
             finally:
                 self._idle -= 1
@@ -134,6 +180,10 @@ class WorkerPool:
             self._held += 1
             self._working.append(question)
             return question
+
+    def _end(self) -> None:
+        self._shares.give(self._threads)
+        self._threads -= 1
 
     def _may_begin(self) -> bool:
         return bool(self._waiting) and self._held < self._lanes

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import datetime
 from itertools import starmap
 from typing import Any
 
@@ -88,12 +89,20 @@ def poses(terms: ProblemHeader, plan: RebalancePlan) -> bool:
     return (terms.cluster_id, terms.policy, terms.made_at) == (plan.cluster_id, plan.policy, plan.made_at)
 
 
-def plans(store: Store) -> tuple[RebalancePlan, ...]:
-    """All complete plans of the store, the oldest problem first; unreadable ones are ignored."""
-    found = []
+def each_plan(store: Store) -> Iterator[RebalancePlan]:
+    """All complete plans of the store, one in memory at a time; unreadable ones are ignored."""
     for stored in store.list(FOLDER):
         _, digest, *rest = stored.path.split("/")
         if rest == [SUMS]:
             with suppress(StoreDamaged, StoreMissing):
-                found.append(read_plan(store, digest))
-    return tuple(sorted(found, key=lambda plan: (plan.made_at, plan.digest)))
+                yield read_plan(store, digest)
+
+
+def by_age(plan: RebalancePlan) -> tuple[datetime, str]:
+    """Orders plans, the oldest problem first."""
+    return plan.made_at, plan.digest
+
+
+def plans(store: Store) -> tuple[RebalancePlan, ...]:
+    """The same, the oldest problem first."""
+    return tuple(sorted(each_plan(store), key=by_age))

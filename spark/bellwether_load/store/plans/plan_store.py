@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from bellwether.core.model.loads import Loads
 from bellwether.core.settings.objective import Objective
@@ -27,6 +28,10 @@ from bellwether_load.verify.plan_verifier import INPUT_DIGEST
 
 KEPT = 5
 """Number of problems of a policy that are kept with their loads, to verify plans. All plans are kept."""
+
+
+MOST_MOVES = 500_000
+"""Of a plan that is applied: they are held in memory, 400 bytes each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +67,12 @@ class FilePlanStore:
         ``input_digest``: what ``put_problem`` returned; a stored problem with another one is refused.
         """
         terms = problem_files.read_terms(self._store, name)
-        found = [plan for plan in plan_files.plans(self._store) if plan_files.poses(terms, plan)]
-        if not found:
+        found = (plan for plan in plan_files.each_plan(self._store) if plan_files.poses(terms, plan))
+        plan = max(found, key=plan_files.by_age, default=None)
+        if plan is None:
             raise PlanUnfit(
                 f"the job succeeded, but {self._store.where(plan_files.FOLDER)} has no plan for problem {name}"
             )
-        plan = found[-1]
         self._check_whose(plan)
         return self._rechecked(name, plan, input_digest)
 
@@ -97,10 +102,12 @@ class FilePlanStore:
         """
         try:
             plan = plan_files.read_plan(self._store, digest)
-            moves = list(plan_files.read_moves(self._store, digest))
+            moves = list(islice(plan_files.read_moves(self._store, digest), MOST_MOVES + 1))
         except StoreMissing as error:
             raise PlanUnfit(f"plan {digest} is not in the store any more: {error}") from None
         self._check_whose(plan)
+        if len(moves) > MOST_MOVES:
+            raise PlanUnfit(f"plan {digest} has more than {MOST_MOVES:,} moves: set a smaller spec.maxMoves")
         found = plan_digest(plan.problem_digest, moves)
         if found != digest:
             raise PlanUnfit(f"plan {digest} is rejected: its moves have the digest {found}, they were changed")
@@ -125,7 +132,7 @@ class FilePlanStore:
         Their loads are then complete. Unreadable ones are ignored. Raises StoreError.
         """
         ours = (self._cluster_id, self._policy)
-        made = {p.made_at for p in plan_files.plans(self._store) if (p.cluster_id, p.policy) == ours}
+        made = {p.made_at for p in plan_files.each_plan(self._store) if (p.cluster_id, p.policy) == ours}
         terms = problem_files.all_terms(self._store, prefix)
         found = [(t.made_at, n) for n, t in terms.items() if (t.cluster_id, t.policy) == ours and t.made_at in made]
         return tuple(name for _, name in sorted(found, reverse=True))

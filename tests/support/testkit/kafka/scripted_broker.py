@@ -140,27 +140,38 @@ class ScriptedBroker:
             pass
 
     def _answer_one(self, sock: socket.socket) -> bool:
-        (size,) = struct.unpack(">i", _exactly(sock, 4))
-        frame = _exactly(sock, size)
+        (size,) = struct.unpack(">i", exactly(sock, 4))
+        frame = exactly(sock, size)
         self.frames.append(frame)
-        key, version, correlation = struct.unpack_from(">hhi", frame)
-        kind = next(request for request in _REQUESTS if key == request.API_KEY)
-        request = kind.decode(frame, version=version, header=True)
+        kind, request = request_in(frame)
         self.seen.append(request)
         if kind not in self._answers:
             sock.close()
             return False
         response = self._answers[kind](request)
         if response is not None:
-            # A broker that does not know the version of ApiVersions says so in version 0 (KIP-511).
-            unknown = kind is ApiVersionsRequest and response.error_code
-            response.API_VERSION = 0 if unknown else version
-            response.with_header(correlation_id=correlation)
-            sock.sendall(response.encode(header=True, framed=True))
+            sock.sendall(framed(kind, response, frame))
         return True
 
 
-def _exactly(sock: socket.socket, size: int) -> bytes:
+def request_in(frame: bytes) -> tuple[Any, Any]:
+    """The class of a request, and the request. StopIteration for one that no test needs."""
+    key, version = struct.unpack_from(">hh", frame)
+    kind = next(request for request in _REQUESTS if key == request.API_KEY)
+    return kind, kind.decode(frame, version=version, header=True)
+
+
+def framed(kind: Any, response: Any, frame: bytes) -> bytes:
+    """The whole answer to the request in a frame."""
+    _, version, correlation = struct.unpack_from(">hhi", frame)
+    # A broker that does not know the version of ApiVersions says so in version 0 (KIP-511).
+    response.API_VERSION = 0 if kind is ApiVersionsRequest and response.error_code else version
+    response.with_header(correlation_id=correlation)
+    return bytes(response.encode(header=True, framed=True))
+
+
+def exactly(sock: socket.socket, size: int) -> bytes:
+    """So many bytes. Raises ConnectionResetError when the connection ends before."""
     got = b""
     while len(got) < size:
         chunk = sock.recv(size - len(got))

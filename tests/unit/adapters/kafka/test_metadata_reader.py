@@ -6,7 +6,6 @@ import dataclasses
 import gc
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import pytest
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeQuorumRequest
@@ -21,7 +20,7 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 from bellwether.adapters.kafka import metadata_reader
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.connection.metadata_decoding import decode_metadata
-from bellwether.adapters.kafka.connection.response_decoding import MOST_BROKERS
+from bellwether.adapters.kafka.connection.response_decoding import MOST_BROKERS, ProcessSum
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import Broker, Partition
 from bellwether.kafka_connection import Connection
@@ -279,7 +278,7 @@ def test_an_error_of_the_whole_metadata_is_raised() -> None:
 
 
 def test_largest_cluster_is_refused_where_all_hold_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metadata_reader, "_held", WeakKeyDictionary())
+    monkeypatch.setattr(metadata_reader, "_partitions_held", ProcessSum("partitions"))
     monkeypatch.setattr(metadata_reader, "BYTES_OF_A_PARTITION", 24 << 18)  # 4 partitions and topics, 8 of all readers
     with (
         ScriptedBroker(answers(topic("a", *(partition(n) for n in range(3))))) as large,
@@ -294,6 +293,19 @@ def test_largest_cluster_is_refused_where_all_hold_too_much(monkeypatch: pytest.
         del others, other
         gc.collect()
         assert len(first.read().partitions) == 3
+
+
+def test_most_brokers_are_refused_where_all_hold_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata_reader, "_brokers_held", ProcessSum("brokers"))
+    monkeypatch.setattr(metadata_reader, "_MOST_BROKERS_OF_PROCESS", 8)
+    with (
+        ScriptedBroker(answers(metadata=metadata(brokers=range(1, 5)))) as large,
+        ScriptedBroker(answers()) as small,
+    ):
+        first, others = reader(large), [reader(small) for _ in range(3)]
+        assert [len(one.read().brokers) for one in (first, *others)] == [4, 2, 2, 2]
+        with pytest.raises(Terminal, match="this is the largest with 4: give it an installation of its own"):
+            first.read()
 
 
 class TestEligibleLeaders:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bellwether_load.store import filesystems
 from bellwether_load.store.columns import batches, checked, rows, table_of, values
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.store_errors import StoreDamaged
@@ -73,10 +74,42 @@ def test_a_file_is_read_batch_by_batch_and_only_the_columns_asked_for(tmp_path: 
     found = list(batches(Store.open(str(tmp_path)), "f.parquet", SCHEMA))
     assert len(found) > 1
     assert [n for b in found for _, n in rows(b)] == list(range(many))
-    assert {b.schema for b in found} == {SCHEMA}
+    assert {tuple(b.schema.names) for b in found} == {("name", "count")}
 
 
 def test_a_missing_column_is_named_with_the_file(tmp_path: Path) -> None:
     pq.write_table(pa.table({"name": ["a"]}), tmp_path / "f.parquet")
     with pytest.raises(StoreDamaged, match=r"f\.parquet: has no column count"):
         list(batches(Store.open(str(tmp_path)), "f.parquet", SCHEMA))
+
+
+def test_long_word_of_every_row_is_held_once(tmp_path: Path) -> None:
+    store, rows_of_a_word = Store.open(str(tmp_path)), 16_384
+    words = pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0), rows_of_a_word), pa.array(["x" * 16_384]))
+    table = pa.table({"name": words, "count": pa.repeat(pa.scalar(1, pa.int32()), rows_of_a_word)})
+    size = store.write_table("bomb.parquet", table, rows_of_a_word, compression="zstd")
+    before = pa.total_allocated_bytes()
+    (batch,) = batches(store, "bomb.parquet", SCHEMA)
+    assert size < 8192
+    assert pa.total_allocated_bytes() - before < 2 << 20  # 256 MiB, were each row's word held
+    assert len(values(batch.column("name"))) == rows_of_a_word
+
+
+@pytest.mark.parametrize(
+    ("limit", "table", "said"),
+    [
+        ("MOST_ROWS", pa.table({"a": [1, 2, 3, 4, 5]}), "has 5 rows; at most 4 are read"),
+        ("LARGEST_CHUNK", pa.table({"a": [1]}), "column a has [0-9]+ bytes uncompressed in a row group; at most 4 are"),
+        ("LARGEST_TEXTS", pa.table({"a": ["b"]}), "column a has [0-9]+ bytes uncompressed in a row group; at most 4"),
+        ("VALUES_OF_A_ROW", pa.table({"a": [[1] * 9]}), "column a.list.element has 9 values in 1 rows"),
+    ],
+)
+def test_file_that_unpacks_to_too_much_is_refused_by_its_footer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, table: pa.Table, said: str
+) -> None:
+    store = Store.open(str(tmp_path))
+    store.write_table("bomb.parquet", table)
+    monkeypatch.setattr(filesystems, limit, 4)
+    monkeypatch.setattr(filesystems.pq, "ParquetFile", None)  # nothing of it is read
+    with pytest.raises(StoreDamaged, match=f"bomb.parquet: {said}"), store.parquet("bomb.parquet"):
+        pass

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kafka import canary_client
+from bellwether.adapters.kafka.canary_client import MOST_BROKERS
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.probe import measurement_table
-from bellwether.cli.probe.canary import canary
+from bellwether.cli.probe.canary import CanaryRun, canary
 from bellwether.core.settings.harm import Objectives
+from bellwether.core.signals import SignalType
 from bellwether.ports.canary import FETCH, PRODUCE, CanaryResult
 from bellwether.probes.canary.canary_probe import CanaryProbe
+from bellwether.probes.runtime.prober import Prober
+from bellwether.probes.runtime.prober_process import PolicyProber
 from bellwether.simulation.memory_world import ManualClock
 from bellwether.telemetry.metrics.probe_metrics import CanaryMetrics, ProbeMetrics
+from testkit.kafka.scripted_broker import ScriptedBroker
+from testkit.kafka.scripted_metadata import answers, described
+from testkit.kubernetes.api_objects import policy
+from testkit.kubernetes.memory_api import MemoryApi
 
 
 def run(*arguments: str) -> Any:
@@ -39,6 +52,26 @@ def test_options_that_do_not_go_together_are_refused_by_name(arguments: list[str
     ended = run(*arguments)
     assert ended.exit_code == 2
     assert complaint in " ".join(ended.output.split())
+
+
+def test_cluster_with_too_many_brokers_gets_no_client() -> None:
+    clock, metrics, made = SystemClock(), ProbeMetrics(), list[Any]()
+    api = MemoryApi()
+    prober = Prober(api, "default", "main", SignalType.CANARY, "zone-a", clock, metrics)
+    with (
+        ScriptedBroker(answers(described=described(*range(3, MOST_BROKERS + 2)))) as broker,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(
+            canary_client, "ConfluentCanary", lambda *one: made.append(one)
+        )  # it would have two threads for each
+        external = {"vantages": ["zone-a"], "bootstrapServers": [broker.address]}
+        detection = {"externalReachability": external, "canary": {"enabled": True}}
+        body = policy(kafka={"bootstrapServers": [broker.address]}, detection=detection)
+        run = CanaryRun(PolicyProber(prober, metrics, clock, threading.Event(), SecretReader(api, "default")))
+        assert run.follow(LeadershipPolicy.read(body))
+        run.refresh()
+    assert made == []
 
 
 class Answers:

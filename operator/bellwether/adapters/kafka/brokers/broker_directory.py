@@ -12,9 +12,14 @@ from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeCluster
 
 from bellwether.adapters.kafka.connection.broker_connection import BrokerConnection
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
+from bellwether.adapters.kafka.connection.response_decoding import MOST_BROKERS, ProcessSum
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.core.model.cluster import Broker
 from bellwether.kafka_connection import Connection
+
+_MOST_BROKERS_OF_PROCESS = 10 * MOST_BROKERS
+"""Of all directories of a process; a prober has two of a cluster, one for each listener."""
+_brokers_held = ProcessSum("brokers")
 
 
 class BrokerDirectory:
@@ -26,6 +31,7 @@ class BrokerDirectory:
     def brokers(self) -> Mapping[int, Broker]:
         """Every broker that the cluster names, by id. Raises Transient or Terminal."""
         found = self._nodes.read(_describe)
+        _brokers_held.hold(self, len(found), _MOST_BROKERS_OF_PROCESS)
         self._nodes.learn(found.values())
         return found
 

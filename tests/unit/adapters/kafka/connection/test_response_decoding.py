@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from kafka.protocol.admin.topics import ListPartitionReassignmentsResponse
 from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
 
 from bellwether.adapters.kafka.connection import response_decoding
@@ -58,6 +59,19 @@ def test_a_response_reads_as_the_library_reads_it(version: int) -> None:
 def test_api_versions_error_is_read_in_universal_form() -> None:
     frame = struct.pack(">ihi", 0, 35, 0)
     assert decode(ApiVersionsResponse, 3, frame).error_code == 35
+
+
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        (bytes(4) + bytes(2) + b"\0" + b"\0" + b"\0", "topics"),
+        (bytes(4) + bytes(2) + b"\0" + b"\2" + b"\2a" + b"\0" + b"\0" + b"\0", "partitions"),
+    ],
+    ids=["outer", "inner"],
+)
+def test_list_that_is_null_is_refused(body: bytes, name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} is null"):
+        decode(ListPartitionReassignmentsResponse, 0, struct.pack(">i", 7) + b"\0" + body)
 
 
 def test_unknown_tagged_fields_are_skipped() -> None:

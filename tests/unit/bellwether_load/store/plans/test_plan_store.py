@@ -12,7 +12,7 @@ from bellwether_load.plan.documents import input_digest
 from bellwether_load.plan.problem import BrokerInput, Problem
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.plans import plan_files, problem_files
+from bellwether_load.store.plans import plan_files, plan_store, problem_files
 from bellwether_load.store.plans.plan_store import KEPT, FilePlanStore, Rechecked
 from bellwether_load.store.store_errors import PlanUnfit, StoreDamaged
 from testkit.loads.approved_plans import write_plan
@@ -60,6 +60,16 @@ def test_leaders_that_may_not_stay_are_counted(shelf: FilePlanStore, store: Stor
     digest = shelf.put_problem(NAME, racks)
     work(store, *planned(racks, KNOWN))
     assert shelf.plan_for(NAME, digest).forced == 6
+
+
+def test_plan_with_more_moves_than_are_held_is_refused(
+    shelf: FilePlanStore, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf.put_problem(NAME, POSED)
+    plan = work(store)
+    monkeypatch.setattr(plan_store, "MOST_MOVES", 1)
+    with pytest.raises(PlanUnfit, match="set a smaller"):
+        shelf.accepted(plan.digest)
 
 
 def test_a_job_without_a_plan_is_named(shelf: FilePlanStore):
@@ -133,7 +143,7 @@ def test_figures_that_change_between_two_reads_are_not_shown(
     shelf.put_problem(NAME, POSED)
     plan = work(store)
     boast = replace(plan, after=replace(plan.after, max=plan.after.max / 2))
-    monkeypatch.setattr(plan_files, "plans", lambda _store: (boast,))  # the honest file is back when it is verified
+    monkeypatch.setattr(plan_files, "each_plan", lambda _store: (boast,))  # the honest file is back when it is verified
     with pytest.raises(PlanUnfit, match="maximum after"):
         shelf.plan_for(NAME, DIGEST)
 
