@@ -95,7 +95,7 @@ class LeaseWatch(threading.Thread):
     def list(self) -> str:
         """Deliver all Leases as they are, and those that are gone since; returns the version to go on from."""
         self._heartbeat.beat()
-        found, version = self._api.list_version(LEASES, self._namespace, PROBERS, LARGEST_LEASE)
+        found, version = self._api.list_version(LEASES, self._namespace, PROBERS, LARGEST_LEASE, _trimmed)
         gone = self._known.keys() - {_key(lease) for lease in found}
         for lease in [self._known[key] for key in gone]:
             self._take("DELETED", lease)

@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Sequence
 import structlog
 
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, KINDS, POLICIES, KubernetesClient, NotFound
+from bellwether.adapters.kubernetes.object_names import listed
 from bellwether.api.v1alpha1.base_model import GROUP, VERSION
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Terminal, Transient
@@ -136,15 +137,15 @@ class Readiness(threading.Thread):
             if self._listed:
                 self._lost = None
                 return None
-            listed = [policy for namespace in self._namespaces for policy in self._api.list(POLICIES, namespace)]
-            self._api.list(BROKER_HEALTHS, self._namespaces[0])
+            there = {name for namespace in self._namespaces for name in listed(self._api, POLICIES, namespace)}
+            listed(self._api, BROKER_HEALTHS, self._namespaces[0])
         except NotFound as error:
             return str(error)  # listed, and not served yet or no longer
         except Transient as error:
             return f"the Kubernetes API does not answer: {error}"
         except BellwetherError as error:
             return str(error)
-        return self._undelivered({(str(p["metadata"]["namespace"]), str(p["metadata"]["name"])) for p in listed})
+        return self._undelivered(there)
 
     def _undelivered(self, there: set[Named]) -> str | None:
         """Which policies the watches have not delivered yet. Once they have listed, kopf renews them."""

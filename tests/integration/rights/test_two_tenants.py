@@ -223,8 +223,7 @@ def test_kafka_that_answers_as_accidents_do_costs_its_policy_alone(crew_everywhe
             tenant.api.merge(POLICIES, tenant.namespace, "accidents", changed)
             site.until(lambda: kafka.met, 60, f"the operator meets {accident}")
             cures[accident] += [cure_seconds(crew, voice) for _ in range(2)]
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=limit(10)) as answer:
-                assert answer.status == 200
+            assert _answers(port, "/healthz")
     shown = {accident: [round(s, 1) for s in seconds] for accident, seconds in cures.items()}
     quiet, attacked = cures.pop(QUIET), [s for seconds in cures.values() for s in seconds]
     ratio, peak = statistics.median(attacked) / statistics.median(quiet), peak_memory(operator.pid) / MEBIBYTE
@@ -232,6 +231,11 @@ def test_kafka_that_answers_as_accidents_do_costs_its_policy_alone(crew_everywhe
     assert operator.alive
     assert ratio <= 1.5
     assert peak < 512
+
+
+def _answers(port: int, path: str) -> bool:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=limit(10)) as answer:
+        return bool(answer.status == 200)
 
 
 def _ready(tenant: Tenant, name: str) -> dict[str, Any]:

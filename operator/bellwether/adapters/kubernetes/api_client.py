@@ -149,11 +149,12 @@ class KubernetesClient:
         namespace: str | None,
         labels: Mapping[str, str] | None = None,
         largest: int | None = None,
+        keep: Callable[[Object], Object] = lambda one: one,
     ) -> tuple[list[Object], str]:
         """As ``list``, with the resource version of the list, from which ``watch`` goes on.
 
         With ``largest``, objects of more bytes are left out and logged, and the limit is for one page: large objects
-        hide no others.
+        hide no others. Pages are not limited then, so that of each object only what ``keep`` returns is held.
         """
         query, items = _selector(labels), list[Object]()
         size, number = 0, PAGE_SIZE
@@ -171,7 +172,7 @@ class KubernetesClient:
             page = json.loads(text)
             for one in page.get("items") or []:
                 if largest is None or len(text) <= largest or len(json.dumps(one)) <= largest:
-                    items.append(resource.typed(one))  # items of a list have no kind
+                    items.append(keep(resource.typed(one)))  # items of a list have no kind
                 else:
                     named = one["metadata"].get("namespace"), one["metadata"]["name"]
                     import structlog

@@ -18,6 +18,7 @@ SIZE_LIMIT = 4 * 1024 * 1024
 """Longest file in bytes. An object of the API is at most 1.5 MiB; a file may have many."""
 VALUE_LIMIT = 200_000
 """Most values in a file, and most values of a document after its aliases are expanded."""
+LONGEST_INTEGER = 64
 DEPTH_LIMIT = 64
 
 T = TypeVar("T")
@@ -215,6 +216,9 @@ def _scalar(node: yaml.ScalarNode) -> Any:
     if tag == "bool":
         return text.lower() in ("true", "yes", "on", "y")
     if tag == "int" and ":" not in text:
+        if len(text) > LONGEST_INTEGER:
+            problem = f"an integer of {len(text)} characters: at most {LONGEST_INTEGER} are read"
+            raise YamlProblem(problem, _position(node.start_mark))
         return _integer(text)
     if tag == "float" and ":" not in text:
         number = float(text.replace("_", "").replace(".inf", "inf").replace(".nan", "nan").lower())

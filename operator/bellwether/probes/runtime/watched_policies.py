@@ -15,7 +15,8 @@ from typing import Protocol
 
 import structlog
 
-from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient, Object
+from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient
+from bellwether.adapters.kubernetes.object_names import listed
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Terminal, Transient
 from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
@@ -26,9 +27,6 @@ Named = tuple[str, str]
 LIST_SECONDS = 10.0
 AGAIN_SECONDS = 10.0
 """Pause before a failed run is begun again."""
-
-LARGEST_POLICY = 256 << 10
-"""Bytes of a policy; the longest lists that the CRD allows have less."""
 
 PATIENCE_SECONDS = 900.0
 """How long a policy may be stuck while others are served, before a restart of the process interrupts all of them."""
@@ -93,7 +91,7 @@ class PolicyList:
             return frozenset({(str(self._scopes[0]), self._selection.policy)})
         for scope in self._scopes:
             try:
-                found, _ = self._api.list_version(POLICIES, scope, largest=LARGEST_POLICY)
+                found = listed(self._api, POLICIES, scope)
             except (Transient, Terminal) as error:
                 if scope not in self._failed:
                     self._failed.add(scope)
@@ -102,17 +100,13 @@ class PolicyList:
             if scope in self._failed:
                 self._failed.discard(scope)
                 self._log.info("policies_read_again", namespace=scope or "all")
-            self._known[scope] = frozenset(filter(self._ours, map(_named, found)))
+            self._known[scope] = frozenset(filter(self._ours, found))
         return frozenset[Named]().union(*self._known.values())
 
     def _ours(self, key: Named) -> bool:
         part, parts = self._selection.shard
         digest = hashlib.sha256("/".join(key).encode()).digest()
         return int.from_bytes(digest[:8]) % parts == part - 1
-
-
-def _named(body: Object) -> Named:
-    return body["metadata"]["namespace"], body["metadata"]["name"]
 
 
 @dataclass

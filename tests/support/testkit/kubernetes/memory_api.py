@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 
@@ -86,9 +86,10 @@ class MemoryApi(KubernetesClient):
         namespace: str | None,
         labels: Mapping[str, str] | None = None,
         largest: int | None = None,
+        keep: Callable[[Object], Object] = lambda one: one,
     ) -> tuple[list[Object], str]:
         found = self.list(resource, namespace, labels)
-        return [one for one in found if largest is None or len(json.dumps(one)) <= largest], ""
+        return [keep(one) for one in found if largest is None or len(json.dumps(one)) <= largest], ""
 
     def list(self, resource: Resource, namespace: str | None, labels: Mapping[str, str] | None = None) -> list[Object]:
         """All with these labels."""

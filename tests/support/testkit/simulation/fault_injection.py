@@ -6,12 +6,17 @@ they share. ``Interruptions`` kills the process right before or right after its 
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from threading import Lock
 from typing import Any, TypeVar
+
+import pytest
 
 from bellwether.core.model.cluster import Cluster, TopicPartition
 from bellwether.core.model.undo_record import UndoRecord
@@ -23,6 +28,28 @@ T = TypeVar("T")
 
 REQUESTS = ("reorder", "elect", "cancel")
 """Methods of ``ports.kafka.LeaderMover`` that change a cluster."""
+
+
+def most_at_once(module: Any, name: str, patch: pytest.MonkeyPatch, call: Callable[[], object]) -> int:
+    """How many calls of a module's function were under way together, while four threads make a call."""
+    original, lock, under_way, most = getattr(module, name), Lock(), [0], [0]
+
+    def counted(*arguments: Any) -> Any:
+        with lock:
+            under_way[0] += 1
+            most[0] = max(most[0], under_way[0])
+        time.sleep(0.02)
+        try:
+            return original(*arguments)
+        finally:
+            with lock:
+                under_way[0] -= 1
+
+    patch.setattr(module, name, counted)
+    with ThreadPoolExecutor(4) as pool:
+        for asked in [pool.submit(call) for _ in range(4)]:
+            asked.result()
+    return most[0]
 
 
 class Fate(StrEnum):

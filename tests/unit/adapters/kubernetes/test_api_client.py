@@ -29,6 +29,7 @@ from bellwether.adapters.kubernetes.api_client import (
     connect,
     from_configuration,
 )
+from bellwether.adapters.kubernetes.object_names import listed
 from bellwether.ports.errors import Terminal, Transient
 from realparts.ports import HeldPorts
 
@@ -233,6 +234,18 @@ def test_objects_that_are_too_large_hide_no_others(paged: Paged, monkeypatch: py
         found, _ = client_of(paged.server.server_port).list_version(CONFIG_MAPS, "ns", None, 4_000)
     assert [one["metadata"]["name"] for one in found] == [f"c-{n}" for n in range(5)]
     assert [log["event"] for log in logs] == ["object_left_out"] * 21
+
+
+def test_names_of_objects_that_are_too_many_to_hold_are_listed(paged: Paged, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api_client, "PAGE_SIZE", 10)
+    monkeypatch.setattr(api_client, "LIST_LIMIT", 30_000)
+    paged.objects = [
+        {"metadata": {"namespace": "ns", "name": f"c-{n}", "annotations": {"a": "x" * 1000}}} for n in range(100)
+    ]
+    client = client_of(paged.server.server_port)
+    assert listed(client, CONFIG_MAPS, "ns") == {("ns", f"c-{n}") for n in range(100)}
+    kept, _ = client.list_version(CONFIG_MAPS, "ns", None, 4_000, lambda one: {"name": one["metadata"]["name"]})
+    assert kept == [{"name": f"c-{n}"} for n in range(100)]
 
 
 @pytest.mark.parametrize("status", [429, 503])

@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bellwether.adapters.prometheus import query_response
 from bellwether.adapters.prometheus.query_response import SERIES_LIMIT, error_of, read_answer, unevaluated
 from bellwether.ports.errors import Terminal, Transient
 from testkit.messages import assert_wording
+from testkit.simulation.fault_injection import most_at_once
 
 
 def body(result: Any, kind: str = "vector", **more: Any) -> bytes:
@@ -30,6 +32,11 @@ def test_each_series_gives_labels_that_may_name_its_broker() -> None:
     named = {"node": "7", "pod": "kafka-1", "namespace": "kafka", "instance": "10.0.0.1:9404"}
     answer = body([{"metric": {**named, "job": "kafka", "topic": "t"}, "value": [0, "1"]}])
     assert read_answer(answer, "node").samples == ((named, 1.0),)
+
+
+def test_large_answers_are_read_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    large = body([], warnings=["x" * (1 << 18)])
+    assert most_at_once(query_response, "json_object", monkeypatch, lambda: read_answer(large, "broker")) == 1
 
 
 def test_nothing_is_an_answer_too() -> None:

@@ -156,3 +156,14 @@ def test_a_removed_field_is_named_with_the_remedy(spec: dict[str, Any], message:
     with pytest.raises(InvalidObject) as refused:
         LeadershipPolicy.read(api_objects.policy(**spec))
     assert message in str(refused.value)
+
+
+def test_message_names_whole_fields_and_how_many_more_there_are() -> None:
+    wrong = {f"field{n}\x1b": 1 for n in range(500)} | {"x" * 5_000: 1}
+    with pytest.raises(InvalidObject) as refused:
+        LeadershipPolicy.read(api_objects.policy(**wrong))
+    said = str(refused.value)
+    assert len(said) < 400
+    assert said.startswith("LeadershipPolicy main: spec.field0?: no such field")
+    count = said.count("no such field")
+    assert said.endswith(f"; and {501 - count} more")

@@ -11,6 +11,7 @@ from hypothesis import given
 
 from bellwether.core.settings.objective import Objective, Statistic
 from bellwether.core.stored_documents import InvalidDocument
+from bellwether_load.plan import documents
 from bellwether_load.plan.certificate import HourlyProof, StatisticPlan
 from bellwether_load.plan.documents import PLAN, PROBLEM
 from bellwether_load.plan.forecast import WEEK, BrokerHour, Forecast
@@ -19,6 +20,7 @@ from bellwether_load.plan.rebalance_plan import RebalancePlan
 from testkit.loads.plan_pages import small_plan
 from testkit.loads.plan_verification import load_problems
 from testkit.loads.small_planner import NOON, planned
+from testkit.simulation.fault_injection import most_at_once
 
 TERMS = ProblemHeader(
     "c", "kafka/main", NOON, Objective(), (BrokerInput(1, "a"), BrokerInput(2, None, 50, False, "Sick"))
@@ -145,3 +147,8 @@ def test_text_that_is_no_document_is_refused(text: bytes) -> None:
 def test_a_header_that_could_not_be_read_back_is_refused(brokers: tuple[BrokerInput, ...]) -> None:
     with pytest.raises(InvalidDocument, match=r"^brokers"):
         PROBLEM.validate(replace(TERMS, brokers=brokers))
+
+
+def test_large_documents_are_read_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    large = json.dumps(PROBLEM.to_json(TERMS)).encode() + b" " * (1 << 18)
+    assert most_at_once(documents, "parse", monkeypatch, lambda: PROBLEM.read(large)) == 1

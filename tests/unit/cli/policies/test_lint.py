@@ -85,6 +85,8 @@ def test_an_unknown_field_is_an_error(body: api_objects.Body, field: str):
         (POLICY + "  ? [a]\n  : b\n", "8:5", "a list or an object is used as a key: write a string"),
         (POLICY + "  a: &a [*a]\n", "8:6", "an alias refers to a value that contains it: write the value out"),
         (POLICY + "  a: " + "[" * 70 + "]" * 70 + "\n", "8:68", "is nested more than 64 levels deep: flatten it"),
+        (POLICY + "  a: " + "9" * 5_000 + "\n", "8:6", "an integer of 5000 characters: at most 64 are read"),
+        (POLICY + "  a: 0x" + "f" * 5_000 + "\n", "8:6", "an integer of 5002 characters: at most 64 are read"),
         (POLICY + "---\nhello\n", "9:1", "is not a Kubernetes object: it must have apiVersion, kind and metadata"),
         (POLICY.replace("alpha1", "beta1"), "1:1", "apiVersion: must be bellwether.dev/v1alpha1"),
         (POLICY.replace("LeadershipPolicy", "LeadershipPolcy"), "2:1", "kind LeadershipPolcy (did you mean"),

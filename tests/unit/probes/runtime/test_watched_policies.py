@@ -9,9 +9,10 @@ import pytest
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import POLICIES
+from bellwether.adapters.kubernetes.object_names import LARGEST_OBJECT
 from bellwether.ports.errors import Transient
 from bellwether.probes.runtime import watched_policies
-from bellwether.probes.runtime.watched_policies import LARGEST_POLICY, Named, PolicyList, Selection, WatchedPolicies
+from bellwether.probes.runtime.watched_policies import Named, PolicyList, Selection, WatchedPolicies
 from testkit.kubernetes.api_objects import policy
 from testkit.kubernetes.memory_api import MemoryApi
 from testkit.messages import assert_wording
@@ -43,7 +44,7 @@ class TestPolicyList:
 
     def test_a_policy_that_is_too_large_hides_no_others(self) -> None:
         api = MemoryApi()
-        put(api, "orders", "x" * LARGEST_POLICY)
+        put(api, "orders", "x" * LARGEST_OBJECT)
         assert listed(api, Selection()) == {("kafka", "orders")}
 
     def test_a_named_policy_is_served_before_it_exists(self) -> None:
