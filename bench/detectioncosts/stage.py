@@ -21,7 +21,7 @@ from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, 
 from detectioncosts.manybrokers import Traffic, address
 from detectioncosts.measuring import requests
 from realparts.apiserver import ApiServer
-from realparts.ports import HeldPorts
+from realparts.ports import LOOPBACK, HeldPorts
 from realparts.processes import ManagedProcess
 from sparkplans.costs import cost_of_command
 from waiting import until
@@ -188,7 +188,7 @@ class Stage:
     def _run(self, name: str, module: object, *arguments: object) -> None:
         command = [sys.executable, "-m", str(module), *map(str, arguments)]
         log = self._directory / f"{name.replace(' ', '-')}.log"
-        environment = {"KUBECONFIG": str(self._server.kubeconfig)}
+        environment = {"KUBECONFIG": str(self._server.kubeconfig), **LOOPBACK}
         process = ManagedProcess(name, command, log=log, environment=environment)
         process.start()
         self.processes[name] = process

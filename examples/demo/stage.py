@@ -21,6 +21,7 @@ from demo.settings import ROOT, Settings
 from demo.startup import Startup
 from realparts.apiserver import ApiServer
 from realparts.kafka import KafkaCluster, create_topics
+from realparts.ports import LOOPBACK
 from realparts.processes import ManagedProcess
 from realparts.toxiproxy import Toxiproxy
 
@@ -190,7 +191,7 @@ class Stage:
             name,
             [PROGRAM, *arguments],
             log=self._settings.logs / f"{name}.log",
-            environment={"KUBECONFIG": str(self.api.kubeconfig), **(environment or {})},
+            environment={"KUBECONFIG": str(self.api.kubeconfig), **LOOPBACK, **(environment or {})},
         )
         process.start()
         self._processes.append(process)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import ConfigDict, Field
 
 from bellwether.api.config.field_types import ConfigName
 from bellwether.api.config.workload_identity import WorkloadIdentity
+from bellwether.destinations import ENTRY
 from chartvalues.component_values import (
     Operator,
     Policy,
@@ -81,6 +84,13 @@ class Values(Model):
         default_factory=dict,
         description="Identities of Bellwether's own pods, by the names that policies use (sasl.workloadIdentity,"
         " prometheus.workloadIdentity). See docs/security/workload-identities.md.",
+    )
+    allowed_destinations: list[Annotated[str, Field(pattern=ENTRY)]] = Field(
+        default_factory=list,
+        description="Where operator, probers and sampler may connect by what policies and SignalSources name or Kafka"
+        " brokers advertise: networks, addresses, host names, or '*.' and a domain, each with :port or :from-to if not"
+        " all ports. Empty: anywhere, but for the pod itself, link-local and metadata addresses and the Kubernetes API,"
+        " which need an entry for just that address or network. See docs/security/destinations.md.",
     )
     pod_security: PodSecurity = Field(default_factory=PodSecurity, description="Security contexts of the pods.")
     operator: Operator = Field(default_factory=Operator, description="The operator.")

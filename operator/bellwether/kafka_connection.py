@@ -13,6 +13,8 @@ from enum import StrEnum
 from typing import ClassVar
 from urllib.parse import quote
 
+from bellwether.destinations import ANYWHERE, PROXY, Destinations
+
 
 class Protocol(StrEnum):
     """Kafka's ``security.protocol``."""
@@ -51,7 +53,6 @@ class Hidden(str):
         return "<hidden>"
 
 
-_PROXY = re.compile(r"https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
 _REGION = re.compile("[a-z]{2,4}(-[a-z]{2,12}){1,3}-[0-9]{1,2}")
 
 Names = tuple[tuple[str, str], ...]
@@ -73,7 +74,7 @@ class HttpProxy:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "password", Hidden(self.password))
-        if not _PROXY.fullmatch(self.url):
+        if not re.fullmatch(PROXY, self.url):
             # It may hold a password, which belongs elsewhere.
             shown = f" {self.url!r}" if "@" not in self.url else ""
             raise ValueError(f"{self.name}{shown} is not http://host:port or https://host:port, without a user")
@@ -119,6 +120,7 @@ class OAuth(_Origin):
     scope: str = ""
     ca_file: str = ""
     proxy: HttpProxy | None = None
+    destinations: Destinations = field(default=ANYWHERE, repr=False)
     names: Names = field(default=(), repr=False, compare=False)
     hosts: tuple[str, ...] = field(default=("*",), init=False, repr=False, compare=False)
 
@@ -213,7 +215,7 @@ TokenOrigin = OAuth | TokenFile | AwsMskIam
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True)
 class Security:
-    """How connections are encrypted and authenticated.
+    """How connections are encrypted and authenticated, and where they may go: ``destinations``.
 
     ``ca_file`` empty means the system's trust store; ``cert_file`` and ``key_file`` (PEM, the key without a passphrase)
     are the client's own certificate. Raises ValueError naming the field for combinations that cannot work. ``names``
@@ -229,6 +231,7 @@ class Security:
     cert_file: str = ""
     key_file: str = ""
     verify_hostname: bool = True
+    destinations: Destinations = field(default=ANYWHERE, repr=False)
     names: Names = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:

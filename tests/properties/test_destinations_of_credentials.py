@@ -1,4 +1,5 @@
-"""Whatever a policy's author writes, credentials of others go only where their owner has them go.
+"""Whatever a policy's author writes, credentials of others go only where their owner has them go, and connections
+only where the administrator lets them.
 
 Every field that an author can write is tried with what an attacker would write, alone and in pairs, for each credential
 that is not the author's: the KafkaUser of a Strimzi cluster, and identities of Bellwether's own pods. A field that is
@@ -16,6 +17,7 @@ import pytest
 from pydantic import BaseModel
 
 from bellwether.adapters.kubernetes.api_client import SECRETS
+from bellwether.adapters.kubernetes.kafka_cluster import secret_reader
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import sides
 from bellwether.adapters.kubernetes.kafka_cluster.prometheus_access import prometheus_access
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
@@ -23,7 +25,8 @@ from bellwether.api.config.workload_identity import VARIABLE
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.signal_source import Prometheus, SignalSource
 from bellwether.api.v1alpha1.spec.detection_spec import ExternalReachability
-from bellwether.api.v1alpha1.spec.kafka_spec import Kafka
+from bellwether.api.v1alpha1.spec.kafka_spec import Kafka, OAuth
+from bellwether.destinations import NOT_LOCAL
 from bellwether.ports.errors import Terminal
 from realparts.tls import Authority
 from testkit.kubernetes import api_objects, strimzi_objects
@@ -121,7 +124,8 @@ def secrets(authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         f" tokenFile: {token}, caFile: {authority.path}}}\n"
     )
     monkeypatch.setenv(VARIABLE, str(identities))
-    with SecretReader(api, "default") as reader:
+    monkeypatch.setattr(secret_reader, "api_servers", lambda _: {("10.0.0.1", 443)})
+    with SecretReader(api, "default", destinations=NOT_LOCAL) as reader:
         yield reader
 
 
@@ -154,6 +158,8 @@ def test_no_credential_for_kafka_goes_to_what_an_author_wrote(
         except Terminal:
             continue
         security, addresses = found.connection.security, (*found.connection.bootstrap, *found.outside)
+        assert security.destinations == secrets.destinations, paths
+        assert getattr(security.oauth, "destinations", secrets.destinations) == secrets.destinations, paths
         if security.password == "administrators":
             assert all(".default.svc:" in address for address in addresses), paths
         elif getattr(security.oauth, "path", ""):
@@ -167,6 +173,34 @@ def test_no_credential_for_kafka_goes_to_what_an_author_wrote(
         trusted = Path(security.ca_file).read_text().strip() if security.ca_file else ""
         assert trusted == owner.read_text().strip() or not security.protocol.tls, paths
     assert used > 10
+
+
+def test_no_token_endpoint_is_where_policies_may_not_connect(secrets: SecretReader) -> None:
+    reference = {"name": "their-password", "key": "password"}
+    oauth = {"tokenEndpoint": "https://idp.example.com/t", "clientId": "c", "clientSecretRef": reference}
+    for path in fields(OAuth):
+        sasl = {"mechanism": "OAUTHBEARER", "oauth": {**oauth, "proxy": {"url": "http://proxy.example.com:3128"}}}
+        spec = {"kafka": {"bootstrapServers": ["k:9093"], "tls": {}, "sasl": sasl}}
+        policy = LeadershipPolicy.read(api_objects.policy(**written(spec, (("kafka", "sasl", "oauth", *path),))))
+        security = sides(policy.spec.kafka, secrets, (), ()).connection.security
+        assert getattr(security.oauth, "destinations", None) == security.destinations == secrets.destinations, path
+
+
+def test_no_query_goes_where_policies_may_not_connect(secrets: SecretReader) -> None:
+    paths = list(fields(Prometheus, frozenset({"rules", "periodSeconds", "workloadIdentity"})))
+    asked = 0
+    for written_paths in combinations(paths):
+        body = api_objects.at_prometheus()
+        written(body["spec"]["prometheus"], written_paths)
+        try:
+            section = SignalSource.read(body).spec.prometheus
+            assert section is not None
+            _, access = prometheus_access(section, secrets)
+        except Terminal:
+            continue
+        assert access.destinations == secrets.destinations, written_paths
+        asked += 1
+    assert asked > 10
 
 
 def test_no_identity_for_prometheus_goes_to_what_an_author_wrote(secrets: SecretReader, authority: Authority) -> None:

@@ -1,4 +1,4 @@
-"""The clock of a reconcile: a step of the machine's wall clock ends no timer early and none late."""
+"""The clock of a reconcile: a step of the machine's wall clock ends no timer early and none late. Jitter of waits."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from bellwether.core.settings.policy import Demotion
 from bellwether.core.signals import OverrideState, Reading
+from bellwether.ports.clock import SHARE, jittered
 from bellwether.simulation.memory_world import START, ManualClock
 from bellwether.steady_clock import SteadyClock
 from testkit.simulation.operators import POLICY, Operator
@@ -102,3 +103,14 @@ def test_an_override_ends_when_the_wall_clock_says_so() -> None:
     operator.reconciles(2)
     assert operator.memory is not None
     assert not operator.memory.record.demoted
+
+
+def test_waits_differ_and_stay_near_what_was_meant() -> None:
+    waits = [jittered(2.0) for _ in range(200)]
+    assert all(2.0 * (1 - SHARE) <= wait <= 2.0 * (1 + SHARE) for wait in waits)
+    assert len(set(waits)) > 100
+    assert max(waits) - min(waits) > SHARE
+
+
+def test_no_wait_stays_none() -> None:
+    assert jittered(0.0) == 0.0

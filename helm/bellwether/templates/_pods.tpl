@@ -210,7 +210,9 @@ What a pod needs to read the workload identities, each a JSON list that is empty
 whenever they connect, so a change restarts nothing. In: the root.
 */}}
 {{- define "bellwether.workloadidentities.env" -}}
-{{- .Values.workloadIdentities | empty | ternary list (list (dict "name" "BELLWETHER_WORKLOAD_IDENTITIES" "value" "/etc/bellwether-identities/identities.yaml")) | toJson }}
+{{- $allowed := dict "name" "BELLWETHER_ALLOWED_DESTINATIONS" "value" (join " " .Values.allowedDestinations) }}
+{{- $file := dict "name" "BELLWETHER_WORKLOAD_IDENTITIES" "value" "/etc/bellwether-identities/identities.yaml" }}
+{{- concat (.Values.allowedDestinations | empty | ternary list (list $allowed)) (.Values.workloadIdentities | empty | ternary list (list $file)) | toJson }}
 {{- end }}
 {{- define "bellwether.workloadidentities.mounts" -}}
 {{- .Values.workloadIdentities | empty | ternary list (list (dict "name" "workload-identities" "mountPath" "/etc/bellwether-identities" "readOnly" true)) | toJson }}

@@ -10,10 +10,13 @@ import re
 import ssl
 import time
 from pathlib import Path
+from typing import Any
 
 import requests
 from requests.adapters import HTTPAdapter
+from urllib3.util import parse_url
 
+from bellwether.destinations import Destinations
 from bellwether.kafka_connection import HttpProxy
 from bellwether.ports.errors import BellwetherError, Terminal, Transient, Unauthenticated
 
@@ -22,14 +25,33 @@ _CONNECTIONS = 32
 _STATUS = re.compile(r"Tunnel connection failed: ([0-9]{3})")
 
 
-def session_of(proxy: HttpProxy | None, ca: Path | str | None) -> requests.Session:
+class _Guarded(HTTPAdapter):
+    """Connects only where policies may. With a proxy that is the proxy: it decides where it goes itself."""
+
+    def __init__(self, destinations: Destinations, proxy: HttpProxy | None) -> None:
+        super().__init__(pool_connections=1, pool_maxsize=_CONNECTIONS, max_retries=0)
+        self._destinations, self._proxy = destinations, proxy
+
+    def send(self, request: requests.PreparedRequest, *arguments: Any, **options: Any) -> requests.Response:
+        """Raises Terminal if no address of the host is allowed."""
+        host = parse_url(self._proxy.url if self._proxy is not None else str(request.url)).host or ""
+        with self._destinations.guard(host.strip("[]")) as refused:
+            try:
+                return super().send(request, *arguments, **options)
+            except requests.ConnectionError:
+                if refused:
+                    raise Terminal(str(refused[-1].strerror)) from None
+                raise
+
+
+def session_of(proxy: HttpProxy | None, ca: Path | str | None, destinations: Destinations) -> requests.Session:
     """A session without retries; ``ca`` is a PEM file of authorities, empty for those of the system."""
     session = requests.Session()
     # Neither a .netrc nor a proxy of the environment may decide where a secret goes.
     session.trust_env = False
     session.proxies = proxied(proxy)
     session.verify = str(ca) if ca else ssl.get_default_verify_paths().cafile or True
-    adapter = HTTPAdapter(pool_connections=1, pool_maxsize=_CONNECTIONS, max_retries=0)
+    adapter = _Guarded(destinations, proxy)
     session.mount("http://", adapter)
     session.mount("https://", adapter)
     session.headers.update({"Accept": "application/json", "Accept-Encoding": "identity"})

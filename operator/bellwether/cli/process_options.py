@@ -12,6 +12,7 @@ import click
 from bellwether.cli import completion
 from bellwether.cli.kubernetes_target import Target, clusterwide, policy_option, with_namespaces
 from bellwether.cli.option_lists import Option, with_options
+from bellwether.destinations import VARIABLE, Destination, Destinations
 
 METRICS_PORT = click.option(
     "--metrics-port", type=click.IntRange(1, 65535), help="Port of /metrics, /healthz and /readyz."
@@ -59,6 +60,32 @@ def labelled_secrets_option(process: str) -> Option:
     )
 
 
+class DestinationOption(click.ParamType[Destination]):
+    """An entry of the list of allowed destinations."""
+
+    name = "network|host[:port]"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Destination:
+        """Fails for what is no entry."""
+        try:
+            return Destination.parse(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+DESTINATIONS = click.option(
+    "--allow-destination",
+    "destinations",
+    type=DestinationOption(),
+    multiple=True,
+    envvar=VARIABLE,
+    show_envvar=True,
+    callback=lambda _context, _parameter, allowed: Destinations(allowed),
+    help="Let policies connect only to this network, address, host or *.DOMAIN, with all ports, :PORT or :FROM-TO;"
+    " repeatable.  [default: anywhere but this machine, link-local and metadata addresses and the Kubernetes API, which"
+    " need an entry for just that address or network]",
+)
+
 _SHARD = re.compile(r"([1-9][0-9]{0,2})/([1-9][0-9]{0,2})")
 
 
@@ -89,6 +116,7 @@ def selecting(command: Callable[..., Any]) -> Callable[..., Any]:
         everywhere: bool,
         shard: tuple[int, int],
         labelled_secrets: bool,
+        destinations: Destinations,
         **options: Any,
     ) -> Any:
         from bellwether.probes.runtime.watched_policies import Selection
@@ -96,7 +124,7 @@ def selecting(command: Callable[..., Any]) -> Callable[..., Any]:
         if everywhere and (policy or namespaces):
             raise click.UsageError("--all-namespaces excludes --policy and --namespace: leave it out.")
         named = with_namespaces(target, policy, namespaces)
-        selection = Selection(policy, namespaces, everywhere, shard, labelled_secrets)
+        selection = Selection(policy, namespaces, everywhere, shard, labelled_secrets, destinations)
         return command(policy=policy, target=named, selection=selection, **options)
 
     return with_options(
@@ -112,4 +140,5 @@ def selecting(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Serve only part K of N of the policies, chosen by a hash of their names.",
         ),
         labelled_secrets_option("a process"),
+        DESTINATIONS,
     )(run)

@@ -39,6 +39,7 @@ from bellwether.core.condition import Condition
 from bellwether.core.model.strimzi import Strimzi
 from bellwether.core.model.undo_record import Sender
 from bellwether.core.reasons import Reason
+from bellwether.destinations import ANYWHERE, Destinations
 from bellwether.kafka_connection import Connection
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Terminal, Transient, Unauthenticated, Unauthorized
@@ -179,12 +180,13 @@ class Connector:
         certificate: TellCertificate = lambda *_: None,
         *,
         labelled_secrets: bool = False,
+        destinations: Destinations = ANYWHERE,
         limits: Limits | None = None,
         sender: Sender | None = None,
     ) -> None:
         """``sender`` is this process, as its undo records name it."""
         self._sender = sender
-        self._labelled_secrets = labelled_secrets
+        self._secret_rules: dict[str, Any] = {"labelled": labelled_secrets, "destinations": destinations}
         self._limits = limits
         self._observe = observe
         self._certificate = certificate
@@ -284,7 +286,7 @@ class Connector:
 
     def _connection(self, policy: LeadershipPolicy) -> Connection:
         if self._secrets is None:
-            self._secrets = SecretReader(self._api, policy.metadata.namespace, labelled=self._labelled_secrets)
+            self._secrets = SecretReader(self._api, policy.metadata.namespace, **self._secret_rules)
         try:
             made, self._strimzi = surroundings(policy.spec.kafka, self._secrets)
         except Terminal:

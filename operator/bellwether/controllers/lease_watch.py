@@ -15,8 +15,7 @@ import structlog
 
 from bellwether.adapters.kubernetes.api_client import LEASES, KubernetesClient, Object
 from bellwether.adapters.kubernetes.object_names import PROBER_LABEL
-from bellwether.jitter import jittered
-from bellwether.ports.clock import Clock
+from bellwether.ports.clock import Clock, jittered
 from bellwether.ports.errors import BellwetherError, Terminal
 from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
 

@@ -24,7 +24,7 @@ from bellwether.adapters.kubernetes.kubeconfig import as_kubectl
 from bellwether.api.v1alpha1.base_model import GROUP, VERSION
 from bellwether.api.v1alpha1.leader_rebalance import policy_named
 from bellwether.controllers.policy_controller import PolicyController, differs
-from bellwether.jitter import jittered
+from bellwether.ports.clock import jittered
 from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
 
 BEAT_SECONDS = 1.0

@@ -14,8 +14,7 @@ from typing import Protocol
 import structlog
 
 from bellwether.core.signals import Signal
-from bellwether.jitter import jittered
-from bellwether.ports.clock import Clock
+from bellwether.ports.clock import Clock, jittered
 from bellwether.ports.errors import Terminal, Transient
 
 

@@ -204,7 +204,7 @@ def _sample_policies(
 
     def begin(namespace: str, name: str, stop: threading.Event) -> ClusterSampler:
         def cluster() -> Cluster:
-            return Cluster.of_policy(name, api, namespace, labelled_secrets=selection.labelled_secrets)
+            return Cluster.of_policy(name, api, namespace, selection)
 
         metrics = SamplingMetrics({"namespace": namespace, "policy": name})
         return ClusterSampler(settings, cluster, metrics, stop, registry)

@@ -28,8 +28,10 @@ from bellwether.adapters.kubernetes.objects.leader_rebalances import with_rebala
 from bellwether.adapters.prometheus.query_client import Access, PrometheusClient
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.spec.rebalance_spec import LeaderRebalanceSpec
+from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import Connection
 from bellwether.probes.runtime.prober import read_policy
+from bellwether.probes.runtime.watched_policies import Selection
 from bellwether.telemetry.metrics.metric_registry import JointRegistry
 from bellwether_load.api.load_config import LoadConfig
 from bellwether_load.sampling.rollup_worker import RollupWorker
@@ -47,6 +49,7 @@ MARKS = ("$namespace", "$policy")
 _MAP_SECONDS, _MAP_SHARE = 20.0, 1 / 3
 
 _DEFAULTS = LeaderRebalanceSpec(policy="any")
+_BY_HAND = Selection(destinations=ANYWHERE)
 
 
 @dataclass(frozen=True)
@@ -155,11 +158,9 @@ class Cluster:
         """Removes temporary files of the connection."""
 
     @classmethod
-    def of_policy(
-        cls, policy: str, api: KubernetesClient, namespace: str, *, labelled_secrets: bool = False
-    ) -> Cluster:
+    def of_policy(cls, policy: str, api: KubernetesClient, namespace: str, rules: Selection = _BY_HAND) -> Cluster:
         """Cluster of a policy. Raises Transient or Terminal."""
-        secrets = SecretReader(api, namespace, labelled=labelled_secrets)
+        secrets = SecretReader(api, namespace, labelled=rules.labelled_secrets, destinations=rules.destinations)
         read = partial(read_policy, api, namespace, policy)
         return cls(lambda: connection(read().spec.kafka, secrets), secrets.close, lambda: with_rebalances(api, read()))
 

@@ -16,6 +16,7 @@ import pytest
 from images import building, recipe
 from images.running import Container, Room, Unpacked
 from images.unpacking import opened
+from realparts.ports import LOOPBACK
 
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
@@ -80,7 +81,7 @@ def access(apiserver: ApiServer, tmp_path: Path) -> Room:
     shutil.copyfile(apiserver.kubeconfig, folder / "kubeconfig")
     (folder / "kubeconfig").chmod(0o644)
     folder.chmod(0o755)
-    return Room(environment={"KUBECONFIG": "/run/access/kubeconfig"}, shown={"/run/access": folder})
+    return Room(environment={"KUBECONFIG": "/run/access/kubeconfig", **LOOPBACK}, shown={"/run/access": folder})
 
 
 @pytest.fixture

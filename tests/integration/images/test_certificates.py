@@ -15,6 +15,7 @@ import pytest
 
 from bellwether.api.v1alpha1.base_model import GROUP, VERSION
 from images.running import Room, Unpacked
+from realparts.ports import LOOPBACK
 from realparts.tls import Authority
 from waiting import until
 
@@ -96,7 +97,7 @@ def room(asked: list[str], tmp_path: Path) -> Iterator[Room]:
             }
         )
     )
-    yield Room(environment={"KUBECONFIG": "/run/access/kubeconfig"}, shown={"/run/access": folder})
+    yield Room(environment={"KUBECONFIG": "/run/access/kubeconfig", **LOOPBACK}, shown={"/run/access": folder})
     server.shutdown()
     server.server_close()
 

@@ -23,7 +23,7 @@ from bellwether_load.store.filesystems import Store
 from bellwether_load.store.samples.sample_files import list_rounds
 from realparts.kafka import create_topics
 from realparts.kafka_topics import delete_topics
-from realparts.ports import HeldPorts
+from realparts.ports import LOOPBACK, HeldPorts
 from testkit.kafka.producer import SteadyWriter
 from testkit.kubernetes import api_objects
 from testkit.loads.load_configs import options
@@ -128,7 +128,7 @@ def test_a_policys_cluster_is_sampled_into_its_history_with_what_consumers_read(
     command += ["--prometheus", prometheus, "--metrics-port", str(port), "--log-format", "json"]
     with log.open("wb") as out:
         process = subprocess.Popen(
-            command, stdout=out, stderr=out, env={**os.environ, "KUBECONFIG": str(apiserver.kubeconfig)}
+            command, stdout=out, stderr=out, env={**os.environ, "KUBECONFIG": str(apiserver.kubeconfig), **LOOPBACK}
         )
     try:
         with SteadyWriter(kafka.bootstrap, topic, range(2), seconds=0.05):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import socket
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bellwether.destinations import VARIABLE
 from testkit.processes.sites import condition
 
 if TYPE_CHECKING:
@@ -76,3 +79,35 @@ def test_an_empty_cluster_is_no_trouble_and_an_override_on_a_broker_that_does_no
     site.until(lambda: "BrokerDown" in site.kubectl("get", "events"), 30, "an event names it")
     site.kubectl("delete", "bh", "main-99")
     site.until(lambda: condition(site.status(), "DemotionBlocked")["status"] == "False", 30, "forgotten", site.status)
+
+
+@pytest.fixture
+def victim() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.2)
+        yield server
+
+
+def refused(site: Site, name: str) -> bool:
+    found = condition(site.status(name), "Connected")
+    return found.get("status") == "False" and "policies may not connect to 127.0.0.1" in found["message"]
+
+
+def at(port: Any) -> dict[str, Any]:
+    return {"bootstrapServers": [f"127.0.0.1:{port}"]}
+
+
+def test_server_on_the_operators_machine_is_not_reached_by_default(bare_site: Site, victim: socket.socket) -> None:
+    bare_site.operator(**{VARIABLE: ""})
+    bare_site.policy("local", kafka=at(victim.getsockname()[1]))
+    bare_site.until(lambda: refused(bare_site, "local"), 60, "the policy is refused", lambda: bare_site.status("local"))
+    with pytest.raises(TimeoutError):
+        victim.accept()
+
+
+def test_api_server_is_closed_where_its_network_is_allowed(bare_site: Site) -> None:
+    bare_site.operator()
+    bare_site.policy("main")
+    bare_site.policy("api", kafka=at(bare_site.server.url.rpartition(":")[2]))
+    bare_site.until(lambda: refused(bare_site, "api"), 60, "the policy is refused", lambda: bare_site.status("api"))
+    bare_site.until_reported("main")

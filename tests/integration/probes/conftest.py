@@ -17,6 +17,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, KubernetesClient, connect
 from bellwether.adapters.kubernetes.objects.broker_health_objects import BrokerHealths
+from realparts.ports import LOOPBACK
 from waiting import until
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Bench:
         with log.open("wb") as out:
             process = subprocess.Popen(
                 [sys.executable, "-m", "bellwether", "probe", *arguments, *which],
-                env={**os.environ, "KUBECONFIG": str(self.server.kubeconfig), **(environment or {})},
+                env={**os.environ, "KUBECONFIG": str(self.server.kubeconfig), **LOOPBACK, **(environment or {})},
                 stdout=out,
                 stderr=out,
             )

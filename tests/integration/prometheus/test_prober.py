@@ -29,6 +29,7 @@ from bellwether.adapters.kubernetes.api_client import (
 )
 from bellwether.adapters.kubernetes.objects.broker_health_objects import BrokerHealths
 from realparts.apiserver import ApiServer
+from realparts.ports import LOOPBACK
 from realparts.prometheus import PrometheusServer
 from realparts.tls import Authority
 from testkit.kubernetes import api_objects
@@ -105,7 +106,7 @@ class Bench:
             command = [sys.executable, "-m", "bellwether", "probe", "prometheus", "--policy", "main"]
             process = subprocess.Popen(
                 [*command, "-n", self.namespace, *more],
-                env={**os.environ, "KUBECONFIG": str(self.server.kubeconfig)},
+                env={**os.environ, "KUBECONFIG": str(self.server.kubeconfig), **LOOPBACK},
                 stdout=out,
                 stderr=out,
             )
@@ -266,6 +267,6 @@ def test_one_look_prints_a_table_writes_nothing_and_fails_on_a_failing_broker(
     table = bench.logs()
     assert "idle   1       Failing     0.02   0.98   < 0.2" in table, table
     assert "idle   2       Passing     0.98" in table, table
-    assert "refuses the query (400): " in table, table
+    assert "refuses the query (400, bad_data): " in table, table
     assert bench.readings("idle") == [None] * 3
     assert bench.api.list(LEASES, bench.namespace) == []

@@ -10,6 +10,9 @@ from __future__ import annotations
 import socket
 from types import TracebackType
 
+LOOPBACK = {"BELLWETHER_ALLOWED_DESTINATIONS": "127.0.0.0/8 [::1]"}
+"""Environment of an operator, a prober or a sampler whose policies may connect to parts on this machine."""
+
 
 class HeldPorts:
     """A bag of held ports, all freed by ``release``."""

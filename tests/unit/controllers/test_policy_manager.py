@@ -12,7 +12,7 @@ import pytest
 
 from bellwether.controllers import policy_manager
 from bellwether.controllers.policy_manager import EndlessBackoff, PolicyManager, register
-from bellwether.jitter import SHARE
+from bellwether.ports.clock import SHARE
 from bellwether.simulation.memory_world import ManualClock
 from bellwether.telemetry.heartbeat import Heartbeat
 from testkit.kubernetes import api_objects

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.jitter import jittered
+from bellwether.ports.clock import jittered
 from bellwether.ports.errors import Transient
 from bellwether.probes.outbox import Outbox
 from waiting import limit, until

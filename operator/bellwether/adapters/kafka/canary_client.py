@@ -8,9 +8,10 @@ created: both clients ask for metadata without automatic creation.
 from __future__ import annotations
 
 import logging
+import socket
 import threading
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -29,7 +30,8 @@ from confluent_kafka import (
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.connection.response_decoding import ProcessSum
 from bellwether.adapters.kafka.tokens.token_source import TokenSource, source_of
-from bellwether.kafka_connection import Connection
+from bellwether.destinations import ANYWHERE, DestinationRefused, Destinations
+from bellwether.kafka_connection import Connection, split_address
 from bellwether.ports.canary import FETCH, PRODUCE, CanaryResult
 from bellwether.ports.errors import Terminal, Transient
 
@@ -68,11 +70,27 @@ def _over_quota(partition: int, kind: str, seconds: float) -> CanaryResult:
     return CanaryResult(partition, kind, 0.0, text, own_trouble=True)
 
 
+def _check(destinations: Destinations, addresses: Iterable[tuple[str, int]]) -> None:
+    """Raise Terminal if a connection there is not allowed. librdkafka resolves names again, and connects to what is
+    advertised as soon as it reads that: this ends a client that may have been connected already.
+    """
+    for host, port in addresses if destinations != ANYWHERE else ():
+        try:
+            for *_, target in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+                destinations.check((host,), target)
+        except DestinationRefused as error:
+            raise Terminal(str(error.strerror)) from None
+        except (OSError, UnicodeError):
+            continue  # it cannot be connected to now, which a request shows
+
+
 class ConfluentCanary:
     """Requests of one vantage to one topic. One thread produces and takes results; two others wait for them."""
 
     def __init__(self, connection: Connection, topic: str, timeout_seconds: float) -> None:
-        """Raises Terminal when librdkafka refuses the settings."""
+        """Raises Terminal when librdkafka refuses the settings, or an address is not allowed."""
+        self._check = partial(_check, connection.security.destinations)
+        self._check(map(split_address, connection.bootstrap))
         milliseconds = round(timeout_seconds * 1000)
         common: dict[str, Any] = for_confluent(connection) | {
             "allow.auto.create.topics": False,
@@ -129,6 +147,7 @@ class ConfluentCanary:
         except KafkaException as error:
             raise Transient(f"metadata of topic {self._topic} could not be read: {error.args[0].str()}") from error
         self.brokers = len(listed.brokers)
+        self._check((broker.host, broker.port) for broker in listed.brokers.values())
         found = listed.topics[self._topic]
         if found.error is not None:
             raise topic_error(self._topic, found.error)

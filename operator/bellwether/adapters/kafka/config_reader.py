@@ -110,7 +110,7 @@ def _insist(result: Any, dialogue: BrokerConnection) -> None:
             f"{dialogue.address} denies this user a broker's settings: grant the ACL DescribeConfigs on Cluster"
         )
     if result.error_code != NONE:
-        raise from_code(result.error_code, result.error_message, dialogue.address, "DescribeConfigs", "DescribeConfigs")
+        raise from_code(result.error_code, dialogue.address, "DescribeConfigs", "DescribeConfigs")
 
 
 def _values(result: Any) -> Mapping[str, str]:

@@ -151,7 +151,7 @@ def _quorum(dialogue: BrokerConnection, deadline: Deadline) -> Quorum:
         raise Transient(f"{dialogue.address} answered DescribeQuorum without a quorum")
     found = answer.topics[0].partitions[0]
     if found.error_code != NONE:
-        raise from_code(found.error_code, None, dialogue.address, "DescribeQuorum", "Describe on Cluster")
+        raise from_code(found.error_code, dialogue.address, "DescribeQuorum", "Describe on Cluster")
     return quorum_of(found)
 
 

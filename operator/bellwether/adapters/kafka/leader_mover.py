@@ -32,7 +32,6 @@ from bellwether.adapters.kafka.connection.connection_errors import (
 )
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.foreign_text import quoted
 from bellwether.ports.errors import NotSent, Terminal, Transient
 from bellwether.ports.kafka import Outcome, Reorder
 
@@ -126,7 +125,7 @@ class KafkaMover:
             answer = dialogue.ask(request, AlterPartitionReassignmentsResponse, deadline)
             dialogue.check(answer, _ALTER_ACL)
             said = {
-                TopicPartition(topic.name, p.partition_index): (p.error_code, p.error_message)
+                TopicPartition(topic.name, p.partition_index): p.error_code
                 for topic in answer.responses
                 for p in topic.partitions
             }
@@ -157,7 +156,7 @@ def elect(
     answer = dialogue.ask(request, ElectLeadersResponse, deadline)
     dialogue.check(answer, _ALTER_ACL)
     said = {
-        TopicPartition(result.topic, p.partition_id): (p.error_code, p.error_message)
+        TopicPartition(result.topic, p.partition_id): p.error_code
         for result in answer.replica_election_results
         for p in result.partition_result
     }
@@ -179,17 +178,13 @@ def _by_topic(wanted: Iterable[_Wanted]) -> dict[str, list[_Wanted]]:
 
 
 def _outcomes(
-    names: Sequence[TopicPartition], said: Mapping[TopicPartition, tuple[int, Any]], address: str, what: str
+    names: Sequence[TopicPartition], said: Mapping[TopicPartition, int], address: str, what: str
 ) -> Mapping[TopicPartition, Outcome]:
     """Kafka's result for every requested partition; a missing one is an error."""
-    if said and all(code == CLUSTER_AUTHORIZATION_FAILED for code, _ in said.values()):
-        raise from_code(CLUSTER_AUTHORIZATION_FAILED, None, address, what, _ALTER_ACL)
-    silent = (-1, f"{address}'s answer to {what} does not mention this partition")
-    return {
-        name: Outcome(error_name(code), quoted(message))
-        for name in names
-        for code, message in (said.get(name, silent),)
-    }
+    if said and all(code == CLUSTER_AUTHORIZATION_FAILED for code in said.values()):
+        raise from_code(CLUSTER_AUTHORIZATION_FAILED, address, what, _ALTER_ACL)
+    silent = Outcome(error_name(-1), f"{address}'s answer to {what} does not mention this partition")
+    return {name: Outcome(error_name(said[name])) if name in said else silent for name in names}
 
 
 def _required(dialogue: BrokerConnection, request: Any, wanted: int, least: int = 0) -> int:

@@ -97,7 +97,7 @@ LEADER_REBALANCES = Resource(
 KINDS = (POLICIES, BROKER_HEALTHS, SIGNAL_SOURCES, LEADER_REBALANCES)
 """The kinds that Bellwether defines."""
 
-_DISCOVERY = Resource("", "/apis", "v1", "APIGroupList")
+CORE, _DISCOVERY = Resource("", "/api", "v1", "APIVersions"), Resource("", "/apis", "v1", "APIGroupList")
 
 Observe = Callable[[str, str, str, float], None]
 """Called after each request with verb (get, create, update, patch, delete), plural, outcome and seconds."""
@@ -119,6 +119,7 @@ class KubernetesClient:
         paused: dict[str, float] | None = None,
     ) -> None:
         self._api = api
+        self.url = str(api.configuration.host) if api is not None else ""
         self._observe = observe
         # By plural, until when (monotonic) no request is sent.
         self._paused: dict[str, float] = {} if paused is None else paused
@@ -351,7 +352,7 @@ class KubernetesClient:
         headers = {"Accept": "application/json", "Content-Type": content_type, **self._api.default_headers}
         pairs: list[tuple[str, str]] = list((query or {}).items())
         self._api.update_params_for_auth(headers, pairs, ["BearerToken"], path, method, body)
-        url = f"{self._api.configuration.host}{path}" + (f"?{urlencode(pairs)}" if pairs else "")
+        url = f"{self.url}{path}" + (f"?{urlencode(pairs)}" if pairs else "")
         text = body if body is None or isinstance(body, str) else json.dumps(body)
         limits = urllib3.Timeout(connect=self.timeout_seconds, read=read_seconds)
         return self._api.rest_client.pool_manager.urlopen(
@@ -373,7 +374,7 @@ class KubernetesClient:
             raise Transient(self._not_reachable(what, type(error).__name__)) from error
 
     def _not_reachable(self, what: str, why: str) -> str:
-        host = self._api.configuration.host
+        host = self.url
         return f"Kubernetes API: {what}: {host} is not reachable ({why}): check that API server and the network to it"
 
 

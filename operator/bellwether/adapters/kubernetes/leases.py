@@ -15,8 +15,7 @@ from datetime import datetime
 
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import LEASES, Conflict, KubernetesClient, NotFound, Object
-from bellwether.jitter import jittered
-from bellwether.ports.clock import Clock
+from bellwether.ports.clock import Clock, jittered
 from bellwether.ports.errors import BellwetherError, Fenced, LeaseUnconfirmed, Terminal, Transient
 from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
 

@@ -28,6 +28,7 @@ from bellwether.adapters.prometheus.query_response import (
     read_answer,
     unevaluated,
 )
+from bellwether.destinations import ANYWHERE, Destinations
 from bellwether.kafka_connection import Hidden, HttpProxy
 from bellwether.ports.errors import Terminal, Transient
 
@@ -47,6 +48,7 @@ class Access:
     headers: tuple[tuple[str, str], ...] = ()
     proxy: HttpProxy | None = None
     ca: Path | None = None
+    destinations: Destinations = field(default=ANYWHERE, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "token", Hidden(self.token))
@@ -81,7 +83,7 @@ class PrometheusClient:
         self._series_limit = series_limit
         self._reading = threading.Lock()
         self._proxy = access.proxy
-        self._session = session_of(access.proxy, access.ca)
+        self._session = session_of(access.proxy, access.ca, access.destinations)
         self._session.headers.update(dict(access.headers))
         if access.authorization:
             self._session.headers["Authorization"] = access.authorization

@@ -49,7 +49,7 @@ def read_answer(body: bytes, label: str, most: int = SERIES_LIMIT) -> QueryRespo
 def _read(body: bytes, label: str, most: int) -> QueryResponse:
     said = json_object(body)
     if said.get("status") != "success":
-        raise Terminal(f"refuses the query: {quoted(said.get('error')) or 'it gives no reason'}")
+        raise Terminal(f"refuses the query{_kind(said)}")
     data = said.get("data")
     kind, result = (data.get("resultType"), data.get("result")) if isinstance(data, dict) else (None, None)
     if kind != "vector" or not isinstance(result, list):
@@ -67,10 +67,9 @@ def _read(body: bytes, label: str, most: int) -> QueryResponse:
 def error_of(status: int, body: bytes, path: str = "query") -> Transient | Terminal:
     """The error for an answer other than a success, from that path below ``/api/v1/``."""
     try:
-        words = quoted(json_object(body).get("error"))
+        why = _kind(json_object(body))
     except Terminal:
-        words = ""
-    why = f": {words}" if words else ""
+        why = ""
     if status in (401, 403):
         return Terminal(
             f"refuses the credentials ({status}): check bearerTokenSecretName, basicAuthSecretName or"
@@ -79,12 +78,23 @@ def error_of(status: int, body: bytes, path: str = "query") -> Transient | Termi
     if status == 404:
         return Terminal(f"has no /api/v1/{path} (404): check url, and its path")
     if status in (400, 422):
-        return Terminal(f"refuses the query ({status}){why}")
+        return Terminal(f"refuses the query ({status}{why}): try it in the server's own page")
     if 300 <= status < 400:
         return Terminal(f"redirects elsewhere ({status}), which is not followed: give the final address as url")
     if status == 429 or status >= 500:
-        return Transient(f"cannot answer now ({status}){why}")
+        return Transient(f"cannot answer now ({status}{why})")
     return Terminal(f"answers with status {status}{why}: check url")
+
+
+_ERROR_TYPES = {"bad_data", "canceled", "execution", "internal", "not_found", "timeout", "unavailable"}
+
+
+def _kind(said: Mapping[str, Any]) -> str:
+    """The type of an error, where it is one of Prometheus' own. Its text is left out: status, which the author of a
+    policy reads, repeats nothing that a stranger answers.
+    """
+    kind = said.get("errorType")
+    return f", {kind}" if kind in _ERROR_TYPES else ""
 
 
 def json_object(body: bytes) -> dict[str, Any]:
@@ -130,7 +140,7 @@ def unevaluated(body: bytes, alerts: Collection[str], now: datetime) -> str:
     """Which of the alerts has no rule that is evaluated, and why; empty if each has. Raises Terminal."""
     said = json_object(body)
     if said.get("status") != "success":
-        raise Terminal(f"does not show its alert rules: {quoted(said.get('error')) or 'it gives no reason'}")
+        raise Terminal(f"does not show its alert rules{_kind(said)}")
     rules = list(_rules(said.get("data")))
     for name in sorted(alerts):
         problems = [_problem(name, rule, now) for rule in rules if rule.get("name") == name]
@@ -153,7 +163,7 @@ def _rules(data: Any) -> Iterator[dict[str, Any]]:
 def _problem(name: str, rule: dict[str, Any], now: datetime) -> str:
     """Why the rule is not evaluated; empty if it is."""
     if rule.get("health") == "err":
-        return f"cannot evaluate the rule of alert {name}: {quoted(rule.get('lastError')) or 'it gives no reason'}"
+        return f"cannot evaluate the rule of alert {name}: see its error there, at /rules"
     try:
         at = datetime.fromisoformat(str(rule.get("lastEvaluation")))
         evaluated = rule.get("health") == "ok" and now - at <= LOOKBACK

@@ -17,6 +17,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from bellwether.api.config.field_types import Checked, ConfigName, Namespaces, allows
 from bellwether.api.v1alpha1.base_model import DISTINCT, Model, explain, refusal
 from bellwether.api.v1alpha1.spec.credentials_spec import REGION
+from bellwether.destinations import HOST, PORT, PROXY
 from bellwether.ports.errors import Unauthenticated
 
 VARIABLE = "BELLWETHER_WORKLOAD_IDENTITIES"
@@ -41,7 +42,7 @@ RoleArn = Annotated[
 ]
 ProxyAddress = Annotated[
     str,
-    Checked(r"^https?://[A-Za-z0-9.:\[\]_-]+:[0-9]{1,5}$", "must be http://host:port or https://host:port", 512),
+    Checked(PROXY, "must be http://host:port or https://host:port", 512),
 ]
 
 
@@ -65,7 +66,7 @@ class PrometheusServer(Model):
     url: Annotated[
         str,
         Checked(
-            r"^https://([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?$",
+            rf"^https://{HOST}(:{PORT})?(/[A-Za-z0-9._~/-]*)?$",
             "must be an https URL of host, port and path, such as https://thanos-querier.openshift-monitoring.svc:9091",
             512,
         ),

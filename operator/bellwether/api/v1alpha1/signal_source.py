@@ -38,6 +38,7 @@ from bellwether.api.v1alpha1.status.status_conditions import Conditions
 from bellwether.api.v1alpha1.validation_errors import nearest
 from bellwether.core.settings import source_settings
 from bellwether.core.signals import SignalType
+from bellwether.destinations import HOST, PORT
 
 RULE_LIMIT = 32
 """Rules of one policy, of all its sources together: each is an entry of every BrokerHealth."""
@@ -64,7 +65,7 @@ Decimal = Annotated[
 Url = Annotated[
     str,
     Matching(
-        r"^https?://([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[^\s?#\\]*)?$",
+        rf"^https?://{HOST}(:{PORT})?(/[^\s?#\\]*)?$",
         "must be an http or https URL of host, port and path, such as http://prom:9090",
         512,
     ),

@@ -15,6 +15,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
 from bellwether.adapters.kubernetes.permissions import operator_lacks
 from bellwether.cli.process_options import (
+    DESTINATIONS,
     LOG_FORMAT,
     LOG_LEVEL,
     METADATA_LIMIT,
@@ -22,7 +23,7 @@ from bellwether.cli.process_options import (
     namespaces_option,
 )
 from bellwether.core.reporting.requeue import Requeue
-from bellwether.jitter import jittered
+from bellwether.ports.clock import jittered
 from bellwether.ports.errors import BellwetherError
 from bellwether.ports.rebalance import load_side
 from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
     from bellwether.controllers.cluster_connection import Connector
     from bellwether.controllers.policy_controller import PolicyController
+    from bellwether.destinations import Destinations
     from bellwether.telemetry import logs
     from bellwether.telemetry.metrics.metric_registry import LabelledRegistry
 
@@ -48,6 +50,7 @@ SHORTEST_BOUND_SECONDS = 10.0
     help="Namespace of the Leases of Kafka clusters; the same for all replicas of an installation.",
 )
 @labelled_secrets_option("an operator")
+@DESTINATIONS
 @click.option("--lease-duration", default=10, show_default=True, help="Duration of a Lease, in seconds.")
 @click.option("--lease-renew", default=2.0, show_default=True, help="Renewal interval of a Lease, in seconds.")
 @click.option("--metrics-port", default=9464, show_default=True, help="Port of /metrics; 0: off.")
@@ -72,6 +75,7 @@ def operator(
     namespaces: tuple[str, ...],
     lease_namespace: str,
     labelled_secrets: bool,
+    destinations: Destinations,
     lease_duration: int,
     lease_renew: float,
     metrics_port: int,
@@ -143,17 +147,8 @@ def operator(
 
     def connector(signals: SignalCache) -> Connector:
         watched = metrics.exchanges.kafka, metrics.exchanges.certificate
-        return Connector(
-            api,
-            clock,
-            signals,
-            times,
-            lease_namespace,
-            *watched,
-            labelled_secrets=labelled_secrets,
-            limits=limits,
-            sender=sender,
-        )
+        rules: dict[str, Any] = {"labelled_secrets": labelled_secrets, "destinations": destinations}
+        return Connector(api, clock, signals, times, lease_namespace, *watched, **rules, limits=limits, sender=sender)
 
     rebalancers = load.rebalancers(api, clock)
 

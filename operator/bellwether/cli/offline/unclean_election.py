@@ -68,7 +68,7 @@ def _held(name: TopicPartition, elections: UncleanElections) -> str:
     except Transient as error:
         return str(error)  # it may have been executed; only the partition's metadata shows that
     if outcome.error not in ("NONE", _UNFINISHED):
-        raise Refused(f"nothing was changed: Kafka returned {outcome.error} ({outcome.message})")
+        raise Refused(f"nothing was changed: Kafka returned {outcome.error}")
     return "Kafka accepted the request" if outcome.error == "NONE" else f"Kafka returned {outcome.error}"
 
 

@@ -127,7 +127,8 @@ class CanaryRun:
             return REFRESH_SECONDS / 2
         except Terminal as error:
             self._say(str(error))
-            self.probe.refresh(self._used.client if self._used else None, {}, brokers, str(error))
+            self._use(None)
+            self.probe.refresh(None, {}, brokers, str(error))
             return REFRESH_SECONDS
         self._say("")
         self.probe.refresh(used.client if used is not None else None, partitions, brokers)

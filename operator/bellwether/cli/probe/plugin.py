@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -11,10 +11,11 @@ import click
 from bellwether.adapters.clocks import SystemClock
 from bellwether.cli.probe.prober_options import ProberRun, bootstrap_option, need, prober_command
 from bellwether.core.settings.source_settings import Plugin
+from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal
 from bellwether.probes.plugins import plugin_discovery
-from bellwether.probes.plugins.plugin_api import Measurer
+from bellwether.probes.plugins.plugin_api import Measurement, Measurer
 
 if TYPE_CHECKING:
     from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
@@ -106,8 +107,9 @@ def run_measurer(policy: PolicyProber, measurer: Measurer, chosen: Callable[[Lea
     from bellwether.telemetry.metrics.probe_metrics import PluginMetrics
 
     prober, clock, metrics = policy.prober, policy.clock, PluginMetrics(policy.metrics)
+    guarded = _Guarded(measurer)
     running = MeasurerProbe(
-        measurer, prober.source, Plugin(type=measurer.type), prober.post, prober.forget, clock, metrics
+        guarded, prober.source, Plugin(type=measurer.type), prober.post, prober.forget, clock, metrics
     )
     used: tuple[Connection, Listeners] | None = None
     wanted = False
@@ -120,6 +122,7 @@ def run_measurer(policy: PolicyProber, measurer: Measurer, chosen: Callable[[Lea
             running.rest()
             return False
         made, settings = now
+        guarded.destinations = made.security.destinations
         if used is None or made != used[0]:
             used = made, Listeners(BrokerDirectory(made).brokers, BrokerProbe(made), clock)
         running.configure(settings)
@@ -135,6 +138,23 @@ def run_measurer(policy: PolicyProber, measurer: Measurer, chosen: Callable[[Lea
 
     running.start()
     policy.run(running, follow, refresh)
+
+
+class _Guarded:
+    """A measurer that connects only where the policy may, whatever the brokers advertise."""
+
+    def __init__(self, measurer: Measurer) -> None:
+        self.type = measurer.type
+        self.destinations = ANYWHERE
+        self._measurer = measurer
+
+    def measure(
+        self, broker: int, addresses: Mapping[str, str], settings: Mapping[str, str], timeout_seconds: float
+    ) -> Measurement:
+        """As the measurer; without evidence where a connection was refused. Raises what the measurer raises."""
+        with self.destinations.guard(*(one.rpartition(":")[0].strip("[]") for one in addresses.values())) as refused:
+            found = self._measurer.measure(broker, addresses, settings, timeout_seconds)
+        return Measurement(None, str(refused[-1].strerror)) if refused else found
 
 
 def measure_once(measurer: Measurer, chosen: Chosen, output: str) -> int:

@@ -229,17 +229,16 @@ class ProberProcess:
     def run(self, measure: Callable[[PolicyProber], None]) -> None:
         """Measure until SIGTERM or SIGINT."""
         api, default = self.target
-        clock, stop = SystemClock(), stop_on_signals()
+        clock, stop, rules = SystemClock(), stop_on_signals(), self.selection
 
         def begin(namespace: str, policy: str, ended: threading.Event) -> _Run:
             labels = {"namespace": namespace, "policy": policy, "type": self.signal_type, "source": self.source}
             metrics = ProbeMetrics(labels)
             prober = Prober(api, namespace, policy, self.signal_type, self.source, clock, metrics, many=self.many)
-            secrets = SecretReader(api, namespace, labelled=self.selection.labelled_secrets)
+            secrets = SecretReader(api, namespace, labelled=rules.labelled_secrets, destinations=rules.destinations)
             return _Run(PolicyProber(prober, metrics, clock, ended, secrets), measure, self.metrics)
 
         listed = PolicyList(api, default, self.selection)
-
         policies = WatchedPolicies(listed.read, begin, clock)
         self.health.watch(policies.problems)
         self.health.require(listed.unread)

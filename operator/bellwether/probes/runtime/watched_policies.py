@@ -17,6 +17,7 @@ import structlog
 
 from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient
 from bellwether.adapters.kubernetes.object_names import listed
+from bellwether.destinations import NOT_LOCAL, Destinations
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Terminal, Transient
 from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
@@ -39,7 +40,8 @@ _END_SECONDS = 20.0
 class Selection:
     """Which policies a process serves: the one named, or all of ``namespaces``, or of every namespace.
 
-    ``shard`` k/n: only those whose name falls into part k of n. ``labelled_secrets``: they name Secrets with the label.
+    ``shard`` k/n: only those whose name falls into part k of n. ``labelled_secrets`` and
+    ``destinations``: which Secrets they may name, and where they may connect.
     """
 
     policy: str | None = None
@@ -47,6 +49,7 @@ class Selection:
     everywhere: bool = False
     shard: tuple[int, int] = (1, 1)
     labelled_secrets: bool = False
+    destinations: Destinations = NOT_LOCAL
 
 
 class PolicyRun(Protocol):

@@ -42,7 +42,7 @@ from bellwether.ports.kafka import Reorder
 from realparts.apiserver import ApiServer
 from realparts.kafka import KafkaCluster, create_topics
 from realparts.kafka_topics import delete_topics
-from realparts.ports import HeldPorts
+from realparts.ports import LOOPBACK, HeldPorts
 from realparts.processes import ManagedProcess
 from testkit.kafka.kafka_site import PATIENT, KafkaSite
 from testkit.kubernetes import api_objects
@@ -92,7 +92,7 @@ class Site:
     ) -> ManagedProcess:
         """Start any process with this API's kubeconfig; it ends with the site."""
         log = self.directory / f"{name}-{len(self.processes)}.log"
-        variables = {"KUBECONFIG": str(self.server.kubeconfig), **(environment or {})}
+        variables = {"KUBECONFIG": str(self.server.kubeconfig), **LOOPBACK, **(environment or {})}
         process = ManagedProcess(name, command, log=log, environment=variables)
         process.start()
         self.processes.append(process)

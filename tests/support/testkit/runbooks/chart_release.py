@@ -15,8 +15,10 @@ from typing import Any
 import yaml
 
 from bellwether.adapters.kubernetes.api_client import Object
+from bellwether.destinations import VARIABLE
 from realparts.apiserver import ApiServer
 from realparts.helm import Helm
+from realparts.ports import LOOPBACK
 from sourcetree import ROOT
 from testkit.processes.sites import POLICY
 
@@ -78,6 +80,7 @@ class ChartRelease:
     def _values(self) -> dict[str, Any]:
         brokers = {"name": _BROKER_ACCOUNT, "policy": POLICY, "policyNamespace": self._namespace}
         return {
+            "allowedDestinations": LOOPBACK[VARIABLE].split(),
             "crds": {"install": False},
             "watchNamespaces": [self._namespace],
             "rbac": {"secretNames": [CREDENTIALS, MISSING]},

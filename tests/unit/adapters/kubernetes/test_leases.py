@@ -15,7 +15,7 @@ from bellwether.adapters.kubernetes.api_client import LEASES, NODES, PODS
 from bellwether.adapters.kubernetes.former_senders import LOOK_SECONDS, SenderProofs, this_process
 from bellwether.adapters.kubernetes.leases import ClusterLease
 from bellwether.core.model.undo_record import Sender
-from bellwether.jitter import SHARE
+from bellwether.ports.clock import SHARE
 from bellwether.ports.errors import Fenced, LeaseUnconfirmed, Terminal
 from bellwether.simulation.memory_world import START, ManualClock
 from testkit.kubernetes.memory_api import MemoryApi

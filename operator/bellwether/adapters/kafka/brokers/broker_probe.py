@@ -7,6 +7,7 @@ every other one ("Unexpected broker id").
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,11 +29,11 @@ from bellwether.adapters.kafka.connection.connection_errors import (
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.core.model.broker_identity import ADVERTISED_LISTENERS, LISTENERS, advertised_listeners
 from bellwether.core.signals import UnreachableCause
-from bellwether.foreign_text import quoted
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Transient, Unauthenticated
 
 _BROKER_RESOURCE = 4
+_EXPECTED = re.compile(r"expected ([0-9]{1,10})\b")
 _MOST_BROKERS = 4096
 
 
@@ -100,11 +101,11 @@ class BrokerProbe:
             message = f"{address}: a broker answered, which one is not known: grant the ACL DescribeConfigs on Cluster"
             return ProbeAnswer(True, seconds, Stage.REQUEST, message, weaker=True)
         if result.error_code == INVALID_REQUEST:
-            message = f"{address}: another broker than {broker_id} answered ({quoted(result.error_message)})"
+            found = _EXPECTED.search(result.error_message or "")
+            message = f"{address}: another broker than {broker_id} answered{f': broker {found[1]}' if found else ''}"
             return ProbeAnswer(False, seconds, Stage.WRONG_BROKER, message, cause=UnreachableCause.WRONG_BROKER)
         if result.error_code != NONE:
-            said = f"{error_name(result.error_code)} ({quoted(result.error_message)})"
-            message = f"{address}: answered DescribeConfigs with {said}"
+            message = f"{address}: answered DescribeConfigs with {error_name(result.error_code)}"
             return ProbeAnswer(False, seconds, Stage.REQUEST, message)
         return ProbeAnswer(
             True, seconds, Stage.REQUEST, advertised=advertised_listeners({c.name: c.value for c in result.configs})

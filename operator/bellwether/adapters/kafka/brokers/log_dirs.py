@@ -112,7 +112,7 @@ def describe_log_dirs(dialogue: BrokerConnection, deadline: Deadline) -> Placeme
     if code == NONE and not answer.results:
         code = CLUSTER_AUTHORIZATION_FAILED
     if code != NONE:
-        raise from_code(code, "", dialogue.address, "DescribeLogDirs", "Describe on Cluster")
+        raise from_code(code, dialogue.address, "DescribeLogDirs", "Describe on Cluster")
     return {
         directory.log_dir: frozenset(
             TopicPartition(topic.name, found.partition_index)

@@ -41,8 +41,7 @@ from bellwether.adapters.kafka.connection.response_decoding import (
 )
 from bellwether.adapters.kafka.connection.tls_sasl import Exchange
 from bellwether.adapters.kafka.connection.transport import Deadline, HiddenBytes, Transport
-from bellwether.foreign_text import quoted
-from bellwether.kafka_connection import Connection, split_address
+from bellwether.kafka_connection import Connection, Mechanism, split_address
 from bellwether.ports.errors import Terminal
 
 # Every Kafka from 2.4 on answers it; topic ids, which we need, came with 2.8.
@@ -233,8 +232,7 @@ class BrokerConnection:
     def check(self, answer: Any, acl: str = "Describe on Cluster") -> None:
         """Raise what the error of a whole answer means; ``acl`` is the permission that its request needs."""
         if answer.error_code:
-            what, message = type(answer).__name__.partition("Response")[0], getattr(answer, "error_message", None)
-            raise from_code(answer.error_code, message, self.address, what, acl)
+            raise from_code(answer.error_code, self.address, type(answer).__name__.partition("Response")[0], acl)
 
     def check_brokers(self, number: int) -> None:
         """Raise Terminal if the cluster names more brokers than are supported: for each of them we keep an object."""
@@ -289,7 +287,7 @@ class BrokerConnection:
             Stage.SASL,
         )
         if answer.error_code == UNSUPPORTED_SASL_MECHANISM:
-            offered = ", ".join(answer.mechanisms) or "none"
+            offered = ", ".join(str(one) for one in Mechanism if one in answer.mechanisms) or "none that is supported"
             wanted = security.called("mechanism")
             message = f"does not offer the SASL mechanism {security.mechanism}: choose one of {offered} as {wanted}"
             raise BrokerConnectionError(Stage.SASL, self.address, message, lasting=True)
@@ -313,8 +311,7 @@ class BrokerConnection:
             )
             problem, ours = "", True
             if answer.error_code:
-                why = quoted(answer.error_message) or error_name(answer.error_code)
-                problem = f"refused {security.principal} ({why})"
+                problem = f"refused {security.principal} ({error_name(answer.error_code)})"
             else:
                 try:
                     sasl.answer(number, bytes(answer.auth_bytes))

@@ -13,7 +13,6 @@ from enum import StrEnum
 from kafka.errors import kafka_errors
 
 from bellwether.core.signals import UnreachableCause
-from bellwether.foreign_text import quoted
 from bellwether.ports.errors import BellwetherError, Terminal, Transient, Unauthenticated, Unauthorized
 
 NONE = 0
@@ -126,11 +125,14 @@ def from_attempts(attempts: Sequence[BrokerConnectionError], *, proven: bool) ->
     )
 
 
-def from_code(code: int, message: str | None, address: str, what: str, acl: str) -> BellwetherError:
-    """What an error that covers the whole answer of ``what`` means; ``acl`` is the permission that it needs."""
+def from_code(code: int, address: str, what: str, acl: str) -> BellwetherError:
+    """What an error that covers the whole answer of ``what`` means; ``acl`` is the permission that it needs.
+
+    The answer's own text is left out: status, which a policy's author reads, repeats nothing that a stranger answers.
+    """
     if code == CLUSTER_AUTHORIZATION_FAILED:
         return Unauthorized(f"{address} refused {what}: not authorised. Grant this user the ACL {acl}")
-    said = f"{address} answered {what} with {error_name(code)}" + (f" ({quoted(message)})" if message else "")
+    said = f"{address} answered {what} with {error_name(code)}"
     known = kafka_errors.get(code)
     if code == REQUEST_TIMED_OUT:
         return Transient(f"{said}: it may have been carried out")

@@ -6,7 +6,6 @@ The configuration itself is ``bellwether.kafka_connection``, which imports no cl
 from __future__ import annotations
 
 import json
-import re
 import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +19,7 @@ from bellwether.ports.errors import Unauthenticated
 if TYPE_CHECKING:
     from kafka.net.sasl.scram import ScramClient
 
-_STATUS = re.compile(r"[a-z_]{1,64}")
+_STATUSES = {"insufficient_scope", "invalid_request", "invalid_token"}
 _ITERATIONS = 4_096, 100_000
 """Least and most of SCRAM's hash: few let a false server guess the password (RFC 7677, 4), many cost CPU. Kafka
 allows 4,096 to 16,384."""
@@ -202,4 +201,4 @@ def _refusal(message: bytes) -> str:
         status = json.loads(message)["status"]
     except (ValueError, LookupError, TypeError, RecursionError):
         return "no reason given"
-    return status if isinstance(status, str) and _STATUS.fullmatch(status) else "no reason given"
+    return status if isinstance(status, str) and status in _STATUSES else "no reason given"

@@ -20,6 +20,7 @@ from bellwether.adapters.kafka.connection.connection_errors import BrokerConnect
 from bellwether.adapters.kafka.connection.response_decoding import LARGEST_LIMIT
 from bellwether.adapters.kafka.connection.tls_sasl import expiry, tls_context
 from bellwether.core.signals import UnreachableCause
+from bellwether.destinations import DestinationRefused, Destinations
 from bellwether.kafka_connection import Security, split_address
 from bellwether.ports.errors import Transient
 
@@ -117,7 +118,7 @@ class Transport:
     def open(cls, address: str, security: Security, deadline: Deadline) -> Transport:
         """Connect and, where asked for, shake hands by TLS."""
         host, port = split_address(address)
-        sock = _connect(address, host, port, deadline)
+        sock = _connect(address, host, port, deadline, security.destinations)
         if not security.protocol.tls:
             return cls(sock, address, security)
         try:
@@ -199,12 +200,13 @@ def _silence(stage: Stage) -> str:
     return f"connected, but no answer in time ({stage})"
 
 
-def _connect(address: str, host: str, port: int, deadline: Deadline) -> socket.socket:
+def _connect(address: str, host: str, port: int, deadline: Deadline, destinations: Destinations) -> socket.socket:
     found = _resolve(address, host, port, deadline)
     worst: tuple[int, OSError] | None = None
     for index, (family, target) in enumerate(found):
         sock: socket.socket | None = None
         try:
+            destinations.check((host,), target)
             sock = socket.socket(family, socket.SOCK_STREAM)
             # Each of a host's addresses gets an equal share of the time, so a dead first one leaves room for the next.
             sock.settimeout(_left(deadline, Stage.CONNECT, address) / (len(found) - index))
@@ -220,6 +222,8 @@ def _connect(address: str, host: str, port: int, deadline: Deadline) -> socket.s
             return sock
         _close(sock)
     failure = worst[1] if worst is not None else None
+    if isinstance(failure, DestinationRefused):
+        raise BrokerConnectionError(Stage.CONNECT, address, str(failure.strerror), lasting=True, no_evidence=True)
     if failure is not None and failure.errno in _OURS:
         raise Transient(f"this process cannot open a connection: {failure.strerror}. Raise its limits") from failure
     if failure is None or isinstance(failure, TimeoutError):

@@ -8,7 +8,6 @@ by ``token_source``, from a thread of its own: looking up a name obeys no deadli
 from __future__ import annotations
 
 import base64
-import re
 import time
 from urllib.parse import quote
 
@@ -21,7 +20,9 @@ from bellwether.kafka_connection import Hidden, OAuth
 from bellwether.ports.errors import BellwetherError, Terminal, Transient, Unauthenticated
 
 _BODY_LIMIT = 256 * 1024
-_ERROR = re.compile(r"[a-z_]{1,64}")
+_ERRORS = {"invalid_request", "invalid_client", "invalid_grant", "invalid_scope", "unauthorized_client"}
+"""RFC 6749, 5.2."""
+
 _LONGEST_SECONDS = 366 * 86400.0
 
 
@@ -32,7 +33,7 @@ def ask(oauth: OAuth, timeout_seconds: float) -> Grant:
     where = oauth.where
     try:
         with (
-            session_of(oauth.proxy, oauth.ca_file) as session,
+            session_of(oauth.proxy, oauth.ca_file, oauth.destinations) as session,
             session.post(
                 oauth.token_endpoint,
                 data=form,
@@ -77,7 +78,7 @@ def _refusal(status: int, body: bytes, oauth: OAuth, where: str) -> BellwetherEr
     if status == 429 or status >= 500:
         return Transient(f"{where} answers HTTP {status}")
     said = json_object(body).get("error")
-    code = said if isinstance(said, str) and _ERROR.fullmatch(said) else ""
+    code = said if isinstance(said, str) and said in _ERRORS else ""
     if status == 401 or code in ("invalid_client", "unauthorized_client"):
         names = f"{oauth.called('client_id')} and {oauth.called('client_secret')}"
         return Unauthenticated(f"{where} refuses client {oauth.client_id!r} ({code or status}): check {names}")

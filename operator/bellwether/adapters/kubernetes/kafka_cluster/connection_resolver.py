@@ -173,7 +173,8 @@ def _security(kafka: Kafka, secrets: SecretReader) -> Security:
         values |= {"username": user.username, "password": user.password}
         names |= dict.fromkeys(("cert_file", "key_file", "username", "password", "mechanism"), f"{USER} ({name})")
     protocol = _protocol(tls is not None, values.get("mechanism") is not None)
-    return Security(protocol=protocol, names=tuple(names.items()), **values)  # type: ignore[arg-type]
+    values |= {"protocol": protocol, "destinations": secrets.destinations, "names": tuple(names.items())}
+    return Security(**values)  # type: ignore[arg-type]
 
 
 def _protocol(encrypted: bool, sasl: bool) -> Protocol:
@@ -212,6 +213,7 @@ def _oauth(secrets: SecretReader, oauth: OAuthSpec) -> OAuth:
         scope=oauth.scope,
         ca_file=_authorities(secrets, oauth.ca_secret_name, f"{OAUTH}.caSecretName"),
         proxy=http_proxy(secrets, oauth.proxy, f"{OAUTH}.proxy"),
+        destinations=secrets.destinations,
         names=names,
     )
 

@@ -44,6 +44,7 @@ def prometheus_access(section: Prometheus, secrets: SecretReader) -> tuple[str, 
         headers=tuple((header.name, header.value) for header in section.headers),
         proxy=http_proxy(secrets, section.proxy, "proxy"),
         ca=ca,
+        destinations=secrets.destinations,
     )
     return section.url or "", access
 

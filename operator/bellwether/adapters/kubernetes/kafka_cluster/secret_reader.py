@@ -13,18 +13,22 @@ import binascii
 import hashlib
 import os
 import shutil
+import socket
 import tempfile
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from bellwether.adapters.kubernetes.api_client import SECRETS, KubernetesClient, NotFound
+from bellwether.adapters.kubernetes.api_client import CORE, SECRETS, KubernetesClient, NotFound
 from bellwether.api.config.workload_identity import VARIABLE, WorkloadIdentities, WorkloadIdentity
 from bellwether.api.v1alpha1.spec.credentials_spec import HttpProxy as HttpProxySpec
-from bellwether.kafka_connection import Hidden, HttpProxy
-from bellwether.ports.errors import Unauthenticated
+from bellwether.destinations import ANYWHERE, Destinations
+from bellwether.kafka_connection import Hidden, HttpProxy, join_address, split_address
+from bellwether.ports.errors import Terminal, Unauthenticated
 
 PURPOSE_LABEL, PURPOSE = "bellwether.dev/purpose", "kafka"
 """Label of the Secrets that a policy may name where the operator could read any Secret (invariant 14)."""
@@ -74,7 +78,8 @@ class SecretReader:
     """Reads the Secrets of one namespace. Keep it for as long as a client uses its files.
 
     ``labelled``: only Secrets with the purpose label. A policy's author, who may not be allowed to read the Secrets of
-    the namespace, could otherwise have any of them sent as a password to an address of their choice.
+    the namespace, could otherwise have any of them sent as a password to an address of their choice. ``destinations``:
+    where the connections of its policies may go.
     """
 
     def __init__(
@@ -84,15 +89,22 @@ class SecretReader:
         monotonic: Callable[[], float] = time.monotonic,
         *,
         labelled: bool = False,
+        destinations: Destinations = ANYWHERE,
     ) -> None:
         self.api = api
         self.namespace = namespace
         self._labelled = labelled
+        self._destinations = destinations
         self._monotonic = monotonic
         self._directory: Path | None = None
         self._removal: weakref.finalize[..., SecretReader] | None = None
         self._used: dict[Path, float] = {}
         self._elsewhere: dict[str, SecretReader] = {}
+
+    @cached_property
+    def destinations(self) -> Destinations:
+        """Where connections that are made of these Secrets may go. Raises Transient."""
+        return ANYWHERE if self._destinations == ANYWHERE else self._destinations.without(api_servers(self.api))
 
     def of(self, namespace: str) -> SecretReader:
         """A reader of that namespace, with the same lifetime as this one."""
@@ -172,6 +184,19 @@ class SecretReader:
             self._directory = Path(tempfile.mkdtemp(prefix="bellwether-"))
             self._removal = weakref.finalize(self, shutil.rmtree, self._directory, ignore_errors=True)
         return self._directory
+
+
+def api_servers(api: KubernetesClient) -> set[tuple[str, int]]:
+    """Addresses and ports of the API server: of its URL, and those that it tells clients. Raises Transient."""
+    url, found = urlsplit(api.url), set[tuple[str, int]]()
+    told: list[dict[str, str]] = []
+    with suppress(Terminal):  # accounts may be denied discovery
+        told = api.get(CORE, "", "").get("serverAddressByClientCIDRs") or []
+    for address in (join_address(str(url.hostname), url.port or 443), *(one["serverAddress"] for one in told)):
+        with suppress(OSError, ValueError):  # a name that only clients outside know
+            host, port = split_address(address)
+            found |= {(str(to[0]), port) for *_, to in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)}
+    return found
 
 
 USERNAME, PASSWORD = "username", "password"

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from bellwether.api.v1alpha1.base_model import Matching, Model, Rule
+from bellwether.destinations import PROXY
 
 ResourceName = Annotated[
     str,
@@ -24,11 +25,7 @@ IdentityName = Annotated[
 ]
 ProxyUrl = Annotated[
     str,
-    Matching(
-        r"^https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?):[1-9][0-9]{0,4}$",
-        "must be http://host:port or https://host:port, without user, password or path",
-        512,
-    ),
+    Matching(PROXY, "must be http://host:port or https://host:port, without user, password or path", 512),
 ]
 HeaderName = Annotated[
     str, Matching("^[A-Za-z0-9_-]+$", "must be the name of an HTTP header, such as X-Scope-OrgID", 64)

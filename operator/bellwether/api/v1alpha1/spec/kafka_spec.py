@@ -14,15 +14,13 @@ from bellwether.api.v1alpha1.spec.credentials_spec import (
     ResourceName,
     workload_identity,
 )
+from bellwether.destinations import HOST, PORT
 from bellwether.kafka_connection import Mechanism
-
-_PORT = "([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
-_HOST = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)"
 
 HostPort = Annotated[
     str,
     Matching(
-        f"^{_HOST}:{_PORT}$",
+        f"^{HOST}:{PORT}$",
         "must be host:port with a port from 1 to 65535, such as kafka-bootstrap.example:9092 or [2001:db8::1]:9092",
         260,
     ),
@@ -33,7 +31,7 @@ SecretKey = Annotated[
 HttpsUrl = Annotated[
     str,
     Matching(
-        r"^https://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~:/@!$&()*+,;=%-]*)?$",
+        rf"^https://{HOST}(:{PORT})?(/[A-Za-z0-9._~:/@!$&()*+,;=%-]*)?$",
         "must be a URL that begins with https://, without user, query or fragment",
         2048,
     ),

@@ -105,7 +105,7 @@ def test_another_broker_at_address_is_named_as_wrong_one() -> None:
     with ScriptedBroker({DescribeConfigsRequest: refusal}) as broker:
         answer = PLAIN.ask(broker.address, 1, 20)
     assert (answer.ok, answer.stage, answer.cause) == (False, Stage.WRONG_BROKER, UnreachableCause.WRONG_BROKER)
-    assert "expected 2" in answer.message
+    assert answer.message.endswith("another broker than 1 answered: broker 2")
 
 
 def test_missing_permission_makes_answer_weaker_and_names_acl() -> None:
@@ -119,7 +119,7 @@ def test_any_other_refusal_is_a_failed_request() -> None:
     with ScriptedBroker({DescribeConfigsRequest: described(-1, "it broke")}) as broker:
         answer = PLAIN.ask(broker.address, 1, 20)
     assert (answer.ok, answer.stage) == (False, Stage.REQUEST)
-    assert "UNKNOWN_SERVER_ERROR (it broke)" in answer.message
+    assert answer.message.endswith("UNKNOWN_SERVER_ERROR")
 
 
 @pytest.mark.parametrize("peer", [silent, dripping])

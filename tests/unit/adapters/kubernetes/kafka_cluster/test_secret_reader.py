@@ -8,11 +8,12 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.api_client import SECRETS
-from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import KEPT_SECONDS, SecretReader
+from bellwether.adapters.kubernetes.api_client import SECRETS, Resource
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import KEPT_SECONDS, SecretReader, api_servers
 from bellwether.ports.errors import Unauthenticated
 from testkit.kubernetes.memory_api import MemoryApi
 
@@ -118,3 +119,23 @@ def test_files_go_when_the_process_ends(tmp_path: Path, ends: str):
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert Path(done.stdout.strip()).parent.parent == tmp_path, done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("host", "own"),
+    [
+        ("10.0.0.1", ("10.0.0.1", 443)),
+        ("[fd00::1]:6443", ("fd00::1", 6443)),
+        ("localhost:6443", ("127.0.0.1", 6443)),
+    ],
+)
+def test_servers_of_api_are_those_of_url_and_of_answer(host: str, own: tuple[str, int]) -> None:
+    class Answering(MemoryApi):
+        def get(self, resource: Resource, namespace: str, name: str) -> Any:
+            assert resource.path(namespace, name) == "/api"
+            told = ("192.0.2.1:6443", "a.invalid:6443", "nonsense")
+            return {"serverAddressByClientCIDRs": [{"serverAddress": one} for one in told]}
+
+    api = Answering()
+    api.url = f"https://{host}"
+    assert {own, ("192.0.2.1", 6443)} <= api_servers(api)
