@@ -14,6 +14,7 @@ import urllib.request
 import uuid
 import zlib
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -231,6 +232,29 @@ def test_kafka_that_answers_as_accidents_do_costs_its_policy_alone(crew_everywhe
     assert operator.alive
     assert ratio <= 1.5
     assert peak < 512
+
+
+def test_flood_of_broker_healths_keeps_no_started_operator_from_its_work(crew_everywhere: Crew) -> None:
+    """80 MiB of them, more than is read of a whole list. Each object has nearly as much as the API server takes."""
+    crew, site, padding = crew_everywhere, crew_everywhere.site, {"padding": "x" * (250 << 10)}
+    port = site.free_port()
+    with ExitStack() as stack:
+        tenant = Tenant(crew, stack)
+
+        def write(number: int) -> None:
+            spec = {"policyRef": {"name": "main"}, "brokerId": number}
+            tenant.write(BROKER_HEALTHS, f"main-{number}", metadata={"annotations": padding}, spec=spec)
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(write, range(320)))
+        assert tenant.refused == []
+        operator, voice = ready_to_cure(crew, "--health-port", str(port))
+        took = site.until(lambda: _answers(port, "/readyz"), 120, "the operator is ready")
+        cures = [cure_seconds(crew, voice) for _ in range(CURES)]
+    shown = [round(seconds, 1) for seconds in cures]
+    peak = peak_memory(operator.pid) / MEBIBYTE
+    site.tell(f"320 BrokerHealths: ready after {took:.1f} s, cures {shown} s, operator {peak:.0f} MiB")
+    assert peak * MEBIBYTE < MEMORY_LIMIT
 
 
 def _answers(port: int, path: str) -> bool:
