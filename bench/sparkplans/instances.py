@@ -113,19 +113,24 @@ def write(store: Store, found: Instance) -> None:
     table = pa.table({**keys, **loads, **evidence})
     if case.hours:
         for field, rate in zip(LISTS, rates.values(), strict=True):
-            table = table.append_column(field, _by_hour(rate, case.hours).cast(field.type))
+            table = table.append_column(field, _hours(by_hour(rate, case.hours)).cast(field.type))
         table = table.replace_schema_metadata(of_hours(range(case.hours)))
     store.write_table(f"loads/{case.name}/part-0.parquet", table, row_group_size=100_000)  # as the loads job does
     write_account(store, f"loads/{case.name}", {"hours": case.hours})
 
 
-def _by_hour(rates: NDArray[Any], hours: int) -> pa.Array:
-    """Each topic is busy around the same hour of every day, a third of them in each region."""
-    region = np.arange(len(rates)) // PARTITIONS_PER_TOPIC % 3
+def by_hour(rates: NDArray[Any], hours: int) -> NDArray[np.int64]:
+    """Each topic is busy around the same hour of every day, a third of them in each region; small clusters have a dozen
+    topics."""
+    region = np.arange(len(rates)) // min(PARTITIONS_PER_TOPIC, -(-len(rates) // 12)) % 3
     hour = np.arange(hours)[None, :] + 8 * region[:, None]
     found = rates[:, None] * (1 + PEAK_SHARE * np.cos(2 * np.pi * hour / 24))
-    ends = np.arange(0, hours * len(rates) + 1, hours, dtype=np.int64)
-    return pa.LargeListArray.from_arrays(pa.array(ends), pa.array(found.astype(np.int64).ravel()))
+    return found.astype(np.int64)
+
+
+def _hours(rates: NDArray[np.int64]) -> pa.Array:
+    ends = np.arange(0, rates.size + 1, rates.shape[1], dtype=np.int64)
+    return pa.LargeListArray.from_arrays(pa.array(ends), pa.array(rates.ravel()))
 
 
 def leading_costs(found: Instance) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -56,7 +56,7 @@ LINES = {
 }
 """Lines of the Python files below a folder, but for those below a longer name of the table."""
 
-FILES = {"operator": 382, "spark": 126, "bench": 97, "tests": 834}
+FILES = {"operator": 382, "spark": 126, "bench": 98, "tests": 834}  # bench: exact optima of small plans
 """Python files below a folder."""
 
 FILES_IN_ONE_FOLDER = {"operator": 15, "spark": 14, "bench": 23, "tests": 49}

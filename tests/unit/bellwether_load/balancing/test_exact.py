@@ -9,6 +9,7 @@ import pytest
 
 from bellwether_load.balancing.balance import balance, capped
 from bellwether_load.balancing.levels import levelled
+from sparkplans.exact import KINDS, compared
 from testkit.loads.exact_programs import fewest, hard_problem, lowest
 from testkit.loads.small_problems import block, brokers, carried
 
@@ -139,3 +140,10 @@ def test_a_capped_plan_is_within_a_hundredth_of_the_best_and_its_bound_is_true()
 @pytest.mark.parametrize("seeds", MORE, ids=str)
 def test_more_capped_plans_are_within_a_hundredth_of_the_best(seeds: range):
     assert capped_plans_come_within_a_hundredth(seeds) > len(seeds) / 2
+
+
+def test_no_plan_of_a_small_cluster_is_below_its_bounds():
+    rows = list(compared(range(1), 3))
+    assert {row.kind for row in rows} == set(KINDS)
+    assert all(row.verified and not row.false for row in rows)
+    assert all(row.least <= row.plan * ROUNDED for row in rows)
