@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import EVENTS, LEASES, SECRETS
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
@@ -55,7 +56,7 @@ def policy(cluster_id: str = "", **kafka: Any) -> LeadershipPolicy:
 def test_the_cluster_that_answers_is_linked(connector: Connector, pinned: str):
     link = connector.link(policy(pinned))
     assert link.cluster_id == "cluster-a"
-    assert link.lease.name == "bellwether-cluster-a"
+    assert link.lease.name == object_names.cluster_lease("cluster-a")
     assert not link.lease.seconds_left(), "a link is no Lease yet"
 
 
@@ -92,8 +93,9 @@ def test_a_policy_is_led_elsewhere_while_another_renews_its_lease(
     connector: Connector, holder: str, of: str, age: int, elsewhere: bool
 ):
     renewed = (START - timedelta(seconds=age)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    name = object_names.cluster_lease("cluster-a")
     lease = {
-        "metadata": {"name": "bellwether-cluster-a", "namespace": "operators", "annotations": {POLICY_ANNOTATION: of}},
+        "metadata": {"name": name, "namespace": "operators", "annotations": {POLICY_ANNOTATION: of}},
         "spec": {"holderIdentity": holder, "renewTime": renewed},
     }
     connector._api.put(LEASES, lease)  # type: ignore[attr-defined]
