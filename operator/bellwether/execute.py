@@ -80,6 +80,8 @@ class Execution:
     """Those that no read has shown at the end."""
     asked: int | None = None
     """The broker that the reorders are sent to."""
+    unproven: set[int] = field(default_factory=set)
+    """Brokers that may still hold a request of this run: their proof begins again."""
     holds: list[Hold] = field(default_factory=list)
     refused_orders: list[Hold] = field(default_factory=list)
     refused_elections: list[Hold] = field(default_factory=list)
@@ -132,6 +134,8 @@ def execute(
     with _aborting(done):
         if done.unconfirmed or done.elections:
             _confirm(world, done)
+    if done.unanswered and asked is not None:
+        done.unproven.add(asked)
     done.record = record_results(plan, done.record, asked, done.stand, done.unanswered, world.clock.now())
     if entry is not None:
         unanswered = [m for m in plan.moves if m.key in done.unanswered]
@@ -274,7 +278,8 @@ def _undo(
     touched = [a.move for a in conflicting if seen[a.move.key] is ReadbackResult.TOUCHED]
     if ours := [m for m in touched if (p := found.get(m.name)) is not None and p.reassigning]:
         outcomes = _cancel(ours, world, done)
-    cancelled = {n: frozenset(p.replicas) - frozenset(p.adding) for n, p in found.items() if _done(outcomes.get(n))}
+    ended = [p for n, p in found.items() if n in outcomes and outcomes[n].ok]
+    cancelled = {p.name: frozenset(p.replicas) - frozenset(p.adding) for p in ended}
     now = _read_cancelled({a.move.topic for a in conflicting}, cancelled, world)
     for one in conflicting:
         move, was = one.move, found.get(one.move.name)
@@ -306,26 +311,32 @@ def _cancel_strays(strays: tuple[Partition, ...], world: World, done: Execution)
         done.stopped = Refusal(Reason.REPLICA_SET_CONFLICT, _summary(done.touched))
 
 
-def _cancel(ours: Sequence[Move | Partition], world: World, done: Execution) -> Mapping[TopicPartition, Outcome]:
+def _cancel(
+    ours: Sequence[Move | Partition], world: World, done: Execution, *, again: bool = True
+) -> Mapping[TopicPartition, Outcome]:
     """Cancel reassignments of ours. Kafka cancels by name: a request without an answer may end another tool's later.
 
-    It is outstanding in the record before it is sent, as a reorder is, until it was answered (invariant 7).
+    It is outstanding in the record before it is sent, as a reorder is, until it was answered (invariant 7). ``again``
+    asks another broker where the first choice could not be reached.
     """
-    before, sent = done.record, SentOrder((), world.leaders.choose())
+    before, asked = done.record, world.leaders.choose()
     entries = {one.key: before.entries[one.key] for one in ours if one.key in before.entries}
     done.record = before.with_entries(
-        {key: replace(entry, outstanding=(sent, *entry.outstanding)) for key, entry in entries.items()}
+        {key: replace(e, outstanding=(SentOrder((), asked), *e.outstanding)) for key, e in entries.items()}
     )
     world.records.save(done.record)
     try:
         _require_lease(world)
-        outcomes = world.leaders.cancel([one.name for one in ours], sent.broker)
+        outcomes = world.leaders.cancel([one.name for one in ours], asked)
         done.record = before
         return outcomes
-    except NotSent:
+    except (NotSent, LeaseUnconfirmed, Terminal) as error:
         done.record = before
+        if again and isinstance(error, NotSent) and world.leaders.choose() != asked:
+            return _cancel(ours, world, done, again=False)
         raise
     except Transient as error:
+        done.unproven.add(asked)
         named = ", ".join(str(one.name) for one in ours[:3]) + (f" and {len(ours) - 3} more" if len(ours) > 3 else "")
         raise Transient(
             f"{error}: the cancellation of our own reassignment of {named} may arrive later, and then cancel one that"
@@ -351,10 +362,6 @@ def _leader(one: Accepted, found: Mapping[TopicPartition, Partition]) -> int | N
     """Who leads the partition now; -1 where it is gone, or its leader is not named."""
     now = found.get(one.move.name)
     return -1 if now is None or now.leader_unknown else now.leader
-
-
-def _done(outcome: Outcome | None) -> bool:
-    return outcome is not None and outcome.ok
 
 
 def _require_lease(world: World) -> None:

@@ -108,11 +108,9 @@ def _act(
     world.clusters.avoid(replace(memory, verdicts=context.verdicts).suspects | set(plan.decisions.demoted))
     done = execute(plan, context.snapshot.record, context.policy, world, recovered.strays, entry)
     unseen = {key: one for key, one in memory.unseen_elections.items() if key not in done.led} | done.unseen
-    elections, checks = memory.elections, memory.checks
+    elections, checks = memory.elections, after_sending(memory.checks, done.unproven)
     if done.led:
         elections = (*elections, done.election_seconds)[-MOVES_KEPT:]
-    if done.unanswered and done.asked is not None:
-        checks = after_sending(checks, done.asked)
     memory = replace(memory, record=done.record, overwritten={}, checks=checks, elections=elections)
     return replace(done.result, elected=len(done.led)), replace(memory, unseen_elections=unseen)
 
@@ -129,4 +127,5 @@ def _end_actions(
     done = cancel_strays(recovered.strays, record, world)
     if entry is not None:
         world.trail.conclude(entry)
+    memory = replace(memory, checks=after_sending(memory.checks, done.unproven))
     return done.result, replace(memory, record=done.record, overwritten=overwritten)

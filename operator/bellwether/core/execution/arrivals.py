@@ -8,7 +8,7 @@ Pure: the reconcile asks between these functions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from bellwether.core.model.cluster import Cluster
@@ -70,6 +70,6 @@ def drained_brokers(cluster: Cluster, checks: Checks, arrival_seconds: float) ->
     return proven | {None} if proven and proven >= cluster.unlisted.union(cluster.brokers) else proven
 
 
-def after_sending(checks: Checks, asked: int) -> dict[int, BrokerCheck]:
-    """The checks after a reorder was sent to a broker and not answered: its proof begins again."""
-    return {broker: check for broker, check in checks.items() if broker != asked}
+def after_sending(checks: Checks, unproven: Collection[int]) -> dict[int, BrokerCheck]:
+    """The checks after requests to these brokers were not answered: their proofs begin again."""
+    return {broker: check for broker, check in checks.items() if broker not in unproven}

@@ -89,7 +89,7 @@ class TestProofs:
 
     def test_a_request_without_an_answer_begins_it_again(self):
         checks = after_checks(sent_to(2, 3), ALL, {}, {2: True, 3: True}, 0)
-        assert set(after_sending(checks, 2)) == {3}
+        assert set(after_sending(checks, {2})) == {3}
 
     def test_it_is_forgotten_with_the_last_outstanding_request(self):
         assert after_checks(record(), ALL, {2: BrokerCheck(0, 0)}, {}, 1) == {}

@@ -229,7 +229,8 @@ class BrokerPool:
             except BrokerConnectionError as broken:
                 self._failed(address, broken, attempts)
                 continue
-            if not deadline.left:  # this process was paused since
+            # This process was paused since, or the Lease took long to read: an answer could hardly come in time.
+            if deadline.left < self.limits.request_seconds / 2:
                 dialogue.close()
                 break
             try:

@@ -102,7 +102,7 @@ def test_every_version_with_topic_ids_is_read(version: int) -> None:
             st.text("abc-_.", min_size=1, max_size=249),
             st.booleans(),
             st.sampled_from([0, 3, 29]),
-            st.lists(st.tuples(st.lists(NUMBERS, max_size=200), st.integers(-1, 5), LEADER_ERRORS), max_size=5),
+            st.lists(st.tuples(st.lists(NUMBERS, max_size=32), st.integers(-1, 5), LEADER_ERRORS), max_size=5),
         ),
         max_size=5,
         unique_by=lambda t: t[0],
