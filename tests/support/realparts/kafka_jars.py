@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from realparts import cache, jars, jvm
 
-VERSION = "4.3.1"
+VERSION = os.environ.get("KAFKA_VERSION", "4.3.1")
+"""The version of all brokers of this process: one that ``locks/`` has (``make test-versions``)."""
 # Small heap, one collector thread, no optimising compiler: a broker in a test lives for minutes, next to many others.
 FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Djava.awt.headless=true")
 LOGGING = (

@@ -1,6 +1,6 @@
 """Formats the nodes' directories. In: the nodes of one cluster. Out: the cluster's id; directories on disk.
 
-Kafka's StorageTool formats the first node. A JVM for each of the others would take as long as starting the brokers, so
+Kafka's StorageTool formats the first controller. A JVM for each of the others would take as long as starting the brokers, so
 they get copies: what it writes differs from node to node only by ``node.id`` and the random ``directory.id``.
 """
 
@@ -31,7 +31,8 @@ def format_nodes(nodes: Sequence[Node], *, scram: bool, features: Mapping[str, i
     ``features`` gives some features another level than a new cluster of this version has.
     """
     cluster_id = random_uuid()
-    first, *others = nodes
+    # Since Kafka 4.4 only a controller gets the levels of the cluster's features.
+    first, *others = sorted(nodes, key=lambda node: node.controller_port is None)
     _run_storage_tool(first, cluster_id, scram=scram, features=features or {})
     for node in others:
         _copy(first.metadata_dir, node.metadata_dir, node.id)
