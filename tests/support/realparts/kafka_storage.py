@@ -1,7 +1,7 @@
 """Formats the nodes' directories. In: the nodes of one cluster. Out: the cluster's id; directories on disk.
 
-Kafka's StorageTool formats the first controller. A JVM for each of the others would take as long as starting the brokers, so
-they get copies: what it writes differs from node to node only by ``node.id`` and the random ``directory.id``.
+Kafka's StorageTool formats the first controller. A JVM for each of the others would take as long as starting the
+brokers, so they get copies: what it writes differs only by ``node.id`` and the random ``directory.id``.
 """
 
 from __future__ import annotations
