@@ -52,7 +52,7 @@ LINES = {
     "tests/scenarios": 179,
     "tests/spark": 390,  # standalone: workers and jobs that are killed, late and dirty samples
     "tests/support": 20640,  # faults of ports and processes in memory, a Kafka that answers as accidents do
-    "tests/unit": 63980,  # each case of two reviews of identity, partial answers and absence
+    "tests/unit": 64160,  # each case of three reviews of identity, partial answers, absence and late orders
 }
 """Lines of the Python files below a folder, but for those below a longer name of the table."""
 

@@ -33,7 +33,7 @@ _ENTRIES: JsonCodec[tuple[AuditEntry, ...]] = JsonCodec(
     },
     omit=(
         *("occasion", "changes", "more_changes", "evidence", "moves", "plan", "quarantines", "outcome"),
-        *("times", "last", "orders"),
+        *("times", "last", "orders", "settled"),
     ),
     unknown="ignore",
 )

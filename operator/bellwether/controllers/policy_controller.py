@@ -271,7 +271,7 @@ class PolicyController(threading.Thread):
         try:
             world = replace(with_heartbeat(link.world, self._heartbeat.beat), pods=pods.source)
             result = reconcile(world, policy.policy(), memory, decide, rebalance_input)
-            self._session.memory = memory = result.memory
+            memory = self._session.remember(link, result.memory, result.report)
             self._must_lead()
         finally:
             self._reporter.metrics.end_reconcile(self.namespace, self.policy_name)

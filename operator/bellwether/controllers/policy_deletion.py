@@ -167,6 +167,8 @@ class PolicyDeletion:
                 log.warning("orders_not_restored", reason=left_as_is, exported_to=exported)
                 text = f"{self.occasion}: displaced orders were left as they are ({left_as_is}), exported to {exported}"
                 self.finalizer.note(self.body, self.clock, text)
+            else:
+                self.finalizer.note_settled(self.body, self.clock)
             self.finalizer.release(self.body)
         except (Transient, Terminal) as error:
             log.warning("finalizer_not_removed", error=str(error))

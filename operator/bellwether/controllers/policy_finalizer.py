@@ -8,7 +8,7 @@ ConfigMap in its namespace or in another one, or to the log. Called by ``policy_
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from contextlib import suppress
 from typing import Any
 
 import structlog
@@ -25,9 +25,9 @@ from bellwether.adapters.kubernetes.api_client import (
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
 from bellwether.adapters.kubernetes.objects.quarantine_orders import LeaseOrders
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
-from bellwether.core.reporting.audit import AuditEntry, AuditOutcome
+from bellwether.core.reporting.audit import AuditEntry, AuditOutcome, lost_orders, settled_entry
 from bellwether.ports.clock import Clock
-from bellwether.ports.errors import Terminal, Transient
+from bellwether.ports.errors import BellwetherError, Terminal, Transient
 
 FINALIZER = "bellwether.dev/restore"
 ABANDON = "bellwether.dev/abandon"
@@ -187,9 +187,18 @@ class PolicyFinalizer:
     def note(self, body: dict[str, Any], clock: Clock, text: str) -> None:
         """Put it into the policy's audit trail that orders were left as they are. Never raises."""
         metadata, status = body["metadata"], body.get("status") or {}
+        cluster_id, epoch = str(status.get("clusterId", "")), int(status.get("epoch") or 0)
+        entry = AuditEntry(clock.now(), cluster_id, epoch, text, outcome=AuditOutcome())
+        ConfigMapAuditLog(self._api, metadata["namespace"], metadata["name"], clock).conclude(entry)
+
+    def note_settled(self, body: dict[str, Any], clock: Clock) -> None:
+        """End the orders in the policy's audit trail, where its record ended with none outstanding. Never raises."""
+        metadata, cluster_id = body["metadata"], str((body.get("status") or {}).get("clusterId", ""))
         trail = ConfigMapAuditLog(self._api, metadata["namespace"], metadata["name"], clock)
-        entry = AuditEntry(clock.now(), str(status.get("clusterId", "")), int(status.get("epoch") or 0), text)
-        trail.conclude(replace(entry, outcome=AuditOutcome()))
+        with suppress(BellwetherError):
+            entries = trail.read()
+            if lost_orders(entries, cluster_id, clock.now()):
+                trail.conclude(settled_entry(cluster_id, entries[-1].epoch, max(clock.now(), entries[-1].at)))
 
     def _set_finalizers(self, body: dict[str, Any], finalizers: list[str]) -> None:
         metadata = body["metadata"]

@@ -21,7 +21,7 @@ from bellwether.controllers.restored_memory import restored_memory
 from bellwether.core.condition import Condition
 from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.reasons import DESCRIPTIONS, Reason
-from bellwether.core.reporting.audit import lost_orders
+from bellwether.core.reporting.audit import lost_orders, settled_entry
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import QuarantineMode
 from bellwether.gather import Memory
@@ -47,7 +47,7 @@ class Session:
         self.link: ClusterConnection | None = None
         self.memory: Memory | None = None
         self.pods: PodWatch | None = None
-        self._orders_read = False
+        self._orders_read = self._outstanding = False
         self._sources: list[Object] | None = None
         self._unread = ""
 
@@ -126,11 +126,12 @@ class Session:
     def _take_over(self, link: ClusterConnection, policy: LeadershipPolicy) -> Memory:
         try:
             record = link.records.take_over(link.cluster_id)
-            if record.epoch == 1 and not record.entries:  # it is new, or the one before is lost
+            if link.records.never_saved:  # it is new, or the one before is lost
                 lost = lost_orders(link.world.trail.read(), link.cluster_id, link.world.clock.now())
-                record = record.with_entries(lost)
+                record = record.with_entries({**lost, **record.entries})
         except (Transient, Terminal) as error:
             raise PolicyRefused(Reason.RECORD_UNAVAILABLE, str(error)) from error
+        self._outstanding = record.has_outstanding
         # Who released the Lease has ended its last request; who lost it may be paused before one.
         senders = tuple(one for one in record.senders if one == record.senders[-1] or one.uid != link.lease.released_by)
         record = replace(record, senders=senders)
@@ -142,8 +143,15 @@ class Session:
         grace, orders = self._connector.grace_seconds(link), self._orders_of(link, policy, healths)
         structlog.contextvars.bind_contextvars(epoch=record.epoch)
         log.info("leadership_acquired", displaced=len(record.entries), demoted=sorted(record.demoted))
-        memory = restored_memory(record, policy.status, read)
-        return replace(memory, grace_seconds=grace, quarantine_orders=orders)
+        return replace(restored_memory(record, policy.status, read), grace_seconds=grace, quarantine_orders=orders)
+
+    def remember(self, link: ClusterConnection, memory: Memory, report: Report) -> Memory:
+        """Keep and return what a reconcile leaves; the audit trail notes when no order may arrive late any more."""
+        before, self._outstanding = self._outstanding, memory.record.has_outstanding
+        if before and not self._outstanding:
+            link.world.trail.conclude(settled_entry(link.cluster_id, memory.record.epoch, report.now))
+        self.memory = memory
+        return memory
 
     def _orders_of(
         self, link: ClusterConnection, policy: LeadershipPolicy, healths: list[Object]

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from unittest.mock import Mock
 
 import pytest
 
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
-from bellwether.core.model.cluster import TopicPartition
+from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
+from bellwether.controllers.cluster_connection import ClusterConnection
+from bellwether.controllers.policy_controller import PolicyController
+from bellwether.controllers.session import Session
+from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.reporting.audit import AuditEntry
+from bellwether.core.reporting.report import Report
 from bellwether.core.signals import OverrideState, Reading
-from bellwether.ports.errors import Terminal
+from bellwether.gather import Memory
+from bellwether.ports.errors import Terminal, Transient
 from bellwether.ports.kafka import Reorder
 from testkit.messages import assert_wording
 from testkit.simulation.fault_injection import Fate, Faults, Interruptions, Killed
@@ -117,9 +124,12 @@ def test_end_of_a_policy_is_logged_and_the_trail_stays(operator: MemoryOperator)
     assert "exported to default/bellwether-export-main." in last.occasion
 
 
+@pytest.mark.parametrize("read_fails", [False, True])
 @pytest.mark.parametrize("killed", [False, True])
-def test_late_order_is_undone_from_audit_trail_after_record_is_lost(operator: MemoryOperator, killed: bool):
-    faults, before = Faults(), {p.key: p.replicas for p in operator.site.cluster.snapshot().partitions}
+def test_late_order_is_undone_from_audit_trail_after_record_is_lost(
+    operator: MemoryOperator, killed: bool, read_fails: bool, monkeypatch: pytest.MonkeyPatch
+):
+    faults, before = Faults(), replicas(operator)
     operator.faults = faults.around
     loop = operator.make()
     operator.step(loop)
@@ -141,12 +151,93 @@ def test_late_order_is_undone_from_audit_trail_after_record_is_lost(operator: Me
     operator.site.signals.lift(1)
     operator.faults = lambda world: world
     taken = operator.loop()
+    if read_fails:
+        with monkeypatch.context() as patch:
+            patch.setattr(ConfigMapAuditLog, "read", Mock(side_effect=Transient("the API server does not answer")))
+            operator.step(taken)
+        taken.release()
+        taken = operator.loop()
     operator.step(taken, 2)
-    movers = operator.site.process().leaders
-    movers.reorder([Reorder(TopicPartition(one.topic, one.partition), one.order) for one in orders])
-    assert {p.key: p.replicas for p in operator.site.cluster.snapshot().partitions} != before
+    order(operator, {PartitionKey(one.topic_id, one.partition): one.order for one in orders})
+    assert replicas(operator) != before
     operator.step(taken, 3)
-    assert {p.key: p.replicas for p in operator.site.cluster.snapshot().partitions} == before
+    assert replicas(operator) == before
+
+
+def replicas(operator: MemoryOperator) -> dict[PartitionKey, tuple[int, ...]]:
+    return {p.key: p.replicas for p in operator.site.cluster.snapshot().partitions}
+
+
+def order(operator: MemoryOperator, wanted: dict[PartitionKey, tuple[int, ...]]) -> None:
+    found = [p for p in operator.site.cluster.snapshot().partitions if p.key in wanted]
+    operator.site.process().leaders.reorder([Reorder(p.name, wanted[p.key]) for p in found])
+
+
+def forgetful(session: Session, _: ClusterConnection, memory: Memory, __: Report) -> Memory:
+    session.memory = memory
+    return memory
+
+
+def delete(operator: MemoryOperator, loop: PolicyController) -> None:
+    body = operator.api.get(POLICIES, "default", "main")
+    operator.api.delete(POLICIES, "default", "main")
+    if operator.api.find(POLICIES, "default", "main") is not None:
+        body["metadata"]["deletionTimestamp"] = operator.site.clock.now().isoformat()
+        operator.api.objects["leadershippolicies", "default", "main"]["metadata"] |= body["metadata"]
+    for _ in range(60):
+        operator.step(loop)
+        if operator.api.find(POLICIES, "default", "main") is None:
+            return
+    raise AssertionError("the policy is still there")
+
+
+@pytest.mark.parametrize("noted", ["when it is settled", "at the deletion"])
+def test_settled_orders_of_a_deleted_policy_are_not_undone(
+    operator: MemoryOperator, noted: str, monkeypatch: pytest.MonkeyPatch
+):
+    faults, before = Faults(), replicas(operator)
+    operator.faults = faults.around
+    loop = operator.make(promotion={"stabilizationSeconds": 1})
+    operator.step(loop)
+    operator.site.signals.override(1, OverrideState.DEMOTED)
+    faults.fail_next("reorder", Fate.UNANSWERED)
+    operator.step(loop, 4)
+    moved = replicas(operator)
+    assert moved != before
+    operator.site.signals.lift(1)
+    with monkeypatch.context() as patch:
+        if noted == "at the deletion":
+            patch.setattr(Session, "remember", forgetful)
+        operator.step(loop, 300)
+    assert replicas(operator) == before
+    assert [entry.settled for entry in trail(operator)].count(True) == (noted == "when it is settled")
+    delete(operator, loop)
+    assert [entry.settled for entry in trail(operator)].count(True) == 1
+    order(operator, moved)  # by a person
+    recreated = operator.make()
+    operator.step(recreated, 5)
+    assert replicas(operator) == moved
+
+
+@pytest.mark.parametrize("arrives", [True, False])
+def test_export_of_deleted_policy_is_imported_with_late_orders(operator: MemoryOperator, arrives: bool):
+    faults, before = Faults(), replicas(operator)
+    operator.faults = faults.around
+    loop = operator.make(deletionTimeoutSeconds=5)
+    operator.step(loop)
+    operator.site.signals.say(1, Reading.FAILING)
+    faults.fail_next("reorder", Fate.LATE if arrives else Fate.UNANSWERED)
+    operator.step(loop, 1 if arrives else 300)
+    delete(operator, loop)
+    (export,) = [c for c in operator.api.all(CONFIG_MAPS) if c["metadata"]["name"].startswith("bellwether-export")]
+    recreated = operator.make(suspend=True)
+    operator.step(recreated, 2)
+    records = ConfigMapRecords(operator.api, "default", "main")
+    document = export["data"]["record.json"].encode()
+    records.take_over(records.check_import(document).cluster_id)
+    imported = records.import_record(document)
+    assert imported.has_outstanding == arrives
+    assert {key: entry.baseline for key, entry in imported.entries.items()}.items() <= before.items()
 
 
 def test_answered_orders_do_not_stay_in_audit_trail(operator: MemoryOperator):

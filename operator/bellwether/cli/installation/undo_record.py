@@ -79,10 +79,10 @@ def export(target: Target, output_file: Path | None) -> None:
 @policy_options
 @click.argument("document", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def import_(target: Target, document: Path) -> None:
-    """Import an exported DOCUMENT into an empty undo record.
+    """Import an exported DOCUMENT into the undo record of a policy.
 
     The operator reads it in its next reconcile, and then restores the partitions in it or keeps them displaced. A
-    rejected document changes nothing.
+    document that is rejected, as it has not all baselines of the record, changes nothing.
     """
     (records, _), data = _records(target), document.read_bytes()
     # Check first: taking over fences the running operator, which a rejected document must not do.

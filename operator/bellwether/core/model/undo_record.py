@@ -290,6 +290,19 @@ class UndoRecord:
         """Whether any reorder may still take effect."""
         return any(entry.outstanding for entry in self.entries.values())
 
+    def may_replace(self, standing: UndoRecord) -> bool:
+        """Whether that record would lose no demotion and no baseline; tombstones need none."""
+        same = {k for k, e in standing.entries.items() if k in self.entries and self.entries[k].baseline == e.baseline}
+        return replace(standing, entries={k: e for k, e in standing.entries.items() if k not in same}).restored
+
+    def with_outstanding_of(self, standing: UndoRecord) -> UndoRecord:
+        """The record with what may arrive late by the record that it replaces, and with its tombstones."""
+        found = {}
+        for key, entry in standing.entries.items():
+            one = self.entries.get(key, entry)
+            found[key] = replace(one, outstanding=tuple(dict.fromkeys((*one.outstanding, *entry.outstanding))))
+        return self.with_entries(found)
+
     def with_sender(self, sender: Sender | None) -> UndoRecord:
         """The record of that process; a former one of its pod's container has ended."""
         if sender is None:

@@ -125,7 +125,8 @@ class AuditEntry:
 
     ``outcome`` is None until it is known; it stays so if the process was killed. ``times`` counts consecutive
     reconciles with the same content, the last one at ``last``. ``orders`` are those of its reorders that may arrive
-    late, at most ``ORDERS_KEPT``: all of them until the outcome is known, then those without an answer.
+    late, at most ``ORDERS_KEPT``: all of them until the outcome is known, then those without an answer. ``settled``:
+    none of those before it may arrive any more.
     """
 
     at: datetime
@@ -141,6 +142,7 @@ class AuditEntry:
     times: int = 1
     last: datetime | None = None
     orders: tuple[UnansweredOrder, ...] = ()
+    settled: bool = False
 
     def same(self, other: AuditEntry) -> bool:
         """Whether both entries are equal except for their times."""
@@ -212,9 +214,14 @@ def with_orders(entry: AuditEntry, moves: Iterable[Move], broker: int | None) ->
 
 
 def lost_orders(entries: Iterable[AuditEntry], cluster_id: str, now: datetime) -> dict[PartitionKey, UndoEntry]:
-    """Undo entries for what may arrive late, where the undo record is lost: tombstones, by which they are undone."""
+    """Undo entries for what may arrive late, where the undo record is lost: tombstones, by which they are undone.
+
+    ``entries`` are the audit trail, the oldest first.
+    """
     found: dict[PartitionKey, UndoEntry] = {}
     for entry in entries:
+        if entry.cluster_id == cluster_id and entry.settled:
+            found.clear()
         if entry.cluster_id != cluster_id or now - entry.at > ORDERS_LOOKED_AT:
             continue
         for one in entry.orders:
@@ -223,6 +230,13 @@ def lost_orders(entries: Iterable[AuditEntry], cluster_id: str, now: datetime) -
             sent = known.send(SentOrder(one.order, one.broker), one.baseline, EntryState.RESTORED)
             found[key] = replace(sent, baseline=one.baseline, written=one.baseline, replaced=None, finished_at=now)
     return found
+
+
+def settled_entry(cluster_id: str, epoch: int, last: datetime) -> AuditEntry:
+    """Entry right after ``last``: nothing that was sent until then may arrive late."""
+    # Time and epoch identify an entry: another one may have been begun at that moment.
+    at, text = last + timedelta.resolution, "no order may arrive late any more"
+    return AuditEntry(at, cluster_id, epoch, text, outcome=AuditOutcome(), settled=True)
 
 
 def complete_entry(entry: AuditEntry, result: ExecutionResult) -> AuditEntry:

@@ -58,6 +58,11 @@ class ConfigMapRecords:
         """Read the stored record without taking it over; None if this policy has none."""
         return _assemble(self._load())
 
+    @property
+    def never_saved(self) -> bool:
+        """Whether the record that was taken over was never saved: it is new, or its header was lost."""
+        return not self._sequence
+
     def take_over(self, cluster_id: str) -> UndoRecord:
         """Read the record and raise its epoch in all of its objects.
 
@@ -147,7 +152,7 @@ class ConfigMapRecords:
         """The record that ``import_record`` would store, checked before another writer is fenced; writes nothing.
 
         Raises Terminal if the document is invalid, empty or of another Kafka cluster, and if this policy has no record
-        yet or one that is not empty.
+        yet, or one with a demoted broker or a baseline that the document does not have.
         """
         given, standing = undo_record_codec.import_record(data, "imported undo record"), self.read()
         if standing is None:
@@ -159,13 +164,16 @@ class ConfigMapRecords:
         return given
 
     def import_record(self, data: bytes) -> UndoRecord:
-        """Replace an empty record by an exported one, with this writer's epoch; requires ``take_over``."""
+        """Replace a record by an exported one that has its baselines, with this writer's epoch; requires ``take_over``.
+
+        What may arrive late by the record before stays outstanding.
+        """
         saved, given = self._saved, undo_record_codec.import_record(data, "imported undo record")
         if saved is None:
             raise Fenced("the undo record was not taken over: call take_over before writing")
         _check_import(given, saved)
         senders = tuple(dict.fromkeys((*given.senders, *saved.senders)))
-        record = replace(given, epoch=saved.epoch, senders=senders)
+        record = replace(given.with_outstanding_of(saved), epoch=saved.epoch, senders=senders)
         self.save(record)
         return record
 
@@ -365,7 +373,7 @@ def _shard_entries(shard: Object) -> dict[PartitionKey, UndoEntry]:
 
 def _check_import(given: UndoRecord, standing: UndoRecord) -> None:
     """Raise Terminal unless ``given`` may replace ``standing``."""
-    if not standing.empty:
+    if not given.may_replace(standing):
         raise Terminal("the undo record is not empty: restore or delete it before another one is imported")
     if given.cluster_id != standing.cluster_id:
         raise Terminal(f"the imported record is of Kafka cluster {given.cluster_id}, not of {standing.cluster_id}")
