@@ -1,8 +1,8 @@
 """Former operator processes: which of them may still send a reorder to Kafka that they had prepared (invariant 7).
 
 In: the senders that an undo record names. Out: those that are not proven to have ended. A pod proves it by what its
-kubelet reports of the container, a node by another boot id, a process of this machine by its absence. A pod that is
-gone proves nothing: it may have been deleted by force, with its node paused.
+kubelet reports of the container, a node or a machine by another boot id, a process of this machine by its absence. A
+pod or a node that is gone proves nothing: it may have been deleted by force, with its machine paused.
 """
 
 from __future__ import annotations
@@ -32,42 +32,50 @@ class SenderProofs:
         self._ended: set[Sender] = set()
         self._running: tuple[Sender, ...] = ()
         self._unread = ""
+        self._boots_seen = False
 
     @property
     def problem(self) -> str:
         """Who may still send, and what would prove that it cannot; empty without one."""
         if not self._running:
             return ""
-        named = ", ".join(f"{one.name} on {one.node or 'this machine'}" for one in self._running)
+        named = ", ".join(f"{one.name} on {one.node}" if one.node else one.name for one in self._running)
+        ends = "its process is gone from this machine, or when its machine has booted again"
+        if not all(" " in one.uid for one in self._running):
+            boot = ", or when its node has booted again" if self._boots_seen else ""
+            ends = f"its kubelet reports that the container has terminated{boot}"
         return (
             f"the operator {named} did not release its Lease and may have been paused before it sent: its orders are"
-            " undone when they show. It counts as ended when its kubelet reports that the container has terminated,"
-            f" or when its node has booted again{self._unread and f'; {self._unread}'}"
+            f" undone when they show. It counts as ended when {ends}{self._unread and f'; {self._unread}'}. If it can"
+            f" never run again, record that: bellwether undo-record sender-ended {self._running[0].name}"
         )
 
     def running(self, senders: Sequence[Sender]) -> tuple[Sender, ...]:
         """Those that are not proven to have ended, by reads of the API every ``LOOK_SECONDS``."""
         now = self._clock.monotonic()
         if senders and now - self._looked_at >= LOOK_SECONDS:
-            self._looked_at, self._unread = now, ""
+            self._looked_at, self._unread, self._boots_seen = now, "", False
             self._ended.update(one for one in senders if one not in self._ended and self._has_ended(one))
         self._running = tuple(one for one in senders if one not in self._ended)
         return self._running
 
     def _has_ended(self, sender: Sender) -> bool:
-        if not sender.node:
-            return sender.boot_id == self._own.boot_id and _is_over(sender.uid)
+        if " " in sender.uid:  # a process outside of pods
+            if sender.boot_id == self._own.boot_id:
+                return _is_over(sender.uid)
+            return sender.name == self._own.name and "" not in (sender.boot_id, self._own.boot_id)
         try:
             namespace, _, name = sender.name.partition("/")
             pod = self._api.find(PODS, namespace, name)
             if pod is not None and any(at > sender.since for at in _ends(pod, sender)):
                 return True
-            node = self._api.find(NODES, "", sender.node)
+            node = self._api.find(NODES, "", sender.node) if sender.node else None
         except BellwetherError as error:
             self._unread = str(error)
             return False
-        boot_id = ((node or {}).get("status") or {}).get("nodeInfo", {}).get("bootID") or sender.boot_id
-        return bool(boot_id != sender.boot_id)
+        boot_id = ((node or {}).get("status") or {}).get("nodeInfo", {}).get("bootID")
+        self._boots_seen |= bool(boot_id)
+        return bool(boot_id and sender.boot_id) and boot_id != sender.boot_id
 
 
 def this_process(environment: Mapping[str, str], now: datetime) -> Sender:
@@ -82,8 +90,9 @@ def this_process(environment: Mapping[str, str], now: datetime) -> Sender:
 
 def _is_over(uid: str) -> bool:
     """Whether a process of this machine is gone; those of other PID namespaces cannot be seen."""
-    space, process, started = uid.rsplit(" ", 2)
-    return space == _pid_namespace() and _started(int(process)) != started
+    space, _, process = uid.partition(" ")
+    number, _, started = process.partition(" ")
+    return space == _pid_namespace() and number.isdecimal() and _started(int(number)) != started
 
 
 def _started(process: int) -> str:

@@ -1,15 +1,17 @@
-"""``bellwether undo-record``: show, export or import the undo record of a policy."""
+"""``bellwether undo-record``: show, export or import the undo record of a policy, or end a former operator in it."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
+from bellwether.cli.leadership.overrides import whoami
 from bellwether.cli.output import OUTPUT, print_document
 from bellwether.core.model.undo_record import UndoRecord
 
@@ -82,13 +84,46 @@ def import_(target: Target, document: Path) -> None:
     """Import an exported DOCUMENT into the undo record of a policy.
 
     The operator reads it in its next reconcile, and then restores the partitions in it or keeps them displaced. A
-    document that is rejected, as it has not all baselines of the record, changes nothing.
+    document that is rejected changes nothing.
     """
     (records, _), data = _records(target), document.read_bytes()
     # Check first: taking over fences the running operator, which a rejected document must not do.
     records.take_over(records.check_import(data).cluster_id)
     imported = records.import_record(data)
     click.echo(f"imported: {len(imported.entries)} partitions, demoted brokers {sorted(imported.demoted)}")
+
+
+@undo_record.command("sender-ended")
+@policy_options
+@click.argument("sender")
+def sender_ended(target: Target, sender: str) -> None:
+    """Record that the former operator SENDER has ended.
+
+    SENDER is the pod or the machine that the condition OrdersSettled of the policy names. Use this where nothing
+    else can prove it, for example because the node was deleted, and only if its container and its virtual machine
+    can never run again: a paused operator that is resumed may send one more order, which would then stay. The audit
+    log has your name.
+    """
+    from bellwether.adapters.clocks import SystemClock
+    from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
+    from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
+    from bellwether.core.reporting.audit import AuditEntry, AuditOutcome
+
+    clock, (api, namespace, policy) = SystemClock(), connect_policy(target)
+    records = ConfigMapRecords(api, namespace, policy)
+    found = records.read()
+    former = [one.name for one in found.senders[:-1]] if found is not None else []
+    if found is None or sender not in former:
+        waits = f"it waits for {', '.join(former) or 'none'}"
+        text = f"policy {namespace}/{policy} does not wait for a former operator {sender}: {waits}"
+        raise click.ClickException(text)
+    taken = records.take_over(found.cluster_id)
+    left = (*(one for one in taken.senders[:-1] if one.name != sender), taken.senders[-1])
+    records.save(replace(taken, senders=left))
+    text = f"{whoami()} recorded that the former operator {sender} has ended"
+    entry = AuditEntry(clock.now(), taken.cluster_id, taken.epoch, text, outcome=AuditOutcome())
+    ConfigMapAuditLog(api, namespace, policy, clock).conclude(entry)
+    click.echo(f"recorded: {sender} has ended; policy {namespace}/{policy} waits for {len(left) - 1} other operators")
 
 
 def _records(target: Target) -> tuple[ConfigMapRecords, str]:

@@ -129,6 +129,18 @@ class TestFormerSenders:
         assert self.runs()
         assert_wording(self.proofs.problem)
 
+    def test_pod_without_its_node_is_proven_by_its_kubelet_alone(self) -> None:
+        one = self.old._replace(node="")
+        assert self.runs(one)
+        self.pod(self.ended())
+        assert not self.runs(one)
+
+    def test_boot_is_named_as_proof_only_where_nodes_can_be_read(self) -> None:
+        self.api.refuse("get", NODES, Terminal("not allowed to get nodes"))
+        assert self.runs()
+        assert "booted" not in self.proofs.problem
+        assert "not allowed to get nodes" in self.proofs.problem
+
     def test_node_that_is_gone_proves_nothing_and_another_boot_does(self) -> None:
         self.api.objects.clear()
         assert self.runs()
@@ -152,5 +164,7 @@ class TestFormerSenders:
             assert SenderProofs(self.api, self.clock, own._replace(uid="x 1 1")).running([own])
         gone = own._replace(uid=f"{space} {child.pid} {own.uid.rsplit(' ', 1)[1]}")
         assert not SenderProofs(self.api, self.clock, own).running([gone])
-        assert SenderProofs(self.api, self.clock, own).running([gone._replace(boot_id="another machine")])
+        other = gone._replace(boot_id="another boot")
+        assert SenderProofs(self.api, self.clock, own).running([other._replace(name="another machine")])
+        assert not SenderProofs(self.api, self.clock, own).running([other]), "this machine has booted again"
         assert os.getpid() != child.pid

@@ -12,9 +12,12 @@ from click.testing import CliRunner, Result
 
 from bellwether.adapters import undo_record_codec
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS
+from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.cli.main import main
-from bellwether.core.model.undo_record import ApplicationEnd, UndoRecord
+from bellwether.core.model.undo_record import ApplicationEnd, Sender, UndoRecord
+from bellwether.ports.errors import Fenced
+from bellwether.simulation.memory_world import START, ManualClock
 from testkit.kubernetes.memory_api import MemoryApi
 from testkit.loads.approved_plans import application
 from testkit.messages import assert_wording
@@ -187,3 +190,24 @@ def test_importing_needs_a_policy_that_has_reached_kafka(api: MemoryApi, tmp_pat
     assert found.exit_code == 1
     assert_wording(" ".join(found.output.split()))
     assert api.all(CONFIG_MAPS) == []
+
+
+def test_former_operator_is_ended_by_a_persons_word(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("bellwether.cli.installation.undo_record.whoami", lambda: "ann")
+    operators = [Sender(f"ops/{name}", name, "operator", "a", "first", START) for name in ("old", "new")]
+    for one in operators:
+        records = ConfigMapRecords(api, "default", "main", one)
+        taken = records.take_over(CLUSTER_ID)
+    records.save(replace(taken, demoted={1: demoted(1)}))
+    for name in ("ops/new", "ops/other"):
+        refused = run("sender-ended", *OF_MAIN, name)
+        assert refused.exit_code == 1
+        assert_wording(" ".join(refused.output.split()))
+    assert (epoch(api), run("sender-ended", *OF_MAIN, "ops/old").exit_code) == (2, 0)
+    with pytest.raises(Fenced):
+        records.check()
+    left = ConfigMapRecords(api, "default", "main").read()
+    assert left is not None
+    assert (left.senders, list(left.demoted)) == ((operators[1],), [1])
+    (entry,) = ConfigMapAuditLog(api, "default", "main", ManualClock()).read()
+    assert entry.occasion == "ann recorded that the former operator ops/old has ended"
