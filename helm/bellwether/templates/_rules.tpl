@@ -37,8 +37,9 @@
 {{- end }}
 
 {{/*
-In the operator's namespace: Leases of Kafka clusters, quarantine orders, and whether an operator that was killed has
-ended. Undo records of a terminating namespace are exported to it, too. In: the root.
+In the operator's namespace: Leases of Kafka clusters, quarantine orders, whether an operator that was killed has ended,
+and the namespace's uid, which marks the installation in Kafka. Undo records of a terminating namespace are exported to it,
+too. In: the root.
 */}}
 {{- define "bellwether.rules.leases" -}}
 - apiGroups: [coordination.k8s.io]
@@ -46,6 +47,10 @@ ended. Undo records of a terminating namespace are exported to it, too. In: the 
   verbs: [get, list, create, update, delete]
 - apiGroups: [""]
   resources: [pods]
+  verbs: [get]
+- apiGroups: [""]
+  resources: [namespaces]
+  resourceNames: [{{ .Release.Namespace }}]
   verbs: [get]
 {{- if not .Values.watchAllNamespaces }}
 - apiGroups: [""]

@@ -20,10 +20,11 @@ from bellwether.adapters.kafka.config_reader import KafkaConfigs
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.connection.tls_sasl import certificate_ends
 from bellwether.adapters.kafka.fault_tolerance_reader import KafkaFaultTolerance
+from bellwether.adapters.kafka.installation_marks import InstallationMarks, mark
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import LEASES, KubernetesClient
+from bellwether.adapters.kubernetes.api_client import LEASES, KubernetesClient, Resource
 from bellwether.adapters.kubernetes.former_senders import SenderProofs
 from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch, Wanted
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import at_work_now, surroundings
@@ -51,6 +52,7 @@ log = structlog.get_logger(__name__)
 CHECK_SECONDS = 10.0
 """Interval of Secret reads while reconciles follow one another; an idle policy reads them at each reconcile."""
 
+NAMESPACES = Resource("/api/v1", "namespaces", "v1", "Namespace")
 CREDENTIALS_CURRENT = "CredentialsCurrent"
 
 
@@ -64,13 +66,17 @@ class PolicyRefused(Terminal):
 
 @dataclass
 class ClusterConnection:
-    """Everything that a reconcile of one policy needs: ports, Lease, undo record, id of the cluster."""
+    """Everything that a reconcile of one policy needs: ports, Lease, undo record, id of the cluster.
+
+    ``marks`` are those of all installations in the cluster; None in a simulation.
+    """
 
     world: World
     lease: ClusterLease
     records: ConfigMapRecords
     cluster_id: str
     senders: SenderProofs | None = None
+    marks: InstallationMarks | None = None
 
     @property
     def former_senders(self) -> str:
@@ -196,6 +202,7 @@ class Connector:
         self._times = times
         self._lease_namespace = lease_namespace
         self._secrets: SecretReader | None = None
+        self._marked = ""
         self._strimzi: Strimzi | None = None
         self._followed = CredentialWatcher(self._connection, clock)
         self._pods = PodWatch(api, clock)
@@ -203,7 +210,7 @@ class Connector:
     def link(self, policy: LeadershipPolicy) -> ClusterConnection:
         """A connection to the cluster that the policy names. Raises Transient, Terminal, or PolicyRefused."""
         namespace, name = policy.metadata.namespace, policy.metadata.name
-        reader, mover, margins, configs, log_dirs = self._through(self._followed.now(policy), policy)
+        nodes, reader, mover, margins, configs, log_dirs = self._through(self._followed.now(policy), policy)
         cluster_id = reader.read().cluster_id
         pinned = policy.status.cluster_id
         if pinned and pinned != cluster_id:
@@ -243,7 +250,8 @@ class Connector:
             senders=senders,
             quarantine_orders=orders,
         )
-        return ClusterConnection(world, lease, records, cluster_id, senders)
+        marks = InstallationMarks(nodes, self._mark, self._clock)
+        return ClusterConnection(world, lease, records, cluster_id, senders, marks)
 
     def renew(self, link: ClusterConnection, policy: LeadershipPolicy) -> ClusterConnection:
         """The same link with new connections, made from the current policy and Secrets."""
@@ -284,6 +292,13 @@ class Connector:
         age = self._clock.now() - datetime.fromisoformat(str(spec["renewTime"]))
         return age < timedelta(seconds=self._times.duration_seconds)
 
+    def _mark(self) -> str:
+        """Unique over all Kubernetes clusters, and the same for all replicas and after a new installation."""
+        if not self._marked:
+            found = self._api.get(NAMESPACES, "", self._lease_namespace)
+            self._marked = mark(self._lease_namespace, str(found["metadata"]["uid"]))
+        return self._marked
+
     def _connection(self, policy: LeadershipPolicy) -> Connection:
         if self._secrets is None:
             self._secrets = SecretReader(self._api, policy.metadata.namespace, **self._secret_rules)
@@ -299,16 +314,18 @@ class Connector:
 
     def _through(
         self, made: Connection, policy: LeadershipPolicy
-    ) -> tuple[KafkaReader, KafkaMover, KafkaFaultTolerance, KafkaConfigs, KafkaLogDirs]:
+    ) -> tuple[BrokerPool, KafkaReader, KafkaMover, KafkaFaultTolerance, KafkaConfigs, KafkaLogDirs]:
         who = (policy.metadata.namespace, policy.metadata.name)
         for which, ends in certificate_ends(made.security).items():
             self._certificate(*who, which, ends)
         nodes = BrokerPool(made, self._limits, partial(self._observe, *who), partial(self._certificate, *who, "broker"))
         tolerance, configs, log_dirs = KafkaFaultTolerance(nodes), KafkaConfigs(nodes), KafkaLogDirs(nodes)
-        return KafkaReader(nodes), KafkaMover(nodes), tolerance, configs, log_dirs
+        return nodes, KafkaReader(nodes), KafkaMover(nodes), tolerance, configs, log_dirs
 
     def _over(self, made: Connection, link: ClusterConnection, policy: LeadershipPolicy) -> ClusterConnection:
-        reader, mover, margins, configs, log_dirs = self._through(made, policy)
+        nodes, reader, mover, margins, configs, log_dirs = self._through(made, policy)
+        if link.marks is not None:
+            link.marks.nodes = nodes
         seen = self._seen(link.world)
         seen = replace(seen, clusters=reader, leaders=mover, margins=margins, configs=configs, log_dirs=log_dirs)
         return replace(link, world=seen)

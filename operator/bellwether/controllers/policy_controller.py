@@ -188,7 +188,7 @@ class PolicyController(threading.Thread):
         """One reconcile with everything around it; returns seconds until the next, negative when there is none."""
         self._heartbeat.beat()
         body = self.body
-        deletion = PolicyDeletion.of(body, self._finalizer, self._clock)
+        deletion = PolicyDeletion.of(body, self._finalizer, self._clock, self._session.withdraw)
         if deletion is not None and deletion.over:
             self.release()
             if deletion.asked is not None:
@@ -264,13 +264,14 @@ class PolicyController(threading.Thread):
         policy = self._session.with_sources(policy)
         self._detection = policy.policy().detection
         link, memory, pods = self._session.begin(policy)
+        settings = self._session.settings(policy)
         inputs = self._inputs()  # before the signals are read: a change during the cycle wakes the controller again
         generations = self.signals.generations()  # before, too: the status must not claim a newer one than was judged
         began = self._clock.monotonic()
         self._reporter.metrics.begin_reconcile(self.namespace, self.policy_name, self._clock.now().timestamp())
         try:
             world = replace(with_heartbeat(link.world, self._heartbeat.beat), pods=pods.source)
-            result = reconcile(world, policy.policy(), memory, decide, rebalance_input)
+            result = reconcile(world, settings, memory, decide, rebalance_input)
             memory = self._session.remember(link, result.memory, result.report)
             self._must_lead()
         finally:

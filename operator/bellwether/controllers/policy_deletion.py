@@ -9,7 +9,7 @@ annotation ``bellwether.dev/abandon: "true"`` ends it at once.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
@@ -100,14 +100,24 @@ class PolicyDeletion:
     finalizer: PolicyFinalizer
     clock: Clock
     asked: UninstallRequest | None = None
+    withdraw: Callable[[], None] = lambda: None
 
     @classmethod
-    def of(cls, body: dict[str, Any], finalizer: PolicyFinalizer, clock: Clock) -> PolicyDeletion | None:
-        """The deletion of a policy's object; None unless it is being deleted or Bellwether is being uninstalled."""
+    def of(
+        cls,
+        body: dict[str, Any],
+        finalizer: PolicyFinalizer,
+        clock: Clock,
+        withdraw: Callable[[], None] = lambda: None,
+    ) -> PolicyDeletion | None:
+        """The deletion of a policy's object; None unless it is being deleted or Bellwether is being uninstalled.
+
+        ``withdraw`` is called before the object is released: the Kafka cluster is free for another installation.
+        """
         if body["metadata"].get("deletionTimestamp"):
-            return cls(body, finalizer, clock)
+            return cls(body, finalizer, clock, None, withdraw)
         asked = requested_uninstall(body, clock.now())
-        return cls(body, finalizer, clock, asked) if asked is not None else None
+        return cls(body, finalizer, clock, asked, withdraw) if asked is not None else None
 
     @property
     def over(self) -> bool:
@@ -169,6 +179,7 @@ class PolicyDeletion:
                 self.finalizer.note(self.body, self.clock, text)
             else:
                 self.finalizer.note_settled(self.body, self.clock)
+            self.withdraw()
             self.finalizer.release(self.body)
         except (Transient, Terminal) as error:
             log.warning("finalizer_not_removed", error=str(error))

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import structlog
 
+from bellwether.adapters.kafka.installation_marks import KEY, Standing
 from bellwether.adapters.kubernetes.api_client import Object
 from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
@@ -23,7 +24,7 @@ from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.reporting.audit import lost_orders, settled_entry
 from bellwether.core.reporting.report import Report
-from bellwether.core.settings.policy import QuarantineMode
+from bellwether.core.settings.policy import Mode, Policy, QuarantineMode
 from bellwether.gather import Memory
 from bellwether.ports.errors import BellwetherError, Fenced, Terminal, Transient
 
@@ -50,6 +51,7 @@ class Session:
         self._orders_read = self._outstanding = False
         self._sources: list[Object] | None = None
         self._unread = ""
+        self._standing = Standing()
 
     @property
     def leads(self) -> bool:
@@ -90,6 +92,28 @@ class Session:
             )
             raise PolicyRefused(Reason.CLUSTER_CLAIMED, text)
         self._reporter.leading(self._namespace, self._policy, True)
+
+    def settings(self, policy: LeadershipPolicy) -> Policy:
+        """The policy's settings; only observing where another installation manages the Kafka cluster.
+
+        Raises Transient where that was never read.
+        """
+        settings, marks = policy.policy(), self.link.marks if self.link is not None else None
+        before, self._standing = self._standing, Standing()
+        if marks is not None:
+            self._standing = marks.standing(claims=settings.mode is Mode.ENFORCE)
+        if self._standing != before and (self._standing.others or self._standing.problem):
+            said = self._sole(policy)
+            log.warning("other_installations", marks=self._standing.others, message=said.message if said else "")
+        return settings if self._standing.first else replace(settings, mode=Mode.OBSERVE)
+
+    def withdraw(self) -> None:
+        """Leave the Kafka cluster to another installation."""
+        if self.link is not None and self.link.marks is not None:
+            try:
+                self.link.marks.withdraw()
+            except BellwetherError as error:
+                log.warning("mark_not_removed", error=str(error))
 
     def with_sources(self, policy: LeadershipPolicy) -> LeadershipPolicy:
         """The policy with its SignalSources: while they cannot be read, those that were read last stay in force.
@@ -177,7 +201,32 @@ class Session:
             found.append(Condition("OrdersSettled", False, Reason.SENDER_MAY_RUN, text[:MESSAGE_LIMIT]))
         if text := (self._unread or str(policy.sources))[:MESSAGE_LIMIT]:
             found.append(Condition("SourcesUsable", False, Reason.NO_EVIDENCE, text))
-        return replace(report, conditions=(*report.conditions, *found)) if found else report
+        conditions = report.conditions
+        if said := self._sole(policy):
+            found.append(said)
+            if not self._standing.first:
+                conditions = (*(c for c in conditions if c.type != "Ready"), replace(said, type="Ready"))
+        return replace(report, conditions=(*conditions, *found)) if found else report
+
+    def _sole(self, policy: LeadershipPolicy) -> Condition | None:
+        """What there is to say about other installations that manage the same Kafka cluster."""
+        first, others, problem = self._standing.first, self._standing.others, self._standing.problem
+        if not others:
+            text = f"another installation that manages this Kafka cluster would not be noticed: {problem}"
+            return Condition("SoleInstallation", None, Reason.NO_EVIDENCE, text[:MESSAGE_LIMIT]) if problem else None
+        if policy.policy().mode is not Mode.ENFORCE:
+            return None
+        where = ", ".join(one.split(".")[1] for one in others[:3])
+        if first:
+            text = f"the installation in namespace {where} has a policy for this Kafka cluster, too, and only observes:"
+            text += " delete one of the two policies"
+        else:
+            text = (
+                f"the installation in namespace {where} manages this Kafka cluster, and this one only observes: delete"
+            )
+            text += " one of the two policies; if that installation is gone, remove its mark: kafka-configs.sh --alter"
+            text += f" --entity-type clients --entity-name {others[0]} --delete-config {KEY}"
+        return Condition("SoleInstallation", False, Reason.CLUSTER_CLAIMED, text[:MESSAGE_LIMIT])
 
     def reconnect(self, policy: LeadershipPolicy) -> BellwetherError | None:
         """Connect again with what the policy's Secrets hold now; returns what is wrong with them."""

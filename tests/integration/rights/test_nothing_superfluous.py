@@ -262,6 +262,11 @@ def explained(crew: Crew) -> bool:
     return "no samples of yesterday" in str(crew.site.rebalance())
 
 
+def alone(crew: Crew) -> bool:
+    said = condition(crew.site.status(), "SoleInstallation")
+    return reported(crew) and not said
+
+
 def gone(crew: Crew) -> bool:
     return crew.site.gone()
 
@@ -316,6 +321,7 @@ LACKS: dict[Key, Lack] = {
     (H, LE, "delete"): Lack(without_orders, begin_beside_an_order),
     (H, LE, "create"): Lack(reported, begin),
     (H, LE, "update"): Lack(led_away, demote_when_the_lease_has_ended, settle),
+    (H, "namespaces", "get"): Lack(alone, begin),
     (H, CM, "create"): Lack(kept, end_the_namespace, abandon_in_an_ending_namespace),
     (H, CM, "get"): Lack(kept, end_the_namespace, occupy_the_refuge),
 }

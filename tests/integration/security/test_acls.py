@@ -18,6 +18,7 @@ from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
 from bellwether.adapters.kafka.canary_client import ConfluentCanary, for_confluent
 from bellwether.adapters.kafka.config_reader import KafkaConfigs
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
+from bellwether.adapters.kafka.installation_marks import InstallationMarks, Standing, mark
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import TopicPartition
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.kafka
 
+MARK = mark("bellwether", "5d8f0c1e-0000-4000-8000-000000000000")
 PATIENT = Limits(opening_seconds=10, finding_seconds=20, request_seconds=20, read_seconds=60)
 Roles = Mapping[str, tuple[Acl, ...]]
 Without = Callable[[Acl | None], None]
@@ -136,6 +138,10 @@ def test_who_observes_sees_all_and_moves_nothing(connection: Connection, allowed
 def test_who_enforces_moves_leaders_and_nothing_else(connection: Connection, allowed: Any, roles: Roles) -> None:
     allowed(roles["bellwether"])
     soon(lambda: reads(connection) and work(connection))
+    marks = InstallationMarks(BrokerPool(connection, PATIENT), lambda: MARK, SystemClock())
+    assert marks.standing(claims=True) == Standing()
+    soon(lambda: marks.places() == {MARK: 1})
+    marks.withdraw()
     client = AdminClient(for_confluent(connection))
     with pytest.raises(KafkaException, match="uthoriz"):
         client.create_topics([NewTopic("mine", 1, 1)])["mine"].result(limit(20))
@@ -151,6 +157,10 @@ def test_each_acl_that_the_operator_misses_is_named(
         allowed(without(roles[role], missing))
         if missing.operation == "DescribeConfigs":
             refused(lambda: reads_settings(connection), "DescribeConfigs on Topic *")
+            continue
+        if missing.operation == "AlterConfigs":
+            marks = InstallationMarks(BrokerPool(connection, PATIENT), lambda: MARK, SystemClock())
+            refused(marks.places, "DescribeConfigs on Cluster")
             continue
         # Alter implies Describe, so without it the first thing that is refused is to read.
         wanted = "Describe on Cluster" if missing.resource == "Cluster" else "Describe on Topic *"

@@ -96,8 +96,8 @@ def test_the_user_that_the_document_shows_may_do_all_that_is_needed_and_no_more(
         for acl in user["spec"]["authorization"]["acls"]
         for operation in acl["operations"]
     }
-    # Kafka takes Describe for granted where Alter is.
-    assert granted == needed - {("cluster", None, "Describe")}
+    # Alter implies Describe, and AlterConfigs DescribeConfigs.
+    assert granted == needed - {("cluster", None, "Describe"), ("cluster", None, "DescribeConfigs")}
 
 
 def test_strimzi_has_no_field_for_further_containers(server: ApiServer) -> None:

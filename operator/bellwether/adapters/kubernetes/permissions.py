@@ -100,6 +100,7 @@ OPERATOR = (
         "the Lease of each Kafka cluster; quarantine orders",
         Where.LEASES,
     ),
+    Need("", "namespaces", ("get",), "uid of this namespace, which marks the installation in Kafka", Where.LEASES),
     Need(
         "", "configmaps", ("get", "create"), "copies of undo records of a namespace that is being deleted", Where.LEASES
     ),

@@ -117,7 +117,8 @@ class OperatorMetrics:
         labels = (namespace, policy)
         self._reconciles.labels(*labels).observe(seconds)
         self._finished.labels(*labels).set(report.now.timestamp())
-        self._policy_error.set_series(namespace, policy, {})
+        ready = [c.reason for c in report.conditions if c.type == "Ready"]  # one that only observes is reconciled, too
+        self._policy_error.set_series(namespace, policy, {(str(r),): 1.0 for r in ready if r is Reason.CLUSTER_CLAIMED})
         self._enforcing.set_series(namespace, policy, {(): acts})
         self._entries.set_series(namespace, policy, {(): entries})
         self._reordered.labels(*labels).inc(report.result.reordered)

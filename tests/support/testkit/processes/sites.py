@@ -18,7 +18,9 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
+from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
+from bellwether.adapters.kafka.installation_marks import InstallationMarks
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kubernetes import object_names
@@ -65,7 +67,8 @@ class Site:
         self.topic = f"site-{uuid.uuid4().hex[:8]}"
         self._topics: list[str] = []
         self._ports = HeldPorts()
-        self._reader = KafkaReader(BrokerPool(Connection(tuple(kafka.bootstrap.split(","))), PATIENT))
+        nodes = BrokerPool(Connection(tuple(kafka.bootstrap.split(","))), PATIENT)
+        self._reader, self.marks = KafkaReader(nodes), InstallationMarks(nodes, lambda: "", SystemClock())
         self._found = self._orders_of_all()
         self.processes: list[ManagedProcess] = []
         self._voices: list[FakeProber] = []
@@ -347,6 +350,8 @@ class Site:
         self._ports.release()
         self._delete_topics()
         self._put_back()
+        for mark in self.marks.places():  # of operators that were killed before their policies were deleted
+            self.marks.write(mark, None)
 
     def clear(self) -> None:
         """Take away what a test has made; the operator, which was started first, serves the next one."""

@@ -212,6 +212,14 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "integration/rights/test_probers_need_their_rights.py": _RIGHTS,
     "integration/rights/test_rights_suffice.py": (*_RIGHTS, "controllers/readiness*"),
     "integration/rights/test_strimzi_rights.py": (*_RIGHTS, *_STRIMZI),
+    "integration/rights/test_two_installations.py": (
+        *_RIGHTS,
+        "adapters/json_codec*",
+        "adapters/kafka/connection/*",
+        "adapters/kafka/installation_marks*",
+        "adapters/kubernetes/leases*",
+        "adapters/pem*",
+    ),
     "integration/rights/test_two_tenants.py": (
         *_RIGHTS,
         "adapters/json_codec*",

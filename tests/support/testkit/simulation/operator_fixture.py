@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
+from bellwether.adapters.kafka.installation_marks import InstallationMarks
 from bellwether.adapters.kubernetes.api_client import LEADER_REBALANCES, POLICIES
 from bellwether.adapters.kubernetes.former_senders import SenderProofs
 from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch, Wanted
@@ -53,6 +54,7 @@ class MemoryConnector:
     led_by_another: bool = False
     former_credentials: Condition | None = None
     pods: PodWatch | None = None
+    marks: InstallationMarks | None = None
 
     def link(self, policy: LeadershipPolicy) -> ClusterConnection:
         """A link whose signals are those of the site."""
@@ -83,7 +85,7 @@ class MemoryConnector:
             world = replace(world, trail=trail)
         proofs = SenderProofs(operator.api, operator.site.clock, operator.sender) if operator.sender else None
         world = operator.faults(replace(world, senders=proofs))
-        return ClusterConnection(world, lease, records, operator.site.cluster_id, proofs)
+        return ClusterConnection(world, lease, records, operator.site.cluster_id, proofs, self.marks)
 
     def renew(self, link: ClusterConnection, policy: LeadershipPolicy) -> ClusterConnection:  # noqa: ARG002 - the linker's signature
         """The same: there are no connections to renew. Counted; raises the present trouble."""

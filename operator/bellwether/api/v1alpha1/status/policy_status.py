@@ -282,10 +282,10 @@ class LeadershipPolicyStatus(StatusModel[Report]):
         " blocked. WaitingForExternalOperation: an operation of another tool must end first. RestartDetection: False"
         " if pod restarts cannot be detected. SourcesUsable: False if a SignalSource of spec.detection cannot be used."
         " OrdersSettled: False while a former operator process may still send orders that it had prepared."
+        " SoleInstallation: False if another installation has a policy for the same Kafka cluster."
         " RebalanceUsable: False if the policy's LeaderRebalance is invalid, or none can be read."
-        " LoadsAvailable: False if loads are unknown."
+        " LoadsAvailable: False if loads are unknown. CanaryAvailable: False if the canary topic cannot be used."
         " ProducerAcksFit: False if measurements contradict spec.demotion.producerAcks."
-        " CanaryAvailable: False if the canary topic cannot be used."
         " RebalanceProposed: a load plan is ready for approval. Rebalancing: a load plan is being"
         " applied. PlacementFits: the preferred racks exist. PlacementMet: the preferred racks lead.",
     )
