@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 SIZES = ((2_000, 12), (20_000, 60), (200_000, 300), (2_000_000, 1_000), (3_000_000, 1_000))
 CAPS = {2_000: 100, 20_000: 500, 200_000: 3_000}
 """A limit of moves that is too low for the best plan."""
+WITH_REQUESTS = 200_000
+"""Partitions of the plan that balances requests, too."""
 GOALS = {"gap": 0.005, "cpu_seconds": 40.0, "megabytes": 1_500.0, "hours_seconds": 300.0, "verify_seconds": 60.0}
 COLUMNS = (
     "partitions", "brokers", "kind", "cap", "hours", "who", "above bound", "changed", "/ least", "moved / least",
@@ -56,6 +58,7 @@ class Row:
     brokers: int
     max_moves: int | None
     hours: int
+    request_bytes: int
     engine: str
     bound: float
     gap: float
@@ -128,11 +131,14 @@ def _cases(most: int) -> Iterator[Case]:
             if partitions in CAPS:
                 yield Case(partitions, brokers, "uneven", max_moves=CAPS[partitions])
             yield Case(partitions, brokers, hours=168)
+            if partitions == WITH_REQUESTS:
+                yield Case(partitions, brokers, hours=168, request_bytes=5_000)
 
 
 def _words(case: Case) -> str:
     cap = f", at most {case.max_moves:,} moves" if case.max_moves else ""
     hours = f", {case.hours} hours" if case.hours else ""
+    hours += " with requests" * bool(case.request_bytes)
     return f"{case.partitions:,} partitions on {case.brokers:,} {case.kind} brokers{cap}{hours}"
 
 
@@ -174,7 +180,7 @@ def _row(folder: str, found: Instance, digest: str, cost: Cost) -> Row:
 def _gap(plan: RebalancePlan) -> float:
     hourly = plan.certificate.hourly
     if hourly is not None and plan.forecast is not None:
-        return hourly.gap(plan.forecast.after.load) or 0.0
+        return hourly.gap(plan.forecast.highest(plan.objective.request_bytes)[1]) or 0.0
     return plan.certificate.gap or 0.0
 
 
@@ -203,7 +209,8 @@ def _table(rows: Sequence[Row]) -> Table:
     for r in rows:
         table.add_row(
             f"{r.partitions:,}", f"{r.brokers:,}", r.kind, f"{r.max_moves:,}" if r.max_moves else "",
-            f"{r.hours or ''}", r.engine, f"{r.gap:.3%}", f"{r.changed_leaders:,}",
+            f"{r.hours or ''}{' + requests' * bool(r.request_bytes)}", r.engine, f"{r.gap:.3%}",
+            f"{r.changed_leaders:,}",
             f"{r.changed_leaders / r.changed_leaders_bound:.2f}" if r.changed_leaders_bound else "",
             f"{r.moved_load / r.moved_load_bound:.2f}" if r.moved_load_bound else "",
             f"{r.cpu_seconds:.1f}", "" if r.seconds is None else f"{r.seconds:.1f}",

@@ -38,28 +38,33 @@ PEAK_SHARE = 0.8
 
 @dataclass(frozen=True)
 class Case:
-    """How many partitions on how many brokers, of which kind, with how many moves at most, by how many hours."""
+    """How many partitions on how many brokers, of which kind, with how many moves at most, by how many hours, and what
+    a request counts as, in bytes."""
 
     partitions: int
     brokers: int
     kind: str = "even"
     max_moves: int | None = None
     hours: int = 0
+    request_bytes: int = 0
 
     @property
     def name(self) -> str:
         """For files."""
-        return f"{self.kind}-{self.partitions}-{self.max_moves or 'any'}-{self.hours}"
+        requests = "-requests" * bool(self.request_bytes)
+        return f"{self.kind}-{self.partitions}-{self.max_moves or 'any'}-{self.hours}{requests}"
 
 
 @dataclass(frozen=True)
 class Instance:
-    """Replicas as indices of brokers (partitions, 3), the first leads; ``rates``: bytes/s in; capacities by broker."""
+    """Replicas as indices of brokers (partitions, 3), the first leads; ``rates``: bytes/s in; ``requests``: hundredths
+    of a request/s, which have nothing to do with the bytes; capacities by broker."""
 
     case: Case
     replicas: NDArray[np.int32]
     rates: NDArray[np.int64]
     capacity: NDArray[np.int64]
+    requests: NDArray[np.int64]
 
 
 def instance(case: Case, seed: int) -> Instance:
@@ -76,21 +81,23 @@ def instance(case: Case, seed: int) -> Instance:
     rates = (dice.pareto(TAIL, case.partitions) + 1) * 1000 * np.exp(dice.normal(0, 1, case.partitions))
     rates = np.minimum(rates, rates.sum() / case.brokers * HEAVIEST[case.kind])
     capacity = dice.choice(np.array(CAPACITIES[case.kind]), case.brokers).astype(np.int64)
-    return Instance(case, replicas, rates.astype(np.int64), capacity)
+    requests = np.exp(dice.normal(6, 1, case.partitions))
+    return Instance(case, replicas, rates.astype(np.int64), capacity, requests.astype(np.int64))
 
 
 def write(store: Store, found: Instance) -> None:
     """The instance as ``problems/<name>`` and ``loads/<name>`` of a store, in the planner's order."""
     case, count = found.case, found.case.partitions
     brokers = [
-        BrokerInput(b, RACKS[b % len(RACKS)], int(capacity)) for b, capacity in enumerate(found.capacity.tolist())
+        BrokerInput(b, RACKS[b % len(RACKS)], capacity, request_capacity=capacity)
+        for b, capacity in enumerate(found.capacity.tolist())
     ]
     terms = ProblemHeader(
         cluster_id="bench",
         policy="bench/plans",
         made_at=datetime(2026, 11, 1, tzinfo=UTC),
         brokers=tuple(brokers),
-        objective=Objective(max_moves=case.max_moves),
+        objective=Objective(max_moves=case.max_moves, request_bytes=case.request_bytes),
     )
     number = np.arange(count)
     topics = -(-count // PARTITIONS_PER_TOPIC)
@@ -112,7 +119,7 @@ def write(store: Store, found: Instance) -> None:
     evidence = {"samples": pa.array([1440] * count, pa.int32()), "covered_seconds": pa.array([86_400] * count)}
     table = pa.table({**keys, **loads, **evidence})
     if case.hours:
-        for field, rate in zip(LISTS, rates.values(), strict=True):
+        for field, rate in zip(LISTS, (*rates.values(), found.requests.astype(np.float64)), strict=True):
             table = table.append_column(field, _hours(by_hour(rate, case.hours)).cast(field.type))
         table = table.replace_schema_metadata(of_hours(range(case.hours)))
     store.write_table(f"loads/{case.name}/part-0.parquet", table, row_group_size=100_000)  # as the loads job does

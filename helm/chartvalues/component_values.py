@@ -299,6 +299,9 @@ class Consumption(Model):
         description="PromQL query with one series per topic; $namespace and $policy are replaced by those of each"
         " policy, and it must contain one of them. Required with url.",
     )
+    request_query: str = Field(
+        default="", description="The same for requests per second. Empty: requests are not measured."
+    )
 
 
 class Sampler(Workload):

@@ -17,7 +17,7 @@ from sourcetree import LITERARY_WORD, ROOT, files, prose_lines
 LINES = {
     "operator/bellwether": 1472,  # where policies may connect: one list, and one check at the connection itself
     "operator/bellwether/adapters": 10974,  # large objects left out, names and marks in Kafka, addresses checked
-    "operator/bellwether/api": 4670,  # LeaderRebalance with its losses; identities with their destination
+    "operator/bellwether/api": 4721,  # LeaderRebalance with its losses; identities with their destination; requests
     "operator/bellwether/cli": 10020,  # doctor says which pods and listeners it did not check
     "operator/bellwether/controllers": 2995,  # which LeaderRebalance is used; who may still send; other installations
     "operator/bellwether/core": 13804,  # cures by a table; causes, freezes, links; identity, partial answers, drains
@@ -28,19 +28,19 @@ LINES = {
     "operator/bellwether/recording": 1358,  # all fields of signals and records, so that a replay decides alike
     "operator/bellwether/simulation": 2123,  # replays, and the cluster in memory that all of it runs on
     "operator/bellwether/telemetry": 1436,  # one scrape at a time
-    "spark": 4230,  # leaders that change for losses keep to the hours
+    "spark": 4346,  # leaders that change for losses keep to the hours; requests
     "spark/bellwether_load/api": 253,
-    "spark/bellwether_load/cli": 1605,  # losses, a verb of its own
-    "spark/bellwether_load/controller": 1425,  # losses of brokers and racks as numbers in status
+    "spark/bellwether_load/cli": 1629,  # losses, a verb of its own; requests
+    "spark/bellwether_load/controller": 1440,  # losses of brokers and racks as numbers in status; requests
     "spark/bellwether_load/losses": 1030,  # leaders with orders within limits by hour, heavy partitions in the bound
-    "spark/bellwether_load/page": 922,
-    "spark/bellwether_load/plan": 970,  # what a plan rests on, what is missing for a proposal, losses
-    "spark/bellwether_load/sampling": 1093,  # rolls up hours, removes old files; no mistake in objects deletes history
-    "spark/bellwether_load/store": 1965,  # what a file unpacks to, by its footer
-    "spark/bellwether_load/verify": 1696,  # evidence, and losses with their bound
+    "spark/bellwether_load/page": 941,  # requests
+    "spark/bellwether_load/plan": 986,  # what a plan rests on, what is missing for a proposal, losses; requests
+    "spark/bellwether_load/sampling": 1106,  # rolls up hours, removes old files; requests
+    "spark/bellwether_load/store": 1994,  # what a file unpacks to, by its footer; requests
+    "spark/bellwether_load/verify": 1741,  # evidence, and losses with their bound; requests
     "bench": 11350,  # the simulated months have acks=all, holds, Kafka's fencing, slow syncs and freezes
     "examples": 3015,  # the demo draws its own moving picture
-    "helm": 2145,  # prints the rights of a rendered chart
+    "helm": 2155,  # prints the rights of a rendered chart; requests
     "docs": 340,
     "tests": 210,
     "tests/architecture": 2666,
@@ -51,8 +51,8 @@ LINES = {
     "tests/properties": 5420,  # each field with each credential and destination; what was not seen or may be stopped
     "tests/scenarios": 179,
     "tests/spark": 390,  # standalone: workers and jobs that are killed, late and dirty samples
-    "tests/support": 20640,  # faults of ports and processes in memory, a Kafka that answers as accidents do
-    "tests/unit": 64160,  # each case of three reviews of identity, partial answers, absence and late orders
+    "tests/support": 20735,  # faults of ports and processes in memory, a Kafka that answers as accidents do
+    "tests/unit": 64400,  # each case of three reviews of identity, partial answers, absence and late orders; requests
 }
 """Lines of the Python files below a folder, but for those below a longer name of the table."""
 

@@ -50,7 +50,8 @@ class Parts:
 
 class Descent:
     """``loads``: of each partition, a column each. ``carried``: of each broker, likewise, with the leaders of
-    ``parts``. ``most``: how many leaders may change. ``limits``: relative loads that brokers never exceed, if any."""
+    ``parts``. ``capacity``: of each broker, one number or one a column. ``most``: how many leaders may change.
+    ``limits``: relative loads that brokers never exceed, if any."""
 
     def __init__(
         self,
@@ -64,10 +65,10 @@ class Descent:
     ) -> None:
         self._block = block
         self._loads = loads
-        self._capacity = capacity
+        self._capacity = capacity if capacity.ndim == 2 else capacity[:, None]
         self._limits = np.full(block.brokers, np.inf) if limits is None else limits
         self.parts = parts
-        self._relative = carried / capacity[:, None]
+        self._relative = carried / self._capacity
         # Partitions whose leader before planning may not lead count as changed in any case.
         self._home = np.where(block.home < block.brokers, block.home, -1)
         moved = (parts.leader != block.home[parts.row]) & (self._home[parts.row] >= 0)
@@ -81,7 +82,7 @@ class Descent:
 
     def prices(self, sharpness: float) -> tuple[Floats, float]:
         """What a load costs on each broker in each column, and what a changed leader does."""
-        prices = np.exp(sharpness * (self._relative / self.highest - 1)) / self._capacity[:, None]
+        prices = np.exp(sharpness * (self._relative / self.highest - 1)) / self._capacity
         move = self._cap_term(0.0, sharpness) * self.highest / self._budget if self._budget else 0.0
         return prices / prices.sum(), float(move / prices.sum())
 
@@ -131,15 +132,15 @@ class Descent:
         at, slot = np.nonzero((eligible != origin[:, None]) & (eligible < block.brokers))
         to = eligible[at, slot]
         scaled = (unit / self._capacity).astype(kind)
-        without = np.exp(over[origin] - loads * scaled[origin, None]).sum(axis=1)
-        with_it = np.exp(np.minimum(over[to] + loads[at] * scaled[to, None], kind.type(_LARGEST))).sum(axis=1)
+        without = np.exp(over[origin] - loads * scaled[origin]).sum(axis=1)
+        with_it = np.exp(np.minimum(over[to] + loads[at] * scaled[to], kind.type(_LARGEST))).sum(axis=1)
         gain = (heights[origin] - without)[at] + heights[to] - with_it
         changes = np.zeros(len(at))
         if self._budget is not None:
             home = self._home[row[at]]
             changes = ((to != home).astype(np.float64) - (origin[at] != home)) * (home >= 0) / parts.count[some[at]]
             gain -= self._cap_term(changes, sharpness) - self._cap_term(0.0, sharpness)
-        fits = (self._relative[to] + loads[at] / self._capacity[to, None] <= self._limits[to, None]).all(axis=1)
+        fits = (self._relative[to] + loads[at] / self._capacity[to] <= self._limits[to, None]).all(axis=1)
         better = np.flatnonzero((gain > _GAIN * (heights[origin[at]] + heights[to])) & fits)
         better = better[np.argsort(-gain[better], kind="stable")]
         if self._budget is not None:
@@ -151,8 +152,8 @@ class Descent:
             better = better[np.cumsum(np.maximum(changes[better], 0)) <= room]
             self._changed += float(changes[better].sum())
         mine, to = at[better], to[better]
-        self._relative[origin[mine]] -= loads[mine] / self._capacity[origin[mine], None]
-        self._relative[to] += loads[mine] / self._capacity[to, None]
+        self._relative[origin[mine]] -= loads[mine] / self._capacity[origin[mine]]
+        self._relative[to] += loads[mine] / self._capacity[to]
         parts.leader[some[mine]] = to
         return wanted, len(mine)
 

@@ -102,9 +102,10 @@ def bound_of(prices: HourlyPrices, sums: HourlySums, fixed: Int64s, brokers: Bro
     weights, at = prices.weights, np.argwhere(prices.weights > 0).tolist()
     total = prices.move * (sums.changed - most) if most is not None else 0
     total += sum(int(weights[b, h]) * int(sums.cheapest[b, h]) for b, h in at)
-    capacity = sum(int(weights[b, h]) * int(brokers.capacity[b]) for b, h in at)
+    size = np.broadcast_to(brokers.by_column(weights.shape[1]), weights.shape)
+    capacity = sum(int(weights[b, h]) * int(size[b, h]) for b, h in at)
     value = max(Fraction(total, capacity), Fraction(0)) if capacity else Fraction(0)
-    value = max(value, brokers.busiest(fixed.max(axis=1, initial=0)))
+    value = max(value, brokers.busiest_column(fixed)[0])
     item = None if sums.item is None or sums.item.load <= value else sums.item
     return HourlyBound(value if item is None else item.load, prices, None if item is None else item.id)
 
@@ -142,7 +143,7 @@ def divided(problem: HourlyProblem, tell: Tell = lambda _: None) -> Divided:
 def balanced(problem: HourlyProblem, found: Divided, tell: Tell = lambda _: None) -> Int32s:
     """Leaders with the lowest busiest broker-hour that is found; those of the block where none is lower."""
     block, fixed, brokers = problem.block, problem.fixed, problem.brokers
-    most = brokers.busiest(fixed.max(axis=1, initial=0))
+    most, _, _ = brokers.busiest_column(fixed)
     alone, _ = needed_alone(block.eligible, problem.loads, fixed, brokers, most)
     bound = max(found.bound, float(alone))
     before, goal = problem.highest(block.leader), bound * (1 + CLOSE)
@@ -157,7 +158,7 @@ def balanced(problem: HourlyProblem, found: Divided, tell: Tell = lambda _: None
     tell(f"by hour: the busiest is {descent.highest / max(bound, 1e-300) - 1:.2%} over the bound")
     if descent.highest >= before:
         return block.leader
-    limit = descent.highest * problem.capacity[:, None]
+    limit = descent.highest * problem.capacity
     # What the block does for brokers that are less busy is left.
     back = np.stack([block.home, block.leader])
     return returned(block.led_by(parts.leader), problem.loads, problem.carried(parts.leader), limit, back)

@@ -6,8 +6,7 @@ In whole numbers, by the rules of the files' documentation, as the other loads o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,12 +16,11 @@ from bellwether_load.balancing.brokers import Brokers
 from bellwether_load.balancing.choices import Choices
 from bellwether_load.balancing.descent import Float32s
 from bellwether_load.balancing.hourly_prices import HourlyPrices, Item, needed_alone, prices_of
-from bellwether_load.plan.forecast import BrokerHour, Forecast
+from bellwether_load.plan.forecast import BrokerHour, BusiestRequests, Forecast
 
 Part = tuple[Int64s, Int64s, Int64s]
 """Some partitions: rows of the problem; what leading each costs more than following, a column an hour; what following
 them costs each broker, likewise."""
-_NEAR = 1e-12
 
 
 @dataclass(frozen=True)
@@ -53,16 +51,22 @@ class HourlySums:
 @dataclass(frozen=True)
 class HourlyLoads:
     """``hours``: of the week, a column each. ``leaders``: of all partitions before planning; one past the last broker
-    where there is none. ``parts``: reads all partitions."""
+    where there is none. ``parts``: reads all partitions. ``resources``: 2 where requests have a column an hour, too."""
 
     hours: tuple[int, ...]
     leaders: Int32s
     parts: Callable[[], Iterator[Part]]
+    resources: int = 1
+
+    @property
+    def columns(self) -> int:
+        """How many a load has."""
+        return len(self.hours) * self.resources
 
     def held(self, block: Block) -> HeldLoads:
         """The loads of the block's partitions, and of brokers without them."""
-        loads, lowest = np.zeros((len(block), len(self.hours)), np.float32), 0
-        fixed, places = np.zeros((block.brokers, len(self.hours)), np.int64), self._places(block)
+        loads, lowest = np.zeros((len(block), self.columns), np.float32), 0
+        fixed, places = np.zeros((block.brokers, self.columns), np.int64), self._places(block)
         for rows, load, base in self.parts():
             at = places[rows]
             mine = at >= 0
@@ -75,7 +79,7 @@ class HourlyLoads:
         """What all partitions add up to, with the leaders of the block. ``fixed``: of each broker without these."""
         totals = np.zeros((3, *fixed.shape), np.int64)
         places, led, changed, items = self._places(block), self.with_leaders(block), 0, list[Item]()
-        most = brokers.busiest(fixed.max(axis=1, initial=0))
+        most, _, _ = brokers.busiest_column(fixed)
         for rows, load, base in self.parts():
             free = np.flatnonzero(places[rows] >= 0)
             some, least = block.take(places[rows[free]]), self.leaders[rows]
@@ -93,7 +97,7 @@ class HourlyLoads:
 
     def by_broker(self, leaders: Int32s, brokers: int) -> Int64s:
         """Load of each broker in each hour with these leaders of all partitions."""
-        total = np.zeros((brokers, len(self.hours)), np.int64)
+        total = np.zeros((brokers, self.columns), np.int64)
         for rows, load, base in self.parts():
             total += base + column_sums(leaders[rows], load, brokers)
         return total
@@ -112,24 +116,34 @@ class HourlyLoads:
         return places
 
 
-def loads_by_hour(found: Choices, costs: Objective, rows: Int64s, produce: Int64s, consume: Int64s) -> Part:
-    """Some partitions from their bytes/s in and out, a column an hour."""
+def loads_by_hour(
+    found: Choices, costs: Objective, rows: Int64s, produce: Int64s, consume: Int64s, requests: Int64s | None = None
+) -> Part:
+    """Some partitions from their bytes/s in and out, a column an hour; and from hundredths of a request/s, if given."""
     replicas = found.replicas[rows]
     rf = (replicas < found.brokers).sum(axis=1)
     follow = costs.follow_weight * produce
     weight = (costs.produce_weight + costs.replication_weight * (rf - 1))[:, None]
     load = weight * produce + costs.consume_weight * consume - follow
-    return rows, load, column_sums(replicas, follow, found.brokers)
+    base = column_sums(replicas, follow, found.brokers)
+    if requests is None:
+        return rows, load, base
+    return rows, np.hstack([load, costs.request_bytes * requests]), np.hstack([base, np.zeros_like(base)])
 
 
-def forecast(brokers: Brokers, hours: Sequence[int], before: Int64s, after: Int64s) -> Forecast:
-    """The busiest open broker in its busiest hour, before and after. ``hours``: of the week, a column each."""
-    return Forecast(len(hours), _busiest(brokers, hours, before), _busiest(brokers, hours, after))
+def forecast(brokers: Brokers, hours: Sequence[int], before: Int64s, after: Int64s, request_bytes: int = 0) -> Forecast:
+    """The busiest open broker in its busiest hour, before and after. ``hours``: of the week, a column each, and another
+    one for requests, of which each counts as ``request_bytes``, if that is not 0."""
+    count = len(hours)
 
+    def busiest(of: Brokers, carried: Int64s, unit: int = 1) -> BrokerHour:
+        load, b, hour = of.busiest_column(carried)
+        return BrokerHour(int(of.ids[b]), int(hours[hour]), float(load / unit))
 
-def _busiest(brokers: Brokers, hours: Sequence[int], carried: Int64s) -> BrokerHour:
-    relative = np.where(brokers.open[:, None], carried / brokers.capacity[:, None], -1.0)
-    near = np.argwhere(relative >= relative.max() * (1 - _NEAR)).tolist()
-    # Doubles may call two loads equal that are not.
-    load, b, hour = max((Fraction(int(carried[b, h]), int(brokers.capacity[b])), -b, -h) for b, h in near)
-    return BrokerHour(int(brokers.ids[-b]), int(hours[-hour]), float(load))
+    by_bytes, requests = replace(brokers, requests=None), None
+    if brokers.requests is not None:
+        of = replace(by_bytes, capacity=brokers.requests)
+        first, then = (busiest(of, carried[:, count:], request_bytes) for carried in (before, after))
+        requests = BusiestRequests(first, then)
+    first, then = (busiest(by_bytes, carried[:, :count]) for carried in (before, after))
+    return Forecast(count, first, then, requests)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +31,9 @@ _ROWS = 65_536
 
 @dataclass(frozen=True)
 class HourlyProblem:
-    """Partitions with a choice, and ``loads``: a row each, a column for each of ``hours`` of the week. ``fixed``:
-    likewise of each broker, without them. ``most``: how many leaders may change, None for any number; the block's
-    leaders keep to it."""
+    """Partitions with a choice, and ``loads``: a row each, a column for each of ``hours`` of the week, and as
+    many for requests where these count. ``fixed``: likewise of each broker, without them. ``most``: how many leaders
+    may change, None for any number; the block's leaders keep to it."""
 
     block: Block
     brokers: Brokers
@@ -43,8 +44,9 @@ class HourlyProblem:
 
     @property
     def capacity(self) -> Floats:
-        """That of each broker; infinite where it may not lead, so that its load counts as 0."""
-        return np.where(self.brokers.open, self.brokers.capacity, np.inf)
+        """That of each broker by column, or in one column for all; infinite where it may not lead, so that its load
+        counts as 0."""
+        return np.where(self.brokers.open[:, None], self.brokers.by_column(self.loads.shape[1]), np.inf)
 
     def carried(self, leader: Int32s) -> Floats:
         """The load of each broker in each hour."""
@@ -55,7 +57,7 @@ class HourlyProblem:
 
     def highest(self, leader: Int32s) -> float:
         """The highest relative load of an open broker in an hour."""
-        return float((self.carried(leader) / self.capacity[:, None]).max(initial=0))
+        return float((self.carried(leader) / self.capacity).max(initial=0))
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,8 @@ class PricedHours:
             slot = costs.argmin(axis=1)[:, None]
             cheapest[rows] = np.take_along_axis(block.eligible[rows], slot, axis=1)[:, 0]
             total += float(np.take_along_axis(costs, slot, axis=1).sum())
-        return cls(weights, move, total / float((weights * problem.brokers.capacity[:, None]).sum()), cheapest)
+        capacity = problem.brokers.by_column(weights.shape[1])
+        return cls(weights, move, total / float((weights * capacity).sum()), cheapest)
 
     @property
     def whole_numbers(self) -> HourlyPrices:
@@ -112,7 +115,7 @@ def ascended(problem: HourlyProblem, start: PricedHours) -> PricedHours:
         if now.bound <= 0:
             break
         length = _FIRST_STEP / np.sqrt(1 + step)
-        over = problem.carried(now.cheapest) / problem.capacity[:, None] / now.bound - 1
+        over = problem.carried(now.cheapest) / problem.capacity / now.bound - 1
         weights = now.weights * np.exp(length * np.clip(over, -_CLIP, _CLIP))
         changed = int((now.cheapest != problem.block.home).sum()) / max(problem.most or 1, 1) - 1
         move, total = now.move * np.exp(length * min(changed, _CLIP)), weights.sum()
@@ -124,12 +127,13 @@ def ascended(problem: HourlyProblem, start: PricedHours) -> PricedHours:
 def of_fewer_hours(problem: HourlyProblem, priced: PricedHours) -> PricedHours:
     """With the prices of all days on the day that has most of them, and those of several hours on one of these, as long
     as they prove about as much: a verifier has less to add up."""
-    hours = np.array(problem.hours)
+    count = len(problem.hours)
+    hours = np.resize(problem.hours, priced.weights.shape[1])
     day = int(np.bincount(hours // _DAY, priced.weights.sum(axis=0)).argmax())
-    column = {int(hour) % _DAY: at for at, hour in enumerate(hours) if hour // _DAY == day}
+    column = {(at // count, int(hour) % _DAY): at for at, hour in enumerate(hours) if hour // _DAY == day}
     found = priced
     for width in (1, 2, 4, 8):
-        to = [column.get(hour % _DAY // width * width, -1) for hour in problem.hours]
+        to = [column.get((at // count, int(hour) % _DAY // width * width), -1) for at, hour in enumerate(hours)]
         if -1 in to:
             break
         weights = np.zeros_like(priced.weights)
@@ -160,16 +164,24 @@ def needed_alone(
     """The busiest broker-hour that one partition causes with its best leader, and its row; ``most`` and None where no
     partition causes more than that."""
     # What it would be if the busiest hours of partition and broker were the same: no less, and cheap.
-    capacity = np.append(brokers.capacity, 1)
-    needs = np.append(fixed.max(axis=1, initial=0), 0)[eligible] + loads.max(axis=1, initial=0)[:, None]
-    upper = np.where(eligible < len(brokers), needs / capacity[eligible], np.inf).min(axis=1, initial=np.inf)
+    capacity = brokers.capacities
+    resources = capacity.shape[1]
+
+    def highest(values: NDArray[Any]) -> NDArray[Any]:
+        by_resource = values.reshape(len(values), resources, values.shape[1] // resources)
+        found: NDArray[Any] = by_resource.max(axis=2, initial=0)
+        return found
+
+    needs = np.pad(highest(fixed), ((0, 1), (0, 0)))[eligible] + highest(loads)[:, None]
+    needs = (needs / np.pad(capacity, ((0, 1), (0, 0)), constant_values=1)[eligible]).max(axis=2)
+    upper = np.where(eligible < len(brokers), needs, np.inf).min(axis=1, initial=np.inf)
     best: int | None = None
     for row in np.argsort(-upper, kind="stable").tolist():
         if upper[row] * (1 + _ROUNDED) <= most:
             break
         may = eligible[row][eligible[row] < len(brokers)].tolist()
-        found = (fixed[may] + loads[row].astype(np.int64)).max(axis=1).tolist()
-        load = min(Fraction(need, int(brokers.capacity[b])) for b, need in zip(may, found, strict=True))
+        found = highest(fixed[may] + loads[row].astype(np.int64)).tolist()
+        load = min(max(map(Fraction, need, capacity[b].tolist())) for b, need in zip(may, found, strict=True))
         if load > most:
             most, best = load, row
     return most, best

@@ -64,6 +64,16 @@ def _show_forecast(week: Forecast, console: Console) -> None:
         f" {rate(after.load)} after (broker {after.broker}, {after.hour})",
         highlight=False,
     )
+    if (requests := week.requests) is not None:
+        first, then = requests.before, requests.after
+        console.print(
+            f"by requests      {first.per_second:,}/s before (broker {first.broker}, {first.hour}),"
+            f" {then.per_second:,}/s after (broker {then.broker}, {then.hour}); each counts as"
+            f" {rate(requests.request_bytes)}",
+            highlight=False,
+        )
+        if requests.not_measured:
+            console.print(f"  not measured   requests of {requests.not_measured:,} partitions: they count as 0")
     if week.bound is not None:
         above = "" if week.gap_percent is None else f"; at most {float(week.gap_percent):.2f}% above the best possible"
         console.print(f"  its bound      {rate(week.bound)}{above}", highlight=False)

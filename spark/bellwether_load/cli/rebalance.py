@@ -55,6 +55,18 @@ _BY_HAND: dict[str, Option] = {
     "capacity": _by_hand(
         "--capacity", multiple=True, metavar="ID=N", help="Relative capacity of a broker, default 100; repeatable"
     ),
+    "request_capacity": _by_hand(
+        "--request-capacity",
+        multiple=True,
+        metavar="ID=N",
+        help="The same for requests, default its --capacity; repeatable",
+    ),
+    "request_bytes": _by_hand(
+        "--request-bytes",
+        type=click.IntRange(0, 1_000_000),
+        default=_DEFAULTS.objective.request_bytes,
+        help="Bytes/s that load a broker as much as one request/s; 0: requests do not count",
+    ),
     "days": _by_hand("--days", default=14, help="Days of samples to use"),
     "wave_size": _by_hand(
         "--wave-size", type=click.IntRange(1), default=_DEFAULTS.waves.partitions, help="Partitions per wave"
@@ -196,24 +208,28 @@ def _require_evidence(plan: RebalancePlan, settings: Rebalance) -> None:
         raise click.exceptions.Exit(exit_status.BLOCKED)
 
 
-def _settings(options: dict[str, Any]) -> Rebalance:
-    capacities = {}
-    for text in options["capacity"]:
+def _capacities(option: str, texts: tuple[str, ...]) -> dict[int, int]:
+    found = {}
+    for text in texts:
         broker, equals, value = text.partition("=")
         if not (equals and broker.isdecimal() and value.isdecimal() and 1 <= int(value) <= LARGEST_CAPACITY):
             most = f"{LARGEST_CAPACITY:,}"
-            raise click.UsageError(
-                f"--capacity {text!r} is not ID=N with N from 1 to {most}: use a value such as 3=200"
-            )
-        capacities[int(broker)] = int(value)
+            raise click.UsageError(f"{option} {text!r} is not ID=N with N from 1 to {most}: use a value such as 3=200")
+        found[int(broker)] = int(value)
+    return found
+
+
+def _settings(options: dict[str, Any]) -> Rebalance:
     objective = Objective(
         statistic=Statistic(options["statistic"]),
         preferred_racks=tuple(options["preferred_rack"]),
         max_moves=options["max_moves"],
+        request_bytes=options["request_bytes"],
     )
     return Rebalance(
         objective=objective,
-        capacities=capacities,
+        capacities=_capacities("--capacity", options["capacity"]),
+        request_capacities=_capacities("--request-capacity", options["request_capacity"]),
         excluded_topics=tuple(options["exclude"]),
         minimum_hours=options["minimum_hours"],
         minimum_measured_percent=options["minimum_measured"],

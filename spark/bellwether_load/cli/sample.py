@@ -71,6 +71,12 @@ if TYPE_CHECKING:
     "  [default: BytesOutPerSec of the JMX exporter or of"
     " Strimzi's Metrics Reporter]",
 )
+@click.option(
+    "--request-query",
+    metavar="PROMQL",
+    help="Query for requests/s, likewise.  [default: TotalProduceRequestsPerSec and TotalFetchRequestsPerSec; with"
+    " several policies requests are not measured]",
+)
 @prometheus_options
 @click.option(
     "--rollups/--no-rollups", default=True, show_default=True, help="Roll up each hour, and delete expired files."
@@ -97,6 +103,7 @@ def sample(
     retention_days: int | None,
     prometheus: str | None,
     consume_query: str | None,
+    request_query: str | None,
     access: PrometheusAccess,
     rollups: bool,
     metadata_mebibytes: int,
@@ -120,7 +127,7 @@ def sample(
     from bellwether_load.api.load_config import LoadConfig
     from bellwether_load.sampling.cluster_sampler import Cluster, ClusterSampler, Consumers, Settings, read_limits
     from bellwether_load.sampling.sampler_metrics import SamplingMetrics
-    from bellwether_load.sampling.topic_consumption import DEFAULT_QUERY
+    from bellwether_load.sampling.topic_consumption import DEFAULT_QUERY, DEFAULT_REQUEST_QUERY
 
     configure(log_format, "warning" if once and log_level == "info" else log_level)
     by_hand = bool(kafka.servers)
@@ -136,7 +143,7 @@ def sample(
         need(uri or (policy and load_config), "--store", "the store of the samples (or --policy with --load-config)")
     else:
         need(not once, "--policy", "the LeadershipPolicy to sample once (or --bootstrap)")
-        _check_several(uri, load_config, prometheus, consume_query)
+        _check_several(uri, load_config, prometheus, (consume_query or "", request_query or "$policy"))
     with reported():
         if prometheus is None and access != PrometheusAccess():
             raise click.UsageError("The options --prometheus-... require --prometheus.")
@@ -145,6 +152,8 @@ def sample(
                 f"--prometheus {prometheus!r} is not a URL: use a value such as http://prometheus:9090."
             )
         consumers = Consumers(prometheus, consume_query or DEFAULT_QUERY, access.read)
+        if request_query is None and (by_hand or policy):
+            request_query = DEFAULT_REQUEST_QUERY
         settings = Settings(
             uri,
             LoadConfig.read(load_config) if load_config is not None else None,
@@ -154,6 +163,7 @@ def sample(
             consumers,
             rollups and not once,
             read_limits(period, metadata_mebibytes),
+            Consumers(prometheus, request_query, access.read) if request_query else None,
         )
         if once:
             cluster = Cluster(kafka.connection) if by_hand else Cluster.of_policy(str(policy), *connect(target))
@@ -172,7 +182,7 @@ def sample(
             _sample_policies(target, selection, settings, registry, health)
 
 
-def _check_several(uri: str | None, load_config: Path | None, prometheus: str | None, query: str | None) -> None:
+def _check_several(uri: str | None, load_config: Path | None, prometheus: str | None, queries: tuple[str, ...]) -> None:
     """Refuse options that would mix the samples of several Kafka clusters."""
     from bellwether_load.sampling.cluster_sampler import MARKS
 
@@ -181,10 +191,10 @@ def _check_several(uri: str | None, load_config: Path | None, prometheus: str | 
             "--store requires --policy or --bootstrap: with --load-config each policy has a directory of its own."
         )
     need(load_config, "--load-config", "the stores that policies name (or --policy or --bootstrap, and --store)")
-    if prometheus and not any(mark in (query or "") for mark in MARKS):
+    if prometheus and not all(any(mark in query for mark in MARKS) for query in queries):
         raise click.UsageError(
-            "--prometheus for several policies requires a --consume-query with $namespace or $policy: topics of"
-            " different Kafka clusters may have the same name."
+            "--prometheus for several policies requires a --consume-query with $namespace or $policy, and so does"
+            " --request-query: topics of different Kafka clusters may have the same name."
         )
 
 
@@ -228,7 +238,7 @@ def _print_one(output: str, _cluster: Cluster, rounds: Rounds, writer: SampleWri
         ],
         output,
     )
-    for what in ("metadata", "consumers"):
+    for what in ("metadata", "consumers", "requests"):
         if what in found.troubles:
             click.echo(f"{what}: {found.troubles[what]}", err=output != "table")
     leaderless = sum(leader < 0 for leader in found.rows.leader)

@@ -255,5 +255,5 @@ def _improvement(figures: PlanFigures) -> tuple[str, float]:
     what, before, after = "the highest load", figures.load_before, figures.load_after
     week = figures.forecast
     if week is not None and week.bound is not None:
-        what, before, after = "the load of the busiest hour", week.before.load, week.after.load
+        what, before, after = "the load of the busiest hour", *week.highest
     return what, 1 - after / before if before > 0 else 0.0

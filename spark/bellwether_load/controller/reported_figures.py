@@ -73,21 +73,31 @@ def _forecast(plan: RebalancePlan) -> reported.Forecast | None:
     found, proof = plan.forecast, plan.certificate.hourly
     if found is None:
         return None
-    other = None if proof is None else proof.statistic_plan
+    other, requests, unit = None if proof is None else proof.statistic_plan, None, plan.objective.request_bytes
+    if found.requests is not None:
+        before, after = (_request_hour(one) for one in (found.requests.before, found.requests.after))
+        requests = reported.BusiestRequests(
+            before=before, after=after, request_bytes=unit, not_measured=plan.without_requests
+        )
     return reported.Forecast(
         hours=found.hours,
         before=_broker_hour(found.before),
         after=_broker_hour(found.after),
         bound=None if proof is None else round(proof.bound),
-        gap_percent=None if proof is None else _percent(proof.gap(found.after.load)),
+        gap_percent=None if proof is None else _percent(proof.gap(found.highest(unit)[1])),
         statistic_plan=None
         if other is None
         else reported.StatisticPlan(load=round(other.load), moves=other.partitions),
+        requests=requests,
     )
 
 
 def _broker_hour(found: BrokerHour) -> reported.BrokerHour:
     return reported.BrokerHour(broker=found.broker, hour=found.moment, load=round(found.load))
+
+
+def _request_hour(found: BrokerHour) -> reported.RequestHour:
+    return reported.RequestHour(broker=found.broker, hour=found.moment, per_second=round(found.load))
 
 
 def _percent(gap: float | None) -> str | None:

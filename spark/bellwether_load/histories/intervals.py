@@ -19,7 +19,8 @@ class Intervals:
 
     ``ended``: when, in seconds since 1970. ``seconds`` > 0. ``messages`` >= 0. ``grown``: bytes by which the leader's
     log grew, or shrank; valid where ``sized``: one replica led throughout and both sizes are known.
-    ``consume``: bytes/s, NaN where unknown. ``bounding``: of all samples, those that bound an interval.
+    ``consume``: bytes/s, and ``requests``: requests/s, NaN where unknown. ``bounding``: of all samples, those that
+    bound an interval.
     """
 
     bounds: Ints
@@ -29,6 +30,7 @@ class Intervals:
     grown: Ints
     sized: Bools
     consume: NDArray[np.float32]
+    requests: NDArray[np.float32]
     bounding: Bools
 
 
@@ -69,5 +71,6 @@ def between(samples: Samples, longest: int) -> Intervals:
         grown=np.diff(samples.size)[usable],
         sized=sized[usable],
         consume=samples.consume[ends],
+        requests=samples.requests[ends],
         bounding=bounding,
     )

@@ -28,6 +28,10 @@ WHOLE_DAY = 20 * PEAK_SECONDS
 """Seconds that must be sampled of a day for its peak to count; else a twentieth would be less than a peak's."""
 
 
+_HOURLY = ("in", "covered", "out", "out_covered", "requests", "requests_covered")
+"""What is added up by hour of the week."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Levels:
     """Of a rate over time: half of the time it is at most ``median``, 95 % of the time at most ``p95``.
@@ -44,7 +48,8 @@ class Levels:
 class Loads:
     """Loads of partitions, rates in bytes/s. ``sized``: whether bytes are known; if not, ``produce`` is invalid.
 
-    ``produce_hours``, ``consume_hours``: mean rates in each hour of the week, ``UNKNOWN`` where there is none.
+    ``produce_hours``, ``consume_hours``: mean rates in each hour of the week, ``UNKNOWN`` where there is none;
+    ``request_hours`` likewise, in hundredths of a request/s.
     """
 
     produce: Levels
@@ -55,6 +60,7 @@ class Loads:
     sized: Bools
     produce_hours: Ints
     consume_hours: Ints
+    request_hours: Ints
 
 
 class LoadSums:
@@ -63,7 +69,7 @@ class LoadSums:
     def __init__(self) -> None:
         self._count = 0
         self._samples, self._log_bytes = np.zeros(0, np.int64), np.zeros(0, np.int64)
-        self._hours = {name: np.zeros((0, WEEK)) for name in ("in", "covered", "out", "out_covered")}
+        self._hours = {name: np.zeros((0, WEEK)) for name in _HOURLY}
         self._in, self._out = _Rates(), _Rates()
         # Of the hours in which bytes are known: bytes and messages, for the hours in which they are not.
         self._sized = [np.zeros(0), np.zeros(0)]
@@ -78,10 +84,9 @@ class LoadSums:
         np.add.at(self._samples, owner, rows.samples)
         np.maximum.at(self._log_bytes, owner, rows.log_bytes)
         known = rows.bytes_in != UNKNOWN
-        for name, values in (("covered", rows.covered), ("out_covered", rows.out_covered)):
-            np.add.at(self._hours[name], (owner, hour), values)
-        np.add.at(self._hours["in"], (owner, hour), np.where(known, rows.bytes_in, 0))
-        np.add.at(self._hours["out"], (owner, hour), np.maximum(rows.bytes_out, 0))
+        added = (rows.bytes_in, rows.covered, rows.bytes_out, rows.out_covered, rows.requests, rows.requests_covered)
+        for name, of in zip(_HOURLY, added, strict=True):
+            np.add.at(self._hours[name], (owner, hour), np.maximum(of, 0))
         for total, values in zip(self._sized, (rows.bytes_in, rows.messages), strict=True):
             np.add.at(total, owner[known], values[known])
         self._in.add(owner[known], rows.rates_in.keep(known))
@@ -113,7 +118,7 @@ class LoadSums:
             self._in.add(owner[known], _shifted(sketches.keep(known), shift))
         covered = self._hours["covered"]
         enough = covered >= LEAST_SECONDS
-        consuming = self._hours["out_covered"]
+        consuming, asked = self._hours["out_covered"], self._hours["requests_covered"]
         return Loads(
             produce=self._in.levels(),
             consume=self._out.levels(),
@@ -123,6 +128,7 @@ class LoadSums:
             sized=sized,
             produce_hours=_mean(self._hours["in"], covered, enough),
             consume_hours=_mean(self._hours["out"], consuming, enough & (consuming > 0)),
+            request_hours=_mean(100 * self._hours["requests"], asked, enough & (asked > 0)),
         )
 
 

@@ -32,7 +32,8 @@ class HourRows:
 
     ``samples`` that bound usable intervals; these end in the hour and cover ``covered`` seconds. ``messages`` and
     ``bytes_in`` of them; unknown bytes: no log grew, so ``rates_in`` are messages/s. ``bytes_out``, an estimate, and
-    the seconds ``out_covered`` of which it is known. ``log_bytes``: the largest size of the leader's log.
+    the seconds ``out_covered`` of which it is known; ``requests`` and ``requests_covered`` likewise. ``log_bytes``: the
+    largest size of the leader's log.
     """
 
     samples: Ints
@@ -41,6 +42,8 @@ class HourRows:
     bytes_in: Ints
     bytes_out: Ints
     out_covered: Ints
+    requests: Ints
+    requests_covered: Ints
     log_bytes: Ints
     rates_in: Sketches
     rates_out: Sketches
@@ -61,23 +64,34 @@ def roll(samples: Samples, start: int) -> tuple[Bools, HourRows]:
     sized |= summed(messages, bounds) == 0
     owner = np.repeat(np.arange(len(samples)), np.diff(bounds))
     received = np.where(sized[owner], np.nan_to_num(bytes_in[in_hour]), messages)
-    consume = intervals.consume[in_hour].astype(np.float64)
+    consume, requests = (of[in_hour].astype(np.float64) for of in (intervals.consume, intervals.requests))
     known = np.isfinite(consume) & (consume >= 0)
     out_bounds, out_seconds = counted(known, bounds), seconds[known]
-    out_covered = summed(out_seconds, out_bounds)
+    bytes_out, out_covered = _estimated(consume, seconds, bounds)
+    asked, asked_covered = _estimated(requests, seconds, bounds)
     in_time = intervals.bounding & (ordered.at >= start) & (ordered.at < start + HOUR)
     rows = HourRows(
         samples=summed(in_time, ordered.bounds)[there],
         covered=summed(seconds, bounds)[there],
         messages=summed(messages, bounds)[there],
         bytes_in=np.where(sized, _rounded(received, bounds), UNKNOWN)[there],
-        bytes_out=np.where(out_covered > 0, _rounded(consume[known] * out_seconds, out_bounds), UNKNOWN)[there],
+        bytes_out=bytes_out[there],
         out_covered=out_covered[there],
+        requests=asked[there],
+        requests_covered=asked_covered[there],
         log_bytes=_largest(sizes, samples.bounds)[there],
         rates_in=sketched(received / seconds, seconds, bounds).keep(there),
         rates_out=sketched(consume[known], out_seconds, out_bounds).keep(there),
     )
     return there, rows
+
+
+def _estimated(rates: Floats, seconds: Ints, bounds: Ints) -> tuple[Ints, Ints]:
+    """What rates a second add up to, ``UNKNOWN`` without any, and the seconds of which one is known."""
+    known = np.isfinite(rates) & (rates >= 0)
+    within, for_seconds = counted(known, bounds), seconds[known]
+    covered = summed(for_seconds, within)
+    return np.where(covered > 0, _rounded(rates[known] * for_seconds, within), UNKNOWN), covered
 
 
 def _rounded(values: Floats, bounds: Ints) -> Ints:

@@ -24,7 +24,8 @@ class Samples:
     """Rows of samples; those of partition i are ``bounds[i]:bounds[i + 1]``.
 
     ``at``: seconds since 1970. ``leader``, ``epoch``: as sampled. ``end``: the end offset, ``UNKNOWN`` where there is
-    none. ``size``: bytes of the leader's log, likewise. ``consume``: bytes/s out to consumers, NaN where unknown.
+    none. ``size``: bytes of the leader's log, likewise. ``consume``: bytes/s out to consumers, NaN where unknown;
+    ``requests``: requests/s, likewise.
     """
 
     bounds: Ints
@@ -34,6 +35,7 @@ class Samples:
     end: Ints
     size: Ints
     consume: NDArray[np.float32]
+    requests: NDArray[np.float32]
 
     def __len__(self) -> int:
         """How many partitions."""
@@ -61,6 +63,7 @@ class Samples:
             self.end[rows],
             self.size[rows],
             self.consume[rows],
+            self.requests[rows],
         )
 
 

@@ -16,7 +16,7 @@ from bellwether_load.balancing.choices import Choices, Refused, choices
 from bellwether_load.balancing.hourly import CLOSE, HourlyResult, by_hours
 from bellwether_load.balancing.hourly_loads import HourlyLoads, forecast
 from bellwether_load.balancing.levels import Level, Levels, levelled
-from bellwether_load.jobs.problem_reader import read_hours, read_partitions
+from bellwether_load.jobs.problem_reader import read_hours, read_partitions, without_requests
 from bellwether_load.losses.loss_input import LossInput, domains
 from bellwether_load.losses.order_descent import HourLimits
 from bellwether_load.losses.plan_orders import planned_orders
@@ -53,8 +53,12 @@ def compute_plan(uri: str, problem: str, loads: str, tell: Tell = lambda _: None
     digest = rebalance_plan.digest_of_lines(header_line(terms), lines(batch))
     partitions = choices(batch, terms)
     tell(f"{len(partitions):,} partitions, {int((~partitions.known).sum()):,} without measured load")
-    brokers, start = _brokers(terms, partitions), partitions.block
     hourly = read_hours(store, loads, batch, places, partitions, terms.objective)
+    counted = hourly is not None and hourly.resources > 1
+    brokers, start = _brokers(terms, partitions, requests=counted), partitions.block
+    unmeasured = 0
+    if terms.objective.request_bytes:
+        unmeasured = without_requests(store, loads, places) if counted else int(partitions.known.sum())
     by_hour = None if hourly is None or not len(start) else partial(by_hours, hourly)
     found = levelled(start, brokers, terms.objective.max_moves, by_hour, tell)
     leaders = partitions.leader.copy()
@@ -75,18 +79,18 @@ def compute_plan(uri: str, problem: str, loads: str, tell: Tell = lambda _: None
     seen = None
     if hourly is not None:
         known = found.hourly
-        loads_then = (
-            [hourly.by_broker(of, len(brokers)) for of in (partitions.leader, leaders)]
+        before, after = (
+            (hourly.by_broker(of, len(brokers)) for of in (partitions.leader, leaders))
             if known is None
             else (known.before, known.after)
         )
-        seen = forecast(brokers, hourly.hours, *loads_then)
+        seen = forecast(brokers, hourly.hours, before, after, terms.objective.request_bytes)
         tell(f"busiest hour of {len(hourly.hours)}: {seen.after.moment}, on broker {seen.after.broker}")
     moving = moves(batch, partitions, leaders, orders.second)
     tell(f"{moving.leaders:,} leaders change")
     evidence = Evidence.of(read_account(store.below(f"loads/{loads}")), len(partitions), int((~partitions.known).sum()))
     made = _plan(terms, partitions, brokers, found, digest, moving, evidence, seen)
-    return ComputedPlan(replace(made, losses=orders.losses), moving)
+    return ComputedPlan(replace(made, losses=orders.losses, without_requests=unmeasured), moving)
 
 
 def write_plan(uri: str, computed: ComputedPlan) -> str:
@@ -94,23 +98,25 @@ def write_plan(uri: str, computed: ComputedPlan) -> str:
     return plan_files.write_plan(Store.open(uri), computed.plan, computed.moves.table)
 
 
-def _brokers(terms: ProblemHeader, partitions: Choices) -> Brokers:
+def _brokers(terms: ProblemHeader, partitions: Choices, *, requests: bool) -> Brokers:
     brokers = sorted(terms.brokers, key=lambda b: b.id)
     open_ = np.array([b.open for b in brokers], np.bool_)
     if not open_.any() and len(partitions):
         why = "; ".join(f"{b.id}: {b.why}" for b in brokers[:3])
         raise Refused(f"brokers: none of the {len(brokers)} may lead ({why}): plan when one is healthy")
     base, capacity = partitions.base, np.array([b.capacity for b in brokers], np.int64)
-    return Brokers.of(partitions.ids, open_, capacity, base, base + partitions.led(partitions.fixed))
+    by_requests = np.array([b.request_capacity for b in brokers], np.int64) if requests else None
+    return Brokers.of(partitions.ids, open_, capacity, base, base + partitions.led(partitions.fixed), by_requests)
 
 
 def _hour_limits(hourly: HourlyLoads, found: HourlyResult, brokers: Brokers) -> HourLimits:
     """Leaders that are changed for losses keep to the busiest broker-hour of the plan for hours, or near its bound."""
     place = np.full(len(hourly.leaders), -1, np.int64)
     place[found.block.ids] = np.arange(len(found.block))
-    top = max(float(brokers.busiest(found.after.max(axis=1, initial=0))), float(found.bound.value) * (1 + CLOSE))
-    most = np.repeat(top * brokers.capacity[:, None], len(hourly.hours), axis=1)
-    return HourLimits(hourly.held(found.block).loads, place, found.after.astype(np.float64), most)
+    top = max(float(brokers.busiest_column(found.after)[0]), float(found.bound.value) * (1 + CLOSE))
+    after = found.after.astype(np.float64)
+    most = np.full_like(after, top) * brokers.by_column(hourly.columns)
+    return HourLimits(hourly.held(found.block).loads, place, after, most)
 
 
 def _loss_input(brokers: Brokers, partitions: Choices, racks: list[str | None]) -> LossInput:
@@ -215,11 +221,13 @@ def _certificate(brokers: Brokers, widest: Int64s, found: Levels, top: Fraction)
 
 
 def _hourly(brokers: Brokers, found: HourlyResult) -> HourlyProof:
-    bound, prices, weights = found.bound, found.bound.prices, dict[int, dict[int, int]]()
-    for b, h in np.argwhere(prices.weights > 0).tolist():
-        weights.setdefault(found.hours[h], {})[int(brokers.ids[b])] = int(prices.weights[b, h])
+    bound, prices, count = found.bound, found.bound.prices, len(found.hours)
+    by_resource: tuple[dict[int, dict[int, int]], ...] = ({}, {})
+    for b, column in np.argwhere(prices.weights > 0).tolist():
+        of = by_resource[column // count].setdefault(found.hours[column % count], {})
+        of[int(brokers.ids[b])] = int(prices.weights[b, column])
     other = None if found.replaced is None else StatisticPlan(*found.replaced)
-    return HourlyProof(weights, prices.move, bound.item, float(bound.value), other)
+    return HourlyProof(by_resource[0], prices.move, bound.item, float(bound.value), other, by_resource[1])
 
 
 def _proof(level: Level) -> tuple[dict[int, int], int, float | None]:

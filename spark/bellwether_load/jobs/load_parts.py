@@ -160,6 +160,9 @@ def _table(keys: Sequence[Key], found: Loads, which: Sequence[int]) -> Any:
     known = np.isfinite(found.consume.p95)
     produce = filled(found.produce_hours, which, found.produce.p95)
     consume = filled(found.consume_hours, which, found.consume.p95)
+    asked = found.request_hours
+    measured_requests = (asked != UNKNOWN).any(axis=1)
+    requests = filled(asked, which, asked.max(axis=1, initial=0))
     return pa.table(
         {
             "topic": pa.array(topics, pa.string()),
@@ -171,6 +174,7 @@ def _table(keys: Sequence[Key], found: Loads, which: Sequence[int]) -> Any:
             "covered_seconds": found.covered,
             LISTS[0].name: _lists(produce, np.ones(len(keys), np.bool_)),
             LISTS[1].name: _lists(consume, known),
+            LISTS[2].name: _lists(requests, measured_requests),
         }
     )
 

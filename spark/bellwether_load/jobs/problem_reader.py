@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ from bellwether_load.balancing.blocks import Int64s
 from bellwether_load.balancing.choices import Choices, Refused, name_of
 from bellwether_load.balancing.hourly_loads import HourlyLoads, Part, loads_by_hour
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.plans.load_hours import LISTS, known_hours, load_files
+from bellwether_load.store.plans.load_hours import LISTS, REQUESTS, known_hours, load_files
 from bellwether_load.store.plans.problem_files import FOLDER, PARTITIONS
 from bellwether_load.store.store_errors import StoreMissing
 from bellwether_load.transforms.problem_partitions import COLUMNS, with_loads
@@ -41,19 +41,30 @@ def read_hours(
     store: Store, loads: str, batch: pa.RecordBatch, places: Int64s, found: Choices, costs: Objective
 ) -> HourlyLoads | None:
     """The same loads by hour of the week; None where they have no hours. Raises StoreError; the passes Refused."""
-    folder = store.below(f"loads/{loads}")
+    folder, counted = store.below(f"loads/{loads}"), costs.request_bytes > 0
     hours = known_hours(folder, load_files(folder))
-    names = {field.name: field.name.removesuffix("_hours") for field in LISTS}
+    names = [field.name for field in LISTS if counted or field != REQUESTS]
 
     def parts() -> Iterator[Part]:
         start = 0
-        for table in _tables(store, loads, names, _ROWS):
+        for table in _tables(store, loads, dict(zip(names, names, strict=True)), _ROWS):
             rows = places[start : start + len(table)]
             start, known = start + len(table), rows >= 0
-            rates = (matrix(table.column(name), len(hours))[known] for name in _RATES)
-            yield loads_by_hour(found, costs, *_checked(batch, rows[known], *rates))
+            rates = [matrix(table.column(name), len(hours))[known] for name in names]
+            _check(batch, rows[known], rates)
+            yield loads_by_hour(found, costs, rows[known], *rates)
 
-    return HourlyLoads(hours, found.leader, parts) if hours else None
+    return HourlyLoads(hours, found.leader, parts, 1 + counted) if hours else None
+
+
+def without_requests(store: Store, loads: str, places: Int64s) -> int:
+    """How many of the partitions with loads have no measured requests. Raises StoreError."""
+    missing, start = 0, 0
+    for table in _tables(store, loads, {REQUESTS.name: "requests"}, 1 << 16):
+        there = places[start : start + len(table)] >= 0
+        missing += int((there & table.column("requests").is_null().to_numpy()).sum())
+        start += len(table)
+    return missing
 
 
 def matrix(lists: pa.ChunkedArray, hours: int) -> Int64s:
@@ -70,12 +81,12 @@ def matrix(lists: pa.ChunkedArray, hours: int) -> Int64s:
     return found
 
 
-def _checked(batch: pa.RecordBatch, rows: Int64s, produce: Int64s, consume: Int64s) -> tuple[Int64s, Int64s, Int64s]:
-    wrong = ((np.minimum(produce, consume) < 0) | (np.maximum(produce, consume) > 2**45)).any(axis=1)
-    if wrong.any():
-        name = name_of(batch, int(rows[int(wrong.argmax())]))
-        raise Refused(f"{name}: its rates by hour must be {produce.shape[1]} numbers from 0 to 2**45")
-    return rows, produce, consume
+def _check(batch: pa.RecordBatch, rows: Int64s, rates: Sequence[Int64s]) -> None:
+    for of, exponent in zip(rates, (45, 45, 30), strict=False):
+        wrong = ((of < 0) | (of > 2**exponent)).any(axis=1)
+        if wrong.any():
+            name = name_of(batch, int(rows[int(wrong.argmax())]))
+            raise Refused(f"{name}: its rates by hour must be {of.shape[1]} numbers from 0 to 2**{exponent}")
 
 
 def _tables(store: Store, name: str, wanted: Mapping[str, str], rows: int) -> Iterator[pa.Table]:

@@ -342,6 +342,7 @@ def _settings(plan: RebalancePlan, unit: Unit) -> Markup:
         ("a byte to a follower", f"{asked.replication_weight} %"),
         ("a byte to a consumer", f"{asked.consume_weight} %"),
         ("a byte that a follower takes", f"{asked.follow_weight} %"),
+        ("a request per second", unit.said(asked.request_bytes) if asked.request_bytes else "does not count"),
         ("preferred racks", ", ".join(asked.preferred_racks) or "none"),
         ("cap on moves", cap),
         ("busiest broker over the mean", f"{percent(plan.before.spread)} → {percent(plan.after.spread)}"),

@@ -62,11 +62,21 @@ def busiest_hour(plan: RebalancePlan, unit: Unit) -> str | None:
         f"By the hours of the week, the busiest broker carries {unit.said(before.load)} before (broker {before.broker},"
         f" {before.moment}) and {unit.said(after.load)} after (broker {after.broker}, {after.moment})."
     )
+    if (requests := found.requests) is not None:
+        counts = unit.said(plan.objective.request_bytes)
+        before, after = requests.before, requests.after
+        said += (
+            f" By requests the busiest one gets {before.load:,.0f}/s before (broker {before.broker}, {before.moment})"
+            f" and {after.load:,.0f}/s after (broker {after.broker}, {after.moment}); each counts as {counts}, and the"
+            " higher load of both is lowered."
+        )
+        if plan.without_requests:
+            said += f" The requests of {plan.without_requests:,} partitions are not measured and count as 0."
     if proof is None:
         return said
     few = f" that changes {plan.moved.partitions:,} leaders or fewer" if proof.move_weight else ""
     said += f" No plan{few} can bring it below {unit.said(proof.bound)}"
-    if (gap := proof.gap(after.load)) is not None:
+    if (gap := proof.gap(found.highest(plan.objective.request_bytes)[1])) is not None:
         said += f": this one is at most {percent(max(gap, 0.0), 2)} above the best possible"
     if (other := proof.statistic_plan) is None:
         return f"{said}."

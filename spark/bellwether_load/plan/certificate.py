@@ -7,7 +7,7 @@ Made by the plan job, verified by the verifier, shown in the terminal and on the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ class StatisticPlan:
 class HourlyProof:
     """No plan has a lower busiest broker-hour than ``bound``.
 
-    ``weights``: by hour of the week and broker; ``move_weight``: of a changed leader. ``partition``: row of the problem
+    ``weights``: by hour of the week and broker, ``request_weights`` likewise for requests; ``move_weight``: of a
+    changed leader. ``partition``: row of the problem
     of a partition whose leader, whichever it is, reaches the bound in an hour; None unless that decides the bound.
     ``statistic_plan``: None unless leaders were chosen for the hours.
     """
@@ -68,6 +69,7 @@ class HourlyProof:
     partition: int | None
     bound: float
     statistic_plan: StatisticPlan | None = None
+    request_weights: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
 
     def gap(self, load: float) -> float | None:
         """How far a busiest broker-hour is above the bound, as a ratio minus 1; None where the bound is 0."""

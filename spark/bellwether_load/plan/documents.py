@@ -1,7 +1,7 @@
 """Problem and plan as JSON, made from their dataclasses, and the digests of a problem that rest on its JSON.
 
 In: the header of a problem, or a plan. Out: JSON values, the same value read from JSON, or InvalidDocument, which names
-the field. Format 1 is the only one.
+the field. Format 2 is the only one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bellwether_load.plan.rebalance_plan import RebalancePlan, digest_of_lines
 
 T = TypeVar("T")
 
-FORMAT = 1
+FORMAT = 2
 
 _SMALL = 1 << 18
 _reading = threading.Lock()
@@ -37,10 +37,12 @@ _FIELDS: Mapping[str, Any] = {
     "digest": _Text,
     "problem_digest": _Text,
     "id": NodeId,
-    "capacity": Annotated[int, Field(ge=1, le=LARGEST_CAPACITY)],
+    **dict.fromkeys(("capacity", "request_capacity"), Annotated[int, Field(ge=1, le=LARGEST_CAPACITY)]),
     "max_moves": NonNegativeInt | None,
     "weights": _ByBroker,
-    "HourlyProof.weights": Annotated[dict[Annotated[int, Field(lt=WEEK)], _ByBroker], _Sorted],
+    **dict.fromkeys(
+        ("HourlyProof.weights", "request_weights"), Annotated[dict[Annotated[int, Field(lt=WEEK)], _ByBroker], _Sorted]
+    ),
     "lost_weights": Annotated[dict[str, _ByBroker], _Sorted],
     "normal_weights": _ByBroker,
     "hours": Annotated[int, Field(ge=1, le=WEEK)],
@@ -70,7 +72,11 @@ class Document(Generic[T]):
         values = document if isinstance(document, dict) else {}
         version = values.get("format")
         if version != FORMAT or isinstance(version, bool):
-            raise InvalidDocument(f"format is {version!r}: this version reads format {FORMAT}: upgrade Bellwether")
+            earlier = isinstance(version, int) and not isinstance(version, bool) and 0 < version < FORMAT
+            remedy = (
+                "request a new plan, and remove the folders problems and plans" if earlier else "upgrade Bellwether"
+            )
+            raise InvalidDocument(f"format is {version!r}: this version reads format {FORMAT}: {remedy}")
         value = self._codec.from_json({name: one for name, one in values.items() if name != "format"})
         self._check(value)
         return value

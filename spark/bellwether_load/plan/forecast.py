@@ -26,9 +26,27 @@ class BrokerHour:
 
 
 @dataclass(frozen=True, slots=True)
+class BusiestRequests:
+    """The busiest broker-hours by requests: the load is in requests/s per 100 of the capacity for requests."""
+
+    before: BrokerHour
+    after: BrokerHour
+
+
+@dataclass(frozen=True, slots=True)
 class Forecast:
-    """The busiest broker-hours, and how many hours of the week the history knows."""
+    """The busiest broker-hours by bytes and, where they count, by requests; and how many hours of the week the history
+    knows."""
 
     hours: int
     before: BrokerHour
     after: BrokerHour
+    requests: BusiestRequests | None = None
+
+    def highest(self, request_bytes: int) -> tuple[float, float]:
+        """The higher relative load of both, before and after, in bytes/s; a request/s counts as so many."""
+        found = self.before.load, self.after.load
+        if self.requests is None:
+            return found
+        before, after = (request_bytes * one.load for one in (self.requests.before, self.requests.after))
+        return max(found[0], before), max(found[1], after)

@@ -25,7 +25,8 @@ LARGEST_CAPACITY = 1_000_000
 class BrokerInput:
     """A broker that replica lists name. ``open``: it may lead; otherwise ``why`` is the reason.
 
-    ``capacity`` is relative to the other brokers, ``WHOLE`` by default; from 1 to ``LARGEST_CAPACITY``.
+    ``capacity`` is relative to the other brokers, ``WHOLE`` by default; from 1 to ``LARGEST_CAPACITY``. So is
+    ``request_capacity``, that for requests.
     """
 
     id: int
@@ -33,6 +34,7 @@ class BrokerInput:
     capacity: int = WHOLE
     open: bool = True
     why: str = ""
+    request_capacity: int = WHOLE
 
 
 class PartitionInput(NamedTuple):

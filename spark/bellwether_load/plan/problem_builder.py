@@ -61,9 +61,9 @@ def build_problem(
     for broker in sorted(cluster.named):
         seen = cluster.brokers.get(broker)
         why = ineligible.get(broker, "")
-        slots.append(
-            BrokerInput(broker, seen.rack if seen else None, settings.capacities.get(broker, WHOLE), not why, why)
-        )
+        capacity = settings.capacities.get(broker, WHOLE)
+        requests = settings.request_capacities.get(broker, capacity)
+        slots.append(BrokerInput(broker, seen.rack if seen else None, capacity, not why, why, requests))
     stay = _PinnedPartitions(cluster, record, ineligible, settings.excluded_topics, internal, rankings, scope)
     partitions = sorted(_slot(p, stay.why(p), _free(p, ineligible, rankings)) for p in cluster.partitions if p.replicas)
     terms = ProblemHeader(cluster.cluster_id, policy, made_at, settings.objective, tuple(slots))

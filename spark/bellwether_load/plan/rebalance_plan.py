@@ -71,9 +71,9 @@ class BrokerLoad:
 class RebalancePlan:
     """Content of ``plan.json``: policy, problem, balance before and after, the certificate, sums, and the forecast.
 
-    ``partitions``, ``without_load``, ``without_consumption`` (a load, in which consumption counts as 0) and ``held``
-    count those of the problem. ``evidence``: what the loads rest on. ``forecast`` is None where they have no hours,
-    ``losses`` where no broker survives another.
+    ``partitions``, ``without_load``, ``without_consumption`` (a load, in which consumption counts as 0), ``held`` and
+    ``without_requests`` (likewise, where requests count) count those of the problem. ``evidence``: what the loads rest
+    on. ``forecast`` is None where they have no hours, ``losses`` where no broker survives another.
     """
 
     cluster_id: str
@@ -94,6 +94,7 @@ class RebalancePlan:
     evidence: Evidence
     forecast: Forecast | None
     losses: PlanLosses | None = None
+    without_requests: int = 0
 
     @property
     def evidence_line(self) -> str:

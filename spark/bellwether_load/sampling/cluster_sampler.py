@@ -64,6 +64,11 @@ class Settings:
     consumers: Consumers
     rollups: bool
     limits: Limits
+    requests: Consumers | None = None
+
+    def readers(self, policy: LeadershipPolicy | None) -> tuple[TopicReaders | None, TopicReaders | None]:
+        """Who reads consumption and requests of a cluster in Prometheus. Terminal names a bad file."""
+        return self.consumers.read(policy), None if self.requests is None else self.requests.read(policy)
 
 
 class ClusterSampler:
@@ -108,7 +113,7 @@ class ClusterSampler:
             uri = settings.uri or cluster.uri(settings.loads)
             store = Store.open(uri)
             rounds = Rounds(
-                _sources(cluster.connection, settings.consumers.read(cluster.policy), settings.limits),
+                _sources(cluster.connection, settings.readers(cluster.policy), settings.limits),
                 clock,
                 timeout_seconds=settings.broker_timeout,
                 period_seconds=settings.period,
@@ -129,8 +134,8 @@ class ClusterSampler:
         settings = self._settings
 
         def prepare() -> None:
-            changed, readers = cluster.read(), settings.consumers.read(cluster.policy)
-            if changed or readers is not rounds.sources.readers:
+            changed, readers = cluster.read(), settings.readers(cluster.policy)
+            if changed or readers != (rounds.sources.readers, rounds.sources.requests):
                 rounds.sources = _sources(cluster.connection, readers, settings.limits)
             if cluster.settings_changed():  # last: the connection does not depend on LeaderRebalances
                 self._stop.set()  # begun again with the store and the days that hold now
@@ -228,12 +233,12 @@ def read_limits(period: int, metadata_mebibytes: int) -> Limits:
     return Limits(request_seconds=seconds, read_seconds=seconds, metadata_bytes=metadata_mebibytes << 20)
 
 
-def _sources(made: Connection, readers: TopicReaders | None, limits: Limits) -> Sources:
-    return Sources(KafkaReader(BrokerPool(made, limits)), LogEnds(made), LogDirs(made), readers)
+def _sources(made: Connection, readers: tuple[TopicReaders | None, TopicReaders | None], limits: Limits) -> Sources:
+    return Sources(KafkaReader(BrokerPool(made, limits)), LogEnds(made), LogDirs(made), *readers)
 
 
 class Consumers:
-    """Clients for consumer throughput per topic in Prometheus; their files are read again in each round."""
+    """Clients for what topics have in Prometheus, one query; their files are read again in each round."""
 
     def __init__(self, url: str | None, query: str, access: Callable[[], Access]) -> None:
         self._url, self._query, self._access = url, query, access

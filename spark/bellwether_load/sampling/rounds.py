@@ -60,26 +60,28 @@ class Maps(Protocol):
 
 
 class Readers(Protocol):
-    """How much consumers read. Raises Transient or Terminal."""
+    """How much consumers read, or how many requests there are. Raises Transient or Terminal."""
 
     def begin(self, timeout_seconds: float, hosts: Hosts) -> Callable[[], Consumption]:
-        """Ask; the result waits for the answer, bytes/s by topic or by (topic, broker)."""
+        """Ask; the result waits for the answer, bytes/s or requests/s by topic or by (topic, broker)."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The sources of a round; ``readers`` is None if consumption is not sampled."""
+    """The sources of a round; ``readers`` is None if consumption is not sampled, ``requests`` if these are not."""
 
     maps: Maps
     ends: EndsReader
     sizes: SizesReader
     readers: Readers | None = None
+    requests: Readers | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SamplingRound:
-    """What came of one round; ``troubles``, by broker, ``metadata`` or ``consumers``, kept it from being whole."""
+    """What came of one round; ``troubles``, by broker, ``metadata``, ``consumers`` or ``requests``, kept it from being
+    whole."""
 
     rows: Rows
     answers: Mapping[int, BrokerAnswer] = field(default_factory=dict)
@@ -171,12 +173,13 @@ class Rounds:
         troubles: dict[str, str] = {}
         cluster = self._map(troubles)
         # Queried in parallel with the brokers, so that it does not delay them.
-        readers = self.sources.readers
-        collect = readers.begin(self._timeout, KnownHosts().seen(cluster).hosts) if readers is not None else None
+        hosts = KnownHosts().seen(cluster).hosts
+        readers = {"consumers": self.sources.readers, "requests": self.sources.requests}
+        collect = {what: one.begin(self._timeout, hosts) for what, one in readers.items() if one is not None}
         until = began + _ASKING_SHARE * self._period
         answers = self._asking.ask(cluster, self.sources.ends, self.sources.sizes, self._timeout, until)
         troubles |= {f"broker {number}": one.problem for number, one in sorted(answers.items()) if one.problem}
-        topics = _collected(collect, troubles)
+        topics = {what: _collected(what, one, troubles) for what, one in collect.items()}
         rows = self._rows(cluster, answers, topics, at)
         return SamplingRound(rows, answers, troubles, self._clock.monotonic() - began)
 
@@ -196,13 +199,16 @@ class Rounds:
         self._cluster = cluster
         return cluster
 
-    def _rows(self, cluster: Cluster, answers: Mapping[int, BrokerAnswer], topics: Consumption, at: datetime) -> Rows:
+    def _rows(
+        self, cluster: Cluster, answers: Mapping[int, BrokerAnswer], topics: Mapping[str, Consumption], at: datetime
+    ) -> Rows:
         partitions = sorted(cluster.partitions, key=lambda p: (p.topic, p.index))
         nothing = BrokerAnswer()
         by = [answers.get(p.leader, nothing) if p.leader is not None else nothing for p in partitions]
         ends = [one.ends.get(p.name) for p, one in zip(partitions, by, strict=True)]
-        consume = spread(topics, partitions, ends, self._before)
-        if self.sources.readers is not None:
+        consume = spread(topics.get("consumers", {}), partitions, ends, self._before)
+        requests = spread(topics.get("requests", {}), partitions, ends, self._before, evenly=True)
+        if topics:
             self._before = {p.key: end for p, end in zip(partitions, ends, strict=True) if end is not None}
         return Rows(
             cluster_id=cluster.cluster_id,
@@ -215,16 +221,15 @@ class Rounds:
             end_offset=ends,
             log_bytes=[one.sizes.get(p.name) for p, one in zip(partitions, by, strict=True)],
             consume=consume,
+            requests=requests,
         )
 
 
-def _collected(collect: Callable[[], Consumption] | None, troubles: dict[str, str]) -> Consumption:
-    if collect is None:
-        return {}
+def _collected(what: str, collect: Callable[[], Consumption], troubles: dict[str, str]) -> Consumption:
     try:
         return collect()
     except (Transient, Terminal) as error:
-        troubles["consumers"] = str(error)
+        troubles[what] = str(error)
         return {}
 
 

@@ -1,12 +1,13 @@
-"""Bytes consumed per broker and topic from Prometheus, and the estimate for each partition that is made of them.
+"""Bytes consumed and requests per broker and topic from Prometheus, and the estimate for each partition.
 
-In: a client and a query that yields one series for each topic, or for each broker and topic. Out: bytes/s by these, or
-Transient or Terminal with why not; and bytes/s of partitions. Called by ``rounds``, which goes on without it. The query
-runs on a thread of its own; one that hangs is left behind, and not doubled.
+In: a client and a query that yields one series for each topic, or for each broker and topic. Out: a rate by these, or
+Transient or Terminal with why not; and the rates of partitions. Called by ``rounds``, which goes on without it. The
+query runs on a thread of its own; one that hangs is left behind, and not doubled.
 
 The bytes of a topic are dealt to its partitions as its new records are, since consumers mostly read what has just been
 written. Where a broker's bytes are known apart, they are dealt to the topic's partitions that it leads; what consumers
-read from followers then counts for no partition, as it does not move with the leader.
+read from followers then counts for no partition, as it does not move with the leader. Requests are dealt likewise;
+those of a topic without new records evenly, since consumers and followers ask for all of its partitions.
 """
 
 from __future__ import annotations
@@ -31,6 +32,19 @@ DEFAULT_QUERY = " or ".join(
     f'sum by ({LABEL}, {", ".join(IDENTITY_LABELS)}) (rate(kafka_server_brokertopicmetrics_{name}{{{LABEL}!=""}}[3m]))'
     for name in ("bytesout_total", "bytesoutpersec_total")
 )
+_BY = f"{LABEL}, {', '.join(IDENTITY_LABELS)}"
+# TotalProduceRequestsPerSec and TotalFetchRequestsPerSec count a request for each of its partitions. Kafka creates each
+# with its first request, so that a sum of two queries would lack topics that have only one of them.
+DEFAULT_REQUEST_QUERY = " or ".join(
+    f"sum by ({_BY}) ("
+    + " or ".join(
+        f'label_replace(rate(kafka_server_brokertopicmetrics_total{kind}requests{name}{{{LABEL}!=""}}[3m]),'
+        f' "request", "{kind}", "", "")'
+        for kind in ("produce", "fetch")
+    )
+    + ")"
+    for name in ("_total", "persec_total")
+)
 # Extra time for a query to report its own timeout.
 _GRACE_SECONDS = 0.5
 
@@ -39,7 +53,7 @@ _Outcome = QueryResponse | Transient | Terminal
 _STEPS = 1 << 10
 
 Consumption = Mapping[str | tuple[str, int], float]
-"""Bytes/s by topic, or by topic and broker."""
+"""Bytes/s or requests/s by topic, or by topic and broker."""
 
 
 class TopicReaders:
@@ -51,7 +65,7 @@ class TopicReaders:
         self._thread: threading.Thread | None = None
 
     def begin(self, timeout_seconds: float, hosts: Hosts) -> Callable[[], Consumption]:
-        """Ask; the result waits for the answer: bytes/s by topic or broker. It raises Transient or Terminal.
+        """Ask; the result waits for the answer: a rate by topic or broker. It raises Transient or Terminal.
 
         ``hosts`` are what the brokers advertise.
         """
@@ -115,12 +129,14 @@ def spread(
     partitions: Sequence[Partition],
     ends: Sequence[int | None],
     before: Mapping[PartitionKey, int],
+    *,
+    evenly: bool = False,
 ) -> list[float | None]:
-    """Bytes/s of each partition, in their order; None: unknown.
+    """The rate of each partition, in their order; None: unknown. ``evenly``: of topics to which nothing new came, too.
 
     Unknown is every partition of a topic (or of a topic on its leader) that Prometheus does not name, or of which some
     partition's end is not known now or was not known before (``before``, by topic id and partition), or that is read
-    though nothing new came.
+    though nothing new came, unless ``evenly``.
     """
     apart = {key[0] for key in topics if isinstance(key, tuple)}
     keys = [(p.topic, -1 if p.leader is None else p.leader) if p.topic in apart else p.topic for p in partitions]
@@ -128,12 +144,12 @@ def spread(
     for key, partition, end in zip(keys, partitions, ends, strict=True):
         if key in topics:
             came[key].append(_new(end, before.get(partition.key)))
-    shares = {key: _share(topics[key], new) for key, new in came.items()}
+    shares = {key: _share(topics[key], new, evenly=evenly) for key, new in came.items()}
     found: list[float | None] = []
     for key, partition, end in zip(keys, partitions, ends, strict=True):
         share = shares.get(key)
         new = _new(end, before.get(partition.key))
-        found.append(None if share is None or new is None else _coarse(share * new))
+        found.append(None if share is None or new is None else _coarse(share[0] * new + share[1]))
     return found
 
 
@@ -142,15 +158,15 @@ def _new(end: int | None, before: int | None) -> int | None:
     return None if end is None or before is None or end < before else end - before
 
 
-def _share(bytes_per_second: float, new: Sequence[int | None]) -> float | None:
-    """Bytes/s represented by one new record."""
+def _share(rate: float, new: Sequence[int | None], *, evenly: bool) -> tuple[float, float] | None:
+    """The share of a topic's rate for each new record, and the one for each partition."""
     known = [count for count in new if count is not None]
     total = sum(known)
-    if len(known) < len(new) or not (math.isfinite(bytes_per_second) and bytes_per_second >= 0):
+    if len(known) < len(new) or not (math.isfinite(rate) and rate >= 0):
         return None
     if total == 0:
-        return 0.0 if bytes_per_second == 0 else None
-    return bytes_per_second / total
+        return (0.0, rate / len(new)) if rate == 0 or evenly else None
+    return rate / total, 0.0
 
 
 def _coarse(value: float) -> float:

@@ -21,24 +21,33 @@ HOURLY = "bound by hour"
 
 
 class HourBound:
-    """Sums over partitions for what a plan claims of the hours; ``hours`` are those of the week that loads know."""
+    """Sums over partitions for what a plan claims of the hours; ``hours`` are those of the week that loads know.
+
+    A load has a lane for the bytes in each hour, and where requests count then one for the requests in each hour.
+    """
 
     def __init__(self, problem: ProblemHeader, hours: Sequence[int], claim: HourlyProof, faults: Faults) -> None:
+        counted = problem.objective.request_bytes > 0
         self._hours = len(hours)
-        self._signs = sum(1 << BITS * lane + BITS - 1 for lane in range(len(hours)))
+        self._lanes = self._hours * (1 + counted)
+        self._signs = sum(1 << BITS * lane + BITS - 1 for lane in range(self._lanes))
         self._claim = claim
         self._faults = faults
-        self._size = {b.id: b.capacity for b in problem.brokers if b.open}
+        # By resource; of both each broker has one.
+        self._sizes = {b.id: (b.capacity, b.request_capacity)[: 1 + counted] for b in problem.brokers if b.open}
         found: dict[int, dict[int, int]] = {}
-        for hour, by_broker in claim.weights.items():
+        if claim.request_weights and not counted:
+            faults.add(HOURLY, "requests have weights, and objective.requestBytes of the problem is 0")
+        by_resource = ((0, claim.weights), (self._hours, claim.request_weights if counted else {}))
+        for first, hour, by_broker in ((first, *item) for first, weights in by_resource for item in weights.items()):
             if hour not in hours:
                 faults.add(HOURLY, f"hour {hour} has weights, and the loads do not know it")
                 continue
             for b, weight in by_broker.items():
-                if b not in self._size:
+                if b not in self._sizes:
                     faults.add(HOURLY, f"broker {b} in hour {hour} has a weight and is no open broker of the problem")
                 elif weight:
-                    found.setdefault(b, {})[hours.index(hour)] = weight
+                    found.setdefault(b, {})[first + hours.index(hour)] = weight
         if claim.move_weight and problem.objective.max_moves is None:
             said = f"a changed leader has the weight {claim.move_weight}, and the problem has no maxMoves"
             faults.add(HOURLY, said)
@@ -46,7 +55,7 @@ class HourBound:
         self._used = range(lanes[0], lanes[-1] + 1, gcd(*(lane - lanes[0] for lane in lanes)) or 1)
         self._slice = slice(self._used.start, self._used.stop, self._used.step)
         self._weights = {b: [row.get(lane, 0) for lane in self._used] for b, row in found.items()}
-        self._alone = dict.fromkeys(self._size, 0)
+        self._alone = dict.fromkeys(self._sizes, 0)
         self._total = 0
         self._item: tuple[Sequence[int], Sequence[int]] | None = None
 
@@ -63,7 +72,7 @@ class HourBound:
             self._faults.add(HOURLY, f"{key[0]}-{key[2]} {said}")
         if self._faults.any(HOURLY):
             return
-        loads = unpacked(extra, self._hours)
+        loads = unpacked(extra, self._lanes)
         if at == self._claim.partition:
             self._item = may, loads.tolist()
         change = self._claim.move_weight
@@ -76,17 +85,25 @@ class HourBound:
     def proved(self, base: Mapping[int, int], allowed: int | None) -> Fraction:
         """The bound if at most ``allowed`` leaders may change; None for any number. ``base``: what following costs each
         broker in each hour."""
-        size = self._size
-        fixed = {b: unpacked(base[b] + self._alone[b], self._hours).tolist() for b in size}
+        fixed = {b: unpacked(base[b] + self._alone[b], self._lanes).tolist() for b in self._sizes}
         total = self._total - self._claim.move_weight * (allowed or 0)
         total += sum(sum(map(mul, row, fixed[b][self._slice])) for b, row in self._weights.items())
-        found = [Fraction(0), *(Fraction(max(of), size[b]) for b, of in fixed.items())]
-        if capacity := sum(size[b] * sum(row) for b, row in self._weights.items()):
+        found = [Fraction(0), *(self._highest(b, of) for b, of in fixed.items())]
+        if capacity := sum(sum(map(mul, row, self._by_lane(b))) for b, row in self._weights.items()):
             found.append(Fraction(total, capacity))
         if self._item is not None:
             may, loads = self._item
-            found.append(min(Fraction(max(map(sum, zip(fixed[b], loads, strict=True))), size[b]) for b in may))
+            found.append(min(self._highest(b, list(map(sum, zip(fixed[b], loads, strict=True)))) for b in may))
         elif self._claim.partition is not None:
             said = "is none that has a load by hour and a choice"
             self._faults.add(HOURLY, f"partition {self._claim.partition} of the problem {said}")
         return max(found)
+
+    def _highest(self, broker: int, carried: Sequence[int]) -> Fraction:
+        """The highest relative load of a broker in any hour and resource."""
+        of = (carried[: self._hours], carried[self._hours :])
+        return max(Fraction(max(loads), size) for loads, size in zip(of, self._sizes[broker], strict=False))
+
+    def _by_lane(self, broker: int) -> list[int]:
+        """Its capacity in each lane that has a weight on any broker."""
+        return [self._sizes[broker][lane // self._hours] for lane in self._used]

@@ -57,6 +57,7 @@ class Sums:
     partitions: int = 0
     without_load: int = 0
     without_consumption: int = 0
+    without_requests: int = 0
     held: int = 0
     forced: int = 0
     moved: int = 0
@@ -103,7 +104,7 @@ def sweep(
     """
     ids = [b.id for b in problem.brokers]
     sums = Sums(dict.fromkeys(ids, 0), dict.fromkeys(ids, 0), dict.fromkeys(ids, 0), losses=losses)
-    sums.columns += len(loads.hours)
+    sums.columns = loads.columns
     form = _Form(faults, frozenset(ids))
     account = _Account(problem, sums, faults, bound)
     hashed, stated = Fingerprint(document), Fingerprint(document)
@@ -207,6 +208,7 @@ class _Account:
         if carried is not None and not carried.consume_known:
             sums.without_consumption += 1
             sums.unmeasured[row[0]] = sums.unmeasured.get(row[0], 0) + 1
+        sums.without_requests += carried is not None and not carried.requests_known and self._asked.request_bytes > 0
         sums.held += bool(row[6])
         after = self._moved(row, carried, move, may, load) if move is not None else leader
         for broker in replicas:
@@ -253,7 +255,7 @@ class _Account:
             self._faults.add(LOADS, f"{name}: a byte costs {heavy} %: more than {_HEAVIEST} cannot be added up")
             return 0, 0
         lead, follow = (
-            byte * carried.produce + asked.consume_weight * carried.consume,
+            byte * carried.produce + asked.consume_weight * carried.consume + asked.request_bytes * carried.requests,
             asked.follow_weight * carried.produce,
         )
         total = self._total + lead + follow * len(row[3])

@@ -127,7 +127,8 @@ def verify(
         if said != wanted[name]:
             faults.add(SAME, f"{name} is {said!r} in the plan and {wanted[name]!r} in the problem")
     stream = MoveStream(moves, plan.problem_digest, faults)
-    known = LoadRows(loads, faults, problem.objective.statistic, hours)
+    counted = bool(problem.objective.request_bytes and hours)
+    known = LoadRows(loads, faults, problem.objective.statistic, hours, requests=counted)
     bound = HourBound(problem, known.hours, claim, faults) if claim is not None and hours else None
     pinned = bool(input_digest)
     losses = None if plan.losses is None else LossSums(problem, plan.losses, faults)
@@ -232,6 +233,7 @@ class _Figures:
             ("partitions", plan.partitions, sums.partitions),
             ("withoutLoad", plan.without_load, sums.without_load),
             ("withoutConsumption", plan.without_consumption, sums.without_consumption),
+            ("withoutRequests", plan.without_requests, sums.without_requests),
             ("held", plan.held, sums.held),
             ("moved.partitions", plan.moved.partitions, sums.moved),
             ("moved.reordered", plan.moved.reordered, sums.reordered),
@@ -251,13 +253,23 @@ class _Figures:
         faults.add(FORECAST, *faults.of(HOURS))
         if said.hours != len(hours):
             faults.add(FORECAST, f"hours is {said.hours}, the loads know {len(hours)}")
-        self._broker_hour("before", said.before, self._hours_before)
-        top = self._broker_hour("after", said.after, self._hours_after)
+        size, count, unit = self._bounds.size, len(hours), self._problem.objective.request_bytes
+        self._broker_hour("before", said.before, self._hours_before, size)
+        top = self._broker_hour("after", said.after, self._hours_after, size)
+        if bool(unit) != (said.requests is not None):
+            faults.add(FORECAST, f"requests is {said.requests}, and objective.requestBytes {unit}")
+        elif said.requests is not None:
+            size = {b.id: b.request_capacity * unit for b in self._problem.brokers if b.open}
+            before, after = ({b: of[count:] for b, of in c.items()} for c in (self._hours_before, self._hours_after))
+            self._broker_hour("of requests before", said.requests.before, before, size)
+            self._broker_hour("of requests after", said.requests.after, after, size)
         return faults.check(FORECAST, _amount(said.after.load), _amount(top))
 
-    def _broker_hour(self, when: str, said: BrokerHour, carried: Mapping[int, Sequence[int]]) -> Fraction:
-        hours, size, faults = self._hours, self._bounds.size, self._faults
-        top = max(Fraction(max(carried[b]), capacity) for b, capacity in size.items())
+    def _broker_hour(
+        self, when: str, said: BrokerHour, carried: Mapping[int, Sequence[int]], size: Mapping[int, int]
+    ) -> Fraction:
+        hours, faults = self._hours, self._faults
+        top = max(Fraction(max(carried[b][: len(hours)]), capacity) for b, capacity in size.items())
         if not close(said.load, top):
             faults.add(FORECAST, f"load {when} is {said.load!r}, the files give {float(top)!r}")
         who = f"broker {said.broker} in hour {said.hour} {when}"
@@ -277,8 +289,9 @@ class _Figures:
         if not close(claim.bound, proved):
             faults.add(HOURLY, f"the plan says {claim.bound!r}, the files give {float(proved)!r}")
         if (other := claim.statistic_plan) is not None:
-            if not forecast.after.load < other.load:
-                expected = f"expected above {forecast.after.load!r} of this plan"
+            _, highest = forecast.highest(self._problem.objective.request_bytes)
+            if not highest < other.load:
+                expected = f"expected above {highest!r} of this plan"
                 faults.add(HOURLY, f"statisticPlan.load is {other.load!r}, {expected}")
             if self._allowed is not None and other.partitions > self._allowed:
                 faults.add(HOURLY, f"statisticPlan: {other.partitions} leaders change where {self._allowed} may")

@@ -26,7 +26,8 @@ class Objective:
 
     Leading a partition of rf replicas costs ``produce * P + replication * P * (rf - 1) + consume * C``, following it
     ``follow * P``; P and C are the bytes/s that come in from producers and go out to consumers. ``preferred_racks`` are
-    in order of preference. ``max_moves`` caps the leader changes; leaders that must move are not counted.
+    in order of preference. ``max_moves`` caps the leader changes; leaders that must move are not counted. A request/s
+    counts as ``request_bytes`` bytes/s, against a capacity of its own; with 0 requests do not count.
     """
 
     statistic: Statistic = Statistic.P95
@@ -36,6 +37,7 @@ class Objective:
     follow_weight: int = WHOLE
     preferred_racks: tuple[str, ...] = ()
     max_moves: int | None = None
+    request_bytes: int = 0
 
     def following(self, produced: int) -> int:
         """Cost of following a partition, in hundredths of a byte/s; ``produced`` is P in bytes/s."""

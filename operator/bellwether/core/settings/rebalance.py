@@ -43,17 +43,19 @@ class RebalanceWaves:
 class Rebalance:
     """When a plan is computed, its objective, its approval, and how it is applied.
 
-    Without a ``schedule`` plans are computed on request only. ``capacities`` holds those that differ from ``WHOLE``. A
-    plan that lowers the highest relative load by less than ``minimum_improvement_percent`` is not proposed, nor is one
-    that rests on less than ``minimum_hours`` of the week or ``minimum_measured_percent`` of the bytes. The loss of one
-    broker may bring another to ``maximum_loss_percent`` of the busiest broker before an alert fires. A plan that is
-    older than ``valid_seconds`` is not started, and is stopped if it is running.
+    Without a ``schedule`` plans are computed on request only. ``capacities`` holds those that differ from ``WHOLE``,
+    ``request_capacities`` those for requests that differ from these. A plan that lowers the highest relative load by
+    less than ``minimum_improvement_percent`` is not proposed, nor is one that rests on less than ``minimum_hours`` of
+    the week or ``minimum_measured_percent`` of the bytes. The loss of one broker may bring another to
+    ``maximum_loss_percent`` of the busiest broker before an alert fires. A plan that is older than ``valid_seconds`` is
+    not started, and is stopped if it is running.
     """
 
     schedule: Schedule | None = None
     approval: Approval = Approval.MANUAL
     objective: Objective = field(default_factory=Objective)
     capacities: Mapping[int, int] = field(default_factory=dict)
+    request_capacities: Mapping[int, int] = field(default_factory=dict)
     excluded_topics: tuple[str, ...] = ()
     minimum_improvement_percent: int = 5
     minimum_hours: int = 24

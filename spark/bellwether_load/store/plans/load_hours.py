@@ -20,13 +20,15 @@ from bellwether_load.verify.load_rows import LoadRow
 
 ACCOUNT = "_loads.json"
 """The inputs of loads and their format; written last, so loads that have it are complete."""
-FORMAT = 1
+FORMAT = 2
 
 _BATCH_ROWS = 4_096
 """With 168 hours that is 11 MB."""
 _KEY = b"bellwether.hours"
 _RATES = pa.list_(pa.int64())
-LISTS = (pa.field("produce_hours", _RATES, nullable=False), pa.field("consume_hours", _RATES))
+REQUESTS = pa.field("request_hours", _RATES)
+"""Hundredths of a request/s."""
+LISTS = (pa.field("produce_hours", _RATES, nullable=False), pa.field("consume_hours", _RATES), REQUESTS)
 _KEYS = (
     pa.field("topic", pa.string(), nullable=False),
     pa.field("topic_id", pa.string(), nullable=False),
@@ -56,7 +58,8 @@ def read_account(store: Store) -> Mapping[str, Any]:
     if not isinstance(account, dict):
         raise StoreDamaged(f"{store.where(ACCOUNT)}: expected a JSON object")
     if (found := account.get("format")) != FORMAT or isinstance(found, bool):
-        remedy = "upgrade Bellwether, or run the loads job of this version"
+        earlier = isinstance(found, int) and not isinstance(found, bool) and 0 < found < FORMAT
+        remedy = "run the loads job again" if earlier else "upgrade Bellwether, or run the loads job of this version"
         raise StoreDamaged(f"{store.where(ACCOUNT)}: format is {found!r}: this version reads format {FORMAT}: {remedy}")
     return account
 
@@ -85,8 +88,9 @@ def load_rows(store: Store, files: Sequence[str], statistic: str, hours: Sequenc
     schema = pa.schema([*_KEYS, *measured, *(LISTS if hours else ())])
     for path in files:
         for batch in ahead(batches(store, path, schema, _BATCH_ROWS)):
-            *columns, into, out = batch.columns if hours else (*batch.columns, None, None)
-            yield from zip(*map(values, columns), _lists(into), _lists(out))  # noqa: B905 - two may be endless
+            columns, lists = batch.columns[: -len(LISTS)] if hours else batch.columns, batch.columns[-len(LISTS) :]
+            lists = lists if hours else [None] * len(LISTS)
+            yield from zip(*map(values, columns), *map(_lists, lists))  # noqa: B905 - lists may be endless
 
 
 def _hours(store: Store, path: str) -> tuple[int, ...]:

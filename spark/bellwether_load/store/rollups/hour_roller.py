@@ -208,9 +208,8 @@ def to_samples(table: Any) -> tuple[Any, Samples, int]:
     keys = {name: pa.array(words).take(pa.array(codes[order][firsts])) for name, (words, codes) in columns.items()}
     end, no_end = _known(table, "end_offset")
     size, no_size = _known(table, "log_bytes")
-    consume = table.column("consume_bytes_per_second").fill_null(0.0).to_numpy()
-    no_rate = ~(np.isfinite(consume) & (consume >= 0))
-    rate = table.column("consume_bytes_per_second").fill_null(float("nan")).to_numpy()
+    consume, no_rate = _known_rates(table, "consume_bytes_per_second")
+    requests, no_requests = _known_rates(table, "requests_per_second")
     samples = Samples(
         np.append(firsts, len(order)).astype(np.int64),
         table.column("at").cast(pa.int64()).to_numpy()[order],
@@ -218,10 +217,11 @@ def to_samples(table: Any) -> tuple[Any, Samples, int]:
         table.column("leader_epoch").to_numpy()[order],
         end[order],
         size[order],
-        np.where(no_rate, np.float32("nan"), rate)[order],
+        consume[order],
+        requests[order],
     )
     keys["partition"] = pa.array(partition[order][firsts].astype(np.int32))
-    return pa.table(keys), samples, int((no_end | no_size | no_rate).sum())
+    return pa.table(keys), samples, int((no_end | no_size | no_rate | no_requests).sum())
 
 
 def _ranked(column: Any) -> tuple[list[str], Ints]:
@@ -231,6 +231,13 @@ def _ranked(column: Any) -> tuple[list[str], Ints]:
     rank = np.empty(len(words), np.int64)
     rank[order] = np.arange(len(words))
     return [words[i] for i in order], rank[codes]
+
+
+def _known_rates(table: Any, name: str) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """A column of rates with NaN for null and for what no rate is, and where the latter was."""
+    rates = table.column(name).fill_null(float("nan")).to_numpy()
+    wrong = ~(np.isfinite(rates) & (rates >= 0)) & table.column(name).is_valid().to_numpy()
+    return np.where(wrong, np.float32("nan"), rates), wrong
 
 
 def _known(table: Any, name: str) -> tuple[Ints, NDArray[np.bool_]]:

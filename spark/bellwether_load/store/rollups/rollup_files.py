@@ -27,7 +27,7 @@ from bellwether_load.store.samples.sample_files import CLUSTER_KEY, FORMAT_KEY, 
 from bellwether_load.store.store_errors import StoreDamaged
 
 FOLDER = "rollups"
-FORMAT = "rollups/1"
+FORMAT = "rollups/2"
 ABOUT_KEY = b"bellwether.rollup"
 GROUP_ROWS = 8_192
 
@@ -45,6 +45,8 @@ SCHEMA = pa.schema(
         pa.field("bytes_in", pa.int64()),
         pa.field("bytes_out_estimate", pa.int64()),
         pa.field("out_covered_seconds", pa.int32(), nullable=False),
+        pa.field("requests_estimate", pa.int64()),
+        pa.field("requests_covered_seconds", pa.int32(), nullable=False),
         pa.field("log_bytes", pa.int64()),
         pa.field("in_levels", _LIST, nullable=False),
         pa.field("in_seconds", _LIST, nullable=False),
@@ -147,6 +149,8 @@ def table_of(keys: Any, hour: int, rows: HourRows) -> Any:
         known(rows.bytes_in),
         known(rows.bytes_out),
         rows.out_covered.astype(np.int32),
+        known(rows.requests),
+        rows.requests_covered.astype(np.int32),
         known(rows.log_bytes),
         *(
             pa.ListArray.from_arrays(sketches.bounds.astype(np.int32), pa.array(values), type=_LIST)
@@ -176,6 +180,8 @@ def rows_of(table: Any) -> HourRows:
         bytes_in=whole("bytes_in"),
         bytes_out=whole("bytes_out_estimate"),
         out_covered=whole("out_covered_seconds"),
+        requests=whole("requests_estimate"),
+        requests_covered=whole("requests_covered_seconds"),
         log_bytes=whole("log_bytes"),
         rates_in=sketches("in"),
         rates_out=sketches("out"),

@@ -23,7 +23,7 @@ from bellwether_load.store.filesystems import Store
 from bellwether_load.store.store_errors import StoreDamaged, StoreNewer, StoreUnusable
 
 FOLDER = "samples"
-FORMAT = "samples/2"
+FORMAT = "samples/3"
 FORMAT_KEY, CLUSTER_KEY = b"bellwether.format", b"bellwether.cluster_id"
 ROUND_GROUP_ROWS = 8_192
 AHEAD = 600
@@ -41,10 +41,13 @@ SCHEMA = pa.schema(
         pa.field("end_offset", pa.int64()),
         pa.field("log_bytes", pa.int64()),
         pa.field("consume_bytes_per_second", pa.float32()),
+        pa.field("requests_per_second", pa.float32()),
     ]
 )
 _ENCODED = dict.fromkeys(("at", "partition"), "DELTA_BINARY_PACKED")
-_ENCODED |= dict.fromkeys(("end_offset", "log_bytes", "consume_bytes_per_second"), "BYTE_STREAM_SPLIT")
+_ENCODED |= dict.fromkeys(
+    ("end_offset", "log_bytes", "consume_bytes_per_second", "requests_per_second"), "BYTE_STREAM_SPLIT"
+)
 _OPTIONS: dict[str, Any] = {
     "compression": "zstd",
     "use_dictionary": ["topic", "topic_id", "leader", "leader_epoch"],
@@ -59,7 +62,8 @@ class Rows:
     """The samples of one round, sorted by (topic, partition); the columns of ``SCHEMA`` in its order, equally long.
 
     ``at`` is when the round began, in whole seconds. ``leader`` is -1 where there is none. None means
-    unknown: ``end_offset`` (records), ``log_bytes`` (bytes of the leader's replica), ``consume`` (bytes/s).
+    unknown: ``end_offset`` (records), ``log_bytes`` (bytes of the leader's replica), ``consume`` (bytes/s),
+    ``requests`` (requests/s).
     """
 
     cluster_id: str
@@ -72,6 +76,7 @@ class Rows:
     end_offset: Sequence[int | None]
     log_bytes: Sequence[int | None]
     consume: Sequence[float | None]
+    requests: Sequence[float | None]
 
     def __len__(self) -> int:
         return len(self.partition)
@@ -193,6 +198,9 @@ def require_format(metadata: Mapping[bytes, bytes] | None, wanted: str, cluster_
         raise StoreNewer(
             f"{where}: has format {said}, which is of a later release than this one ({wanted}): upgrade it"
         )
+    if kind == wanted_kind and number.isdecimal() and int(number) < int(known):
+        remedy = f"remove the folder {kind}, or name another store; plans are possible again after a day"
+        raise StoreDamaged(f"{where}: has format {said}, of an earlier release than this one ({wanted}): {remedy}")
     if said != wanted:
         raise StoreDamaged(
             f"{where}: is not in the format {wanted} ({said or 'it names none'}). Move it out of the store"

@@ -6,7 +6,7 @@ In: how many partitions and hours, and a seed. Out: an ``HourlyCase`` of five br
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -35,7 +35,19 @@ class HourlyCase:
 
     @property
     def hours(self) -> tuple[int, ...]:
-        return tuple(range(self.loads.shape[1]))
+        return tuple(range(self.loads.shape[1] // self.resources))
+
+    @property
+    def resources(self) -> int:
+        return 1 if self.brokers.requests is None else 2
+
+    @property
+    def capacity(self) -> Int64s:
+        """Of each broker in each column."""
+        found = np.repeat(self.brokers.capacity[:, None], self.loads.shape[1], axis=1)
+        if self.brokers.requests is not None:
+            found[:, len(self.hours) :] = self.brokers.requests[:, None]
+        return found
 
     def carried(self, leader: Int32s) -> Int64s:
         found = self.fixed.copy()
@@ -44,9 +56,9 @@ class HourlyCase:
         return found
 
     def highest(self, leader: Int32s) -> Fraction:
-        """The busiest broker-hour, exactly."""
-        carried, size = self.carried(leader), self.brokers.capacity
-        return max(Fraction(int(carried[b].max()), int(size[b])) for b in np.flatnonzero(self.brokers.open))
+        """The busiest broker-hour, by bytes or requests, exactly."""
+        carried, size = self.carried(leader)[self.brokers.open], self.capacity[self.brokers.open]
+        return max(map(Fraction, carried.ravel().tolist(), size.ravel().tolist()))
 
     @property
     def hourly_loads(self) -> HourlyLoads:
@@ -61,7 +73,18 @@ class HourlyCase:
                 rows = np.arange(start, min(start + 100, len(block)))
                 yield rows, self.loads[rows], nothing
 
-        return HourlyLoads(self.hours, before, parts)
+        return HourlyLoads(self.hours, before, parts, self.resources)
+
+
+def with_requests(case: HourlyCase, seed: int) -> HourlyCase:
+    """The same case with requests that have nothing to do with the bytes, and capacities of their own for them."""
+    dice = np.random.default_rng(seed + 1000)
+    count, hours = case.loads.shape
+    wave = 1 + 0.9 * np.cos((np.arange(hours) - dice.integers(0, hours, (count, 1))) * 2 * np.pi / hours)
+    requests = np.rint(dice.lognormal(0, 0.7, (count, 1)) * wave * 1.2e5).astype(np.int64)
+    brokers = replace(case.brokers, requests=np.array([100, 50, 150, 80, 100]))
+    fixed = np.hstack([case.fixed, np.zeros_like(case.fixed)])
+    return replace(case, brokers=brokers, loads=np.hstack([case.loads, requests]), fixed=fixed)
 
 
 def problem(kind: str, partitions: int, hours: int, seed: int, most: int | None = None) -> HourlyCase:

@@ -35,6 +35,7 @@ class Sample:
     leader: int = 1
     epoch: int = 1
     consume: float | None = None
+    requests: float | None = None
 
 
 History = Sequence[Sample]
@@ -77,6 +78,7 @@ def samples(*histories: History) -> Samples:
         end=np.array([UNKNOWN if s.end is None else s.end for s in rows], dtype=np.int64),
         size=np.array([UNKNOWN if s.size is None else s.size for s in rows], dtype=np.int64),
         consume=np.array([np.nan if s.consume is None else s.consume for s in rows], dtype=np.float32),
+        requests=np.array([np.nan if s.requests is None else s.requests for s in rows], dtype=np.float32),
     )
 
 

@@ -1,8 +1,9 @@
-"""Hand a plan to the verifier without files, and small problems of every kind to try it on."""
+"""Hand a plan to the verifier without files or in a store, and small problems of every kind to try it on."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
@@ -12,8 +13,11 @@ from bellwether.core.waves.approved_plan import RebalanceMove
 from bellwether_load.plan.documents import header_line
 from bellwether_load.plan.problem import NO_BROKER, BrokerInput, PartitionInput, Problem
 from bellwether_load.plan.rebalance_plan import RebalancePlan
+from bellwether_load.store.filesystems import Store
+from bellwether_load.store.plans import problem_files
 from bellwether_load.verify.plan_verifier import Report, verify
-from testkit.loads.small_planner import Loads, load_rows, problem
+from testkit.loads.approved_plans import write_plan
+from testkit.loads.small_planner import Loads, load_rows, planned, problem, write_loads
 
 _RACKS = ("a", "b", "c")
 
@@ -72,3 +76,40 @@ def load_problems(draw: st.DrawFn, most: int = 6) -> tuple[Problem, dict[Partiti
         if draw(st.sampled_from([True, True, True, True, False])):
             known[one.key] = (draw(rate), draw(st.none() | rate))
     return problem(*slots, brokers=brokers, objective=draw(objectives())), known
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Where a problem, its loads and a plan lie in a store."""
+
+    store: Store
+    uri: str
+    problem: str
+    loads: str
+    plan: str
+
+    def arguments(self) -> list[str]:
+        """What ``bellwether verify-plan`` is given."""
+        return [
+            "--problem", f"{self.uri}/{self.problem}", "--loads", f"{self.uri}/{self.loads}", "--plan",
+            f"{self.uri}/{self.plan}",
+        ]  # fmt: skip
+
+
+def folders(
+    uri: str,
+    posed: Problem,
+    known: Loads,
+    plan: RebalancePlan | None = None,
+    moves: Sequence[RebalanceMove] | None = None,
+) -> Folders:
+    """Everything written down; the greedy plan unless another is given."""
+    made, made_moves = planned(posed, known) if plan is None else (plan, tuple(moves or ()))
+    store = Store.open(uri)
+    return Folders(
+        store,
+        uri,
+        problem_files.write_problem(store, "main", posed),
+        write_loads(store, "main", known),
+        write_plan(store, made, made_moves),
+    )

@@ -39,6 +39,7 @@ def _round(at: int, found: list[tuple[str, int, Sample]], cluster_id: str) -> Ro
         end_offset=[sample.end for _, _, sample in found],
         log_bytes=[sample.size for _, _, sample in found],
         consume=[sample.consume for _, _, sample in found],
+        requests=[sample.requests for _, _, sample in found],
     )
 
 

@@ -35,6 +35,7 @@ def rows(minute: int = 0, partitions: int = 6, *, cluster_id: str = CLUSTER, sec
         end_offset=[None if n % 5 == 4 else 1000 * n + minute for n in range(len(names))],
         log_bytes=[None if n % 5 == 3 else 10_000 * n + 100 * minute for n in range(len(names))],
         consume=[None if n % 2 else 1.5 * n for n in range(len(names))],
+        requests=[0.25 * n if n % 2 else None for n in range(len(names))],
     )
 
 

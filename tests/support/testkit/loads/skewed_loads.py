@@ -35,5 +35,6 @@ def write_skewed_history(store: Store, partitions: Iterable[Partition], cluster_
             end_offset=ends,
             log_bytes=[end * RECORD for end in ends],
             consume=[None] * len(standing),
+            requests=[None] * len(standing),
         )
         write_round(store, rows, f"{number:08x}")

@@ -19,7 +19,9 @@ from bellwether_load.plan.problem import NO_BROKER, Problem
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 from bellwether_load.verify.load_rows import LoadRow
 from bellwether_load.verify.plan_verifier import Report, verify
-from testkit.loads.small_planner import Hourly, Weighed, allowed, carried, changed, load_rows, top, weigh
+from testkit.loads.small_planner import Hourly, allowed, by_requests, carried, changed, load_rows, top, weigh
+
+_LATER = 1000
 
 
 def proof(
@@ -28,18 +30,31 @@ def proof(
     weights: Mapping[int, Mapping[int, int]],
     move_weight: int = 0,
     partition: int | None = None,
+    request_weights: Mapping[int, Mapping[int, int]] | None = None,
 ) -> HourlyProof:
     """What may be claimed with these weights by hour and broker, and that row of the problem."""
     by_hour = {hour: weigh(posed, hourly.at(place)) for place, hour in enumerate(hourly.hours)}
     first = by_hour[hourly.hours[0]]
-    sizes = {b.id: b.capacity for b in posed.header.brokers if b.open}
+    # Requests are further hours, after those of the week, with capacities of their own.
+    of_requests, later = by_requests(posed), _LATER if posed.header.objective.request_bytes else 0
+    if later:
+        by_hour |= {
+            later + hour: weigh(of_requests, hourly.requests_at(place)) for place, hour in enumerate(hourly.hours)
+        }
+    every = dict(weights) | {later + hour: of for hour, of in (request_weights or {}).items()}
+    sizes = {
+        (hour, b.id): b.capacity if hour < _LATER else b.request_capacity
+        for hour in by_hour
+        for b in posed.header.brokers
+        if b.open
+    }
     following = {hour: carried(posed, of, [NO_BROKER] * len(of)) for hour, of in by_hour.items()}
     fixed = {hour: dict(of) for hour, of in following.items()}
     for at, one in enumerate(first):
         if one.eligible == (one.slot.leader,):
             for hour, of in by_hour.items():
                 fixed[hour][one.slot.leader] += of[at].load
-    weight = {(hour, b): w for hour, of in weights.items() for b, w in of.items()}
+    weight = {(hour, b): w for hour, of in every.items() for b, w in of.items()}
     total = sum(w * following[hour][b] for (hour, b), w in weight.items())
     for at, one in enumerate(first):
         if one.counts:
@@ -49,33 +64,32 @@ def proof(
                 for b in one.eligible
             )
     total -= move_weight * (allowed(posed, first) or 0)
-    found = [Fraction(fixed[hour][b], size) for hour in fixed for b, size in sizes.items()]
-    if capacity := sum(w * sizes[b] for (_, b), w in weight.items()):
+    found = [Fraction(fixed[hour][b], size) for (hour, b), size in sizes.items()]
+    if capacity := sum(w * sizes[at] for at, w in weight.items()):
         found.append(Fraction(total, capacity))
     if partition is not None:
         found.append(
             min(
-                max(Fraction(fixed[hour][b] + of[partition].load, sizes[b]) for hour, of in by_hour.items())
+                max(Fraction(fixed[hour][b] + of[partition].load, sizes[hour, b]) for hour, of in by_hour.items())
                 for b in first[partition].eligible
             )
         )
-    return HourlyProof(weights, move_weight, partition, float(max(Fraction(0), *found)))
+    bound = float(max(Fraction(0), *found))
+    return HourlyProof(weights, move_weight, partition, bound, request_weights=request_weights or {})
 
 
 def lowest(posed: Problem, hourly: Hourly) -> Fraction:
     """The lowest busiest broker-hour that any plan can have, by trying them all."""
-    by_hour = [weigh(posed, hourly.at(place)) for place in range(len(hourly.hours))]
-    most = allowed(posed, by_hour[0])
+    by_hour = [(posed, weigh(posed, hourly.at(place))) for place in range(len(hourly.hours))]
+    first, of = by_hour[0][1], by_requests(posed)
+    if posed.header.objective.request_bytes:
+        by_hour += [(of, weigh(of, hourly.requests_at(place))) for place in range(len(hourly.hours))]
+    most = allowed(posed, first)
     return min(
-        busiest(posed, by_hour, leaders)
-        for leaders in itertools.product(*(one.eligible or (NO_BROKER,) for one in by_hour[0]))
-        if most is None or changed(by_hour[0], leaders) <= most
+        max(top(asked, weighed, leaders) for asked, weighed in by_hour)
+        for leaders in itertools.product(*(one.eligible or (NO_BROKER,) for one in first))
+        if most is None or changed(first, leaders) <= most
     )
-
-
-def busiest(posed: Problem, by_hour: list[list[Weighed]], leaders: tuple[int, ...]) -> Fraction:
-    """The busiest broker-hour under these leaders."""
-    return max(top(posed, weighed, leaders) for weighed in by_hour)
 
 
 def rows(asked: Problem, hourly: Hourly) -> Iterator[LoadRow]:
@@ -83,7 +97,9 @@ def rows(asked: Problem, hourly: Hourly) -> Iterator[LoadRow]:
     for row in load_rows(asked, hourly.at(0)):
         ins, outs = hourly.rates[PartitionKey(row[1], row[2])]
         out = None if outs is None else memoryview(array("q", outs))
-        yield (*row[:5], memoryview(array("q", ins)), out)
+        asked_for = hourly.requests.get(PartitionKey(row[1], row[2]))
+        requests = None if asked_for is None else memoryview(array("q", asked_for))
+        yield (*row[:5], memoryview(array("q", ins)), out, requests)
 
 
 def checked(

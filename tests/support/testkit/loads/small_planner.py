@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
@@ -22,7 +22,7 @@ from bellwether.core.waves.approved_plan import RebalanceMove
 from bellwether_load.plan.certificate import Certificate, CertificateLevel, HourlyProof
 from bellwether_load.plan.documents import problem_digest
 from bellwether_load.plan.evidence import Evidence
-from bellwether_load.plan.forecast import BrokerHour, Forecast
+from bellwether_load.plan.forecast import BrokerHour, BusiestRequests, Forecast
 from bellwether_load.plan.problem import NO_BROKER, BrokerInput, PartitionInput, Problem, ProblemHeader
 from bellwether_load.plan.rebalance_plan import (
     BrokerLoad,
@@ -32,10 +32,8 @@ from bellwether_load.plan.rebalance_plan import (
     plan_digest,
 )
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.plans import problem_files
 from bellwether_load.store.plans.load_hours import LISTS, of_hours, write_account
 from bellwether_load.verify.load_rows import LoadRow
-from testkit.loads.approved_plans import write_plan
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -49,17 +47,31 @@ class Hourly:
 
     hours: tuple[int, ...]
     rates: Mapping[PartitionKey, tuple[Sequence[int], Sequence[int] | None]]
+    requests: Mapping[PartitionKey, Sequence[int]] = field(default_factory=dict)
+    """Hundredths of a request/s; partitions that are not there have no measured requests."""
 
     def at(self, place: int) -> Loads:
         """The loads in one of these hours."""
         return {k: (ins[place], None if outs is None else outs[place]) for k, (ins, outs) in self.rates.items()}
+
+    def requests_at(self, place: int) -> Loads:
+        """The requests in one of these hours, as consumption that is weighed by ``by_requests``."""
+        return {k: (0, self.requests[k][place] if k in self.requests else None) for k in self.rates}
+
+
+def by_requests(posed: Problem) -> Problem:
+    """The same problem with requests in the place of consumption, and nothing else."""
+    asked = posed.header.objective
+    asked = replace(asked, produce_weight=0, replication_weight=0, follow_weight=0, consume_weight=asked.request_bytes)
+    brokers = tuple(replace(b, capacity=b.request_capacity) for b in posed.header.brokers)
+    return replace(posed, header=replace(posed.header, brokers=brokers, objective=asked))
 
 
 def load_rows(posed: Problem, known: Loads) -> Iterator[LoadRow]:
     """Loads as the verifier reads them, of every hour where they are known by hour."""
     topics = {one.topic_id: one.topic for one in posed.partitions}
     for key in sorted(known, key=lambda k: (topics.get(k.topic_id, k.topic_id), k)):
-        yield topics.get(key.topic_id, key.topic_id), *key, *known[key], None, None
+        yield topics.get(key.topic_id, key.topic_id), *key, *known[key], None, None, None
 
 
 def account(hourly: Hourly | None = None) -> dict[str, Any]:
@@ -360,21 +372,32 @@ def planned(
         ),
         evidence=Evidence.of(account(hourly), len(weighed), sum(w.rates is None for w in weighed)),
         forecast=None if hourly is None else forecast(posed, hourly, before, chosen),
+        without_requests=sum(
+            w.slot.key in known and w.slot.key not in (hourly.requests if hourly else {})
+            for w in weighed
+            if posed.header.objective.request_bytes
+        ),
     )
     return plan, moves
 
 
 def forecast(posed: Problem, hourly: Hourly, before: Sequence[int], after: Sequence[int]) -> Forecast:
-    """The busiest broker-hours with these leaders before and after."""
-    found = []
-    for leaders in (before, after):
+    """The busiest broker-hours with these leaders before and after, by bytes and by requests if these count."""
+
+    def busiest(of: Problem, known: Callable[[int], Loads], leaders: Sequence[int], unit: int = 1) -> BrokerHour:
         loads = []
         for place, hour in enumerate(hourly.hours):
-            total = carried(posed, weigh(posed, hourly.at(place)), leaders)
-            loads += [(Fraction(total[b.id], b.capacity), -b.id, -hour) for b in posed.header.brokers if b.open]
+            total = carried(of, weigh(of, known(place)), leaders)
+            loads += [(Fraction(total[b.id], b.capacity), -b.id, -hour) for b in of.header.brokers if b.open]
         load, broker, hour = max(loads)
-        found.append(BrokerHour(-broker, -hour, float(load)))
-    return Forecast(len(hourly.hours), *found)
+        return BrokerHour(-broker, -hour, float(load / unit))
+
+    unit, requests = posed.header.objective.request_bytes, None
+    if unit:
+        first, then = (busiest(by_requests(posed), hourly.requests_at, who, unit) for who in (before, after))
+        requests = BusiestRequests(first, then)
+    first, then = (busiest(posed, hourly.at, who) for who in (before, after))
+    return Forecast(len(hourly.hours), first, then, requests)
 
 
 def _balance(most: Fraction, total: Mapping[int, int], free: Sequence[BrokerInput]) -> LoadBalance:
@@ -405,46 +428,10 @@ def write_loads(
     columns["covered_seconds"] = pa.array([3600] * len(keys), pa.int64())
     table = pa.table(columns)
     if hourly is not None:
-        for place, field in enumerate(LISTS):
-            table = table.append_column(field, pa.array([hourly.rates[k][place] for k in keys], field.type))
+        for place, column in enumerate(LISTS):
+            lists = [(*hourly.rates[k], hourly.requests.get(k))[place] for k in keys]
+            table = table.append_column(column, pa.array(lists, column.type))
         table = table.replace_schema_metadata(of_hours(hourly.hours))
     store.write_table(f"loads/{name}/part-0.parquet", table)
     write_account(store, f"loads/{name}", account(hourly))
     return f"loads/{name}"
-
-
-@dataclass(frozen=True)
-class Folders:
-    """Where a problem, its loads and a plan lie in a store."""
-
-    store: Store
-    uri: str
-    problem: str
-    loads: str
-    plan: str
-
-    def arguments(self) -> list[str]:
-        """What ``bellwether verify-plan`` is given."""
-        return [
-            "--problem", f"{self.uri}/{self.problem}", "--loads", f"{self.uri}/{self.loads}", "--plan",
-            f"{self.uri}/{self.plan}",
-        ]  # fmt: skip
-
-
-def folders(
-    uri: str,
-    posed: Problem,
-    known: Loads,
-    plan: RebalancePlan | None = None,
-    moves: Sequence[RebalanceMove] | None = None,
-) -> Folders:
-    """Everything written down; the greedy plan unless another is given."""
-    made, made_moves = planned(posed, known) if plan is None else (plan, tuple(moves or ()))
-    store = Store.open(uri)
-    return Folders(
-        store,
-        uri,
-        problem_files.write_problem(store, "main", posed),
-        write_loads(store, "main", known),
-        write_plan(store, made, made_moves),
-    )

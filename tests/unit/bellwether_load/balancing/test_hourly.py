@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from bellwether_load.balancing.hourly import (
 )
 from bellwether_load.balancing.hourly_prices import HourlyPrices
 from bellwether_load.balancing.levels import levelled
-from testkit.loads.hourly_problems import HourlyCase, problem
+from testkit.loads.hourly_problems import HourlyCase, problem, with_requests
 
 
 def proved(asked: HourlyCase, prices: HourlyPrices) -> HourlyBound:
@@ -65,6 +66,49 @@ def test_no_plan_is_below_the_bound_and_the_cap_is_kept(seed: int, most: int | N
     assert most is None or int((leader != asked.block.home).sum()) <= most
 
 
+@pytest.mark.parametrize("kind", ["in phase", "three regions", "jobs"])
+def test_the_worst_of_bytes_and_requests_is_close_to_its_bound(kind: str):
+    asked = with_requests(problem(kind, 400, 12, 0), 0)
+    bound, leader = planned(asked)
+    assert bound.value <= asked.highest(leader) <= float(bound.value) * 1.02
+    by_bytes = replace(asked, loads=asked.loads[:, :12], fixed=asked.fixed[:, :12])
+    by_bytes = replace(by_bytes, brokers=replace(asked.brokers, requests=None))
+    assert asked.highest(planned(by_bytes)[1]) > asked.highest(leader) * Fraction(21, 20)
+
+
+@pytest.mark.parametrize("most", [None, 2])
+@pytest.mark.parametrize("seed", range(6))
+def test_no_plan_with_requests_is_below_the_bound(seed: int, most: int | None):
+    asked = with_requests(problem("jobs", 7, 6, seed), seed)
+    forced = int((asked.block.leader != asked.block.home).sum())
+    most = None if most is None else max(most, forced)
+    asked = replace(asked, most=most)
+    bound, leader = planned(asked)
+    possible = [np.array(leader, np.int32) for leader in itertools.product(*asked.block.eligible.tolist())]
+    allowed = [p for p in possible if most is None or int((p != asked.block.home).sum()) <= most]
+    best = min(asked.highest(leader) for leader in allowed)
+    assert bound.value <= best <= asked.highest(leader) <= asked.highest(asked.block.leader)
+
+
+def test_requests_that_weigh_nothing_change_no_plan():
+    alone = problem("jobs", 150, 12, 4)
+    asked = with_requests(alone, 4)
+    asked.loads[:, 12:] = 0
+    found, other = (replanned(case)[0] for case in (alone, asked))
+    assert float(other.bound.value) == pytest.approx(float(found.bound.value), rel=2e-3)
+    assert asked.highest(other.block.leader) == pytest.approx(float(alone.highest(found.block.leader)), rel=0.05)
+
+
+def test_a_partition_with_too_many_requests_for_any_broker_decides_the_bound():
+    asked = with_requests(problem("in phase", 20, 6, 1), 1)
+    asked.loads[7, 6:] *= 10_000
+    bound, leader = planned(asked)
+    assert bound.item == 7
+    alone = min(((asked.fixed[b] + asked.loads[7]) / asked.capacity[b]).max() for b in asked.block.eligible[7])
+    assert float(bound.value) == pytest.approx(alone)
+    assert asked.highest(leader) == pytest.approx(float(bound.value), rel=1e-3)
+
+
 @pytest.mark.parametrize("most", [15, 30])
 @pytest.mark.parametrize("seed", range(2))
 def test_a_cap_costs_little_more_than_its_bound_says(seed: int, most: int):
@@ -84,8 +128,10 @@ def test_a_partition_that_is_too_heavy_for_any_broker_decides_the_bound():
     assert asked.highest(leader) == bound.value
 
 
-def test_any_prices_prove_a_bound():
+@pytest.mark.parametrize("requests", [False, True])
+def test_any_prices_prove_a_bound(requests: bool):
     asked = problem("jobs", 7, 6, 1, most=3)
+    asked = with_requests(asked, 1) if requests else asked
     dice = np.random.default_rng(1)
     best = asked.highest(planned(asked)[1])
     for _ in range(50):

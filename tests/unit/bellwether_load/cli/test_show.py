@@ -13,7 +13,8 @@ from bellwether_load.plan.documents import PLAN
 from bellwether_load.store.plans import problem_files
 from testkit.loads.approved_plans import write_plan
 from testkit.loads.plan_pages import former, needs, plan_of_size, said, taken_apart
-from testkit.loads.small_planner import Folders, Hourly, folders, loads, planned, problem, slot, write_loads
+from testkit.loads.plan_verification import Folders, folders
+from testkit.loads.small_planner import Hourly, loads, planned, problem, slot, write_loads
 from testkit.messages import assert_wording
 
 POSED = problem(*(slot(i) for i in range(6)))

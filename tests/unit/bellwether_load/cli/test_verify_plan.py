@@ -22,8 +22,8 @@ from hypothesis import HealthCheck, given, settings
 from bellwether.cli.main import main
 from bellwether_load.plan.certificate import OtherCap
 from bellwether_load.plan.problem import BrokerInput, Problem
-from testkit.loads.plan_verification import load_problems
-from testkit.loads.small_planner import Folders, folders, loads, planned, problem, slot
+from testkit.loads.plan_verification import Folders, folders, load_problems
+from testkit.loads.small_planner import loads, planned, problem, slot
 from waiting import limit
 
 POSED = problem(*(slot(i) for i in range(6)), slot(0, topic="payments"))
@@ -152,8 +152,8 @@ def test_a_file_of_another_cluster_put_in_its_place_is_refused(written: Folders,
     [
         ("plan", b"", "plan.json: it is not JSON: Expecting value"),
         ("plan", b"[" * 200_000, "plan.json: it is nested too deeply"),
-        ("plan", b'{"format": 2}', "plan.json: format is 2: this version reads format 1: upgrade Bellwether"),
-        ("account", b'{"format": 2}', "_loads.json: format is 2: this version reads format 1: upgrade Bellwether"),
+        ("plan", b'{"format": 3}', "plan.json: format is 3: this version reads format 2: upgrade Bellwether"),
+        ("account", b'{"format": 3}', "_loads.json: format is 3: this version reads format 2: upgrade Bellwether"),
         ("account", b"[]", "_loads.json: expected a JSON object"),
         ("account", b"{", "_loads.json: Expecting"),
         ("problem", b'{"format": 3}', "problem.json: format is 3"),

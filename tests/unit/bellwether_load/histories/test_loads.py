@@ -32,6 +32,13 @@ def test_a_steady_partition_has_one_rate():
     assert found.sized.tolist() == [True]
 
 
+def test_requests_are_means_by_hour_in_hundredths_and_null_where_unknown():
+    asked = [replace(s, requests=0.2 if s.at < 3600 else 0.4) for s in steady(121)]
+    found = measured(asked, steady(121))
+    assert found.request_hours[0, FRIDAY : FRIDAY + 2].tolist() == pytest.approx([20, 40], abs=1)
+    assert (found.request_hours[1] == UNKNOWN).all()
+
+
 @pytest.mark.parametrize("period", [1, 7, 11, 20, 29])
 def test_periods_below_thirty_seconds_lose_nothing_between_hours(period: int):
     found = measured([Sample(at, 3 * at, 30 * at) for at in range(5, 3 * 3600, period)])

@@ -131,6 +131,39 @@ def test_leaders_are_chosen_for_hours_that_are_known_and_the_bound_is_verified(t
     assert "bound by hour" in result.output
 
 
+def test_leaders_are_chosen_for_requests_that_count_and_the_bound_is_verified(tmp_path: Path):
+    brokers = (BrokerInput(1), BrokerInput(2, request_capacity=50), BrokerInput(3))
+    slots = [slot(i, (1, 2, 3)) for i in range(60)]
+    asked = problem(*slots, brokers=brokers, objective=Objective(request_bytes=1000))
+    known = loads(asked, *[100.0] * 59)
+    requests = {key: [5_000 if key.partition % 2 else 10, 700] for key in [*known][:-1]}
+    made = planned(tmp_path, asked, known, Hourly((3, 4), {key: ([100, 90], [0, 0]) for key in known}, requests))
+    proof, seen = made.plan.certificate.hourly, made.plan.forecast
+    assert proof is not None
+    assert seen is not None
+    assert seen.requests is not None
+    _, after = seen.highest(1000)
+    assert after == 1000 * seen.requests.after.load
+    assert proof.bound <= after <= proof.bound * 1.05
+    assert proof.request_weights
+    assert made.plan.without_requests == 1
+    assert recheck(tmp_path, made.plan.digest).exit_code == 0
+    for forged in (
+        replace(made.plan, without_requests=0),
+        replace(made.plan, forecast=replace(seen, requests=None)),
+        replace(made.plan, certificate=replace(made.plan.certificate, hourly=replace(proof, bound=after))),
+    ):
+        restate(tmp_path, forged)
+        assert recheck(tmp_path, made.plan.digest).exit_code == 4
+
+
+def test_requests_of_loads_without_hours_are_not_measured(tmp_path: Path):
+    asked = problem(*(slot(i, (1, 2, 3)) for i in range(6)), objective=Objective(request_bytes=1000))
+    made = planned(tmp_path, asked, loads(asked, *[1000.0] * 5))
+    assert (made.plan.without_requests, made.plan.forecast) == (5, None)
+    assert recheck(tmp_path, made.plan.digest).exit_code == 0
+
+
 def test_loads_by_hour_that_cannot_be_are_refused(tmp_path: Path):
 
     asked, known = posed(1)
@@ -138,6 +171,10 @@ def test_loads_by_hour_that_cannot_be_are_refused(tmp_path: Path):
         hourly = Hourly((3, 4), dict.fromkeys(known, (rates, None)))
         with pytest.raises(Refused, match=re.escape(said)):
             planned(tmp_path, asked, known, hourly)
+    counted = replace(asked, header=replace(asked.header, objective=Objective(request_bytes=1)))
+    hourly = Hourly((3, 4), dict.fromkeys(known, ((1, 2), None)), dict.fromkeys(known, (1, 2**30 + 1)))
+    with pytest.raises(Refused, match=re.escape("must be 2 numbers from 0 to 2**30")):
+        planned(tmp_path, counted, known, hourly)
 
 
 def test_a_problem_in_which_no_broker_may_lead_is_refused(tmp_path: Path):

@@ -62,7 +62,7 @@ def test_missing_days_are_named(tmp_path: Path):
     said = account(tmp_path)
     assert said["missingDays"] == ["2026-11-19", "2026-11-20"]
     assert (said["from"], said["to"]) == ("2026-11-19", "2026-11-20")
-    assert (said["format"], said["samples"], said["loads"]) == (1, 0, 0)
+    assert (said["format"], said["samples"], said["loads"]) == (2, 0, 0)
 
 
 def test_skipped_files_are_one_line_with_a_count(tmp_path: Path):
@@ -112,10 +112,10 @@ def test_samples_of_a_later_format_are_an_error(tmp_path: Path):
     store = Store.open(str(tmp_path))
     (path,) = write_rounds(store, {("apples", 0): steady(1)})
     table = read_table(store, path)
-    store.write_table(path, table.replace_schema_metadata({**table.schema.metadata, FORMAT_KEY: b"samples/3"}))
+    store.write_table(path, table.replace_schema_metadata({**table.schema.metadata, FORMAT_KEY: b"samples/4"}))
     result = run("--store", str(tmp_path), "--name", "x")
     assert result.exit_code == 1
-    assert "has format samples/3, which is of a later release than this one (samples/2): upgrade it" in result.stderr
+    assert "has format samples/4, which is of a later release than this one (samples/3): upgrade it" in result.stderr
 
 
 def test_a_store_of_an_earlier_release_is_refused(tmp_path: Path):

@@ -14,7 +14,7 @@ from bellwether.core.stored_documents import InvalidDocument
 from bellwether_load.plan import documents
 from bellwether_load.plan.certificate import HourlyProof, StatisticPlan
 from bellwether_load.plan.documents import PLAN, PROBLEM
-from bellwether_load.plan.forecast import WEEK, BrokerHour, Forecast
+from bellwether_load.plan.forecast import WEEK, BrokerHour, BusiestRequests, Forecast
 from bellwether_load.plan.problem import BrokerInput, Problem, ProblemHeader
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 from testkit.loads.plan_pages import small_plan
@@ -25,13 +25,14 @@ from testkit.simulation.fault_injection import most_at_once
 TERMS = ProblemHeader(
     "c", "kafka/main", NOON, Objective(), (BrokerInput(1, "a"), BrokerInput(2, None, 50, False, "Sick"))
 )
-PROOF = HourlyProof({38: {7: 3, 8: 0}, 9: {7: 1}}, 4, 12, 9.5, StatisticPlan(11.0, 3))
+PROOF = HourlyProof({38: {7: 3, 8: 0}, 9: {7: 1}}, 4, 12, 9.5, StatisticPlan(11.0, 3), {38: {9: 2}})
 
 
 def hourly_plan() -> RebalancePlan:
     """A plan with everything that a plan may have."""
     plan = small_plan()[0]
-    week = Forecast(WEEK, BrokerHour(7, 0, 12.5), BrokerHour(8, 38, 10.0))
+    requests = BusiestRequests(BrokerHour(8, 1, 900.5), BrokerHour(7, 1, 700.0))
+    week = Forecast(WEEK, BrokerHour(7, 0, 12.5), BrokerHour(8, 38, 10.0), requests)
     return replace(plan, forecast=week, certificate=replace(plan.certificate, hourly=PROOF))
 
 
@@ -49,7 +50,7 @@ def changed(document: Any, path: str, value: object) -> Any:
 def test_the_header_of_a_problem_has_the_documented_form() -> None:
     asked = Objective(statistic=Statistic.PEAK, consume_weight=50, preferred_racks=("a", "b"), max_moves=10)
     assert PROBLEM.to_json(replace(TERMS, objective=asked)) == {
-        "format": 1,
+        "format": 2,
         "clusterId": "c",
         "policy": "kafka/main",
         "madeAt": "2026-11-21T12:00:00Z",
@@ -61,10 +62,11 @@ def test_the_header_of_a_problem_has_the_documented_form() -> None:
             "followWeight": 100,
             "preferredRacks": ["a", "b"],
             "maxMoves": 10,
+            "requestBytes": 0,
         },
         "brokers": [
-            {"id": 1, "rack": "a", "capacity": 100, "open": True, "why": ""},
-            {"id": 2, "rack": None, "capacity": 50, "open": False, "why": "Sick"},
+            {"id": 1, "rack": "a", "capacity": 100, "open": True, "why": "", "requestCapacity": 100},
+            {"id": 2, "rack": None, "capacity": 50, "open": False, "why": "Sick", "requestCapacity": 100},
         ],
     }
 
@@ -73,7 +75,7 @@ def test_a_proof_by_hours_is_sorted_by_hour_and_broker() -> None:
     written = PLAN.to_json(hourly_plan())
     assert json.dumps(written["certificate"]["hourly"]) == (
         '{"weights": {"9": {"7": 1}, "38": {"7": 3, "8": 0}}, "moveWeight": 4, "partition": 12, "bound": 9.5,'
-        ' "statisticPlan": {"load": 11.0, "partitions": 3}}'
+        ' "statisticPlan": {"load": 11.0, "partitions": 3}, "requestWeights": {"38": {"9": 2}}}'
     )
     assert PLAN.read(json.dumps(written).encode()) == hourly_plan()
 
@@ -88,7 +90,8 @@ def test_what_is_written_is_read_again(drawn: tuple[Problem, Any]) -> None:
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        ("format", 2, "format is 2: this version reads format 1: upgrade"),
+        ("format", 3, "format is 3: this version reads format 2: upgrade"),
+        ("format", 1, "format is 1: this version reads format 2: request a new plan"),
         ("clusterId", "", "clusterId is ''"),
         ("more", 1, "more is unknown"),
         ("madeAt", "today", "madeAt is 'today'"),

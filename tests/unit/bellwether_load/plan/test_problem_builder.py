@@ -47,7 +47,7 @@ def test_the_problem_of_a_settled_cluster_is_its_current_state() -> None:
         ("b", 0, (1, 2), 1, ""),
         ("b", 1, (2, 1), 2, ""),
     ]
-    assert made.header.brokers == (BrokerInput(1, "x"), BrokerInput(2, None, 200), BrokerInput(3))
+    assert made.header.brokers == (BrokerInput(1, "x"), BrokerInput(2, None, 200, request_capacity=200), BrokerInput(3))
     assert (made.header.cluster_id, made.header.policy, made.header.made_at) == ("memory-cluster", "kafka/main", NOON)
 
 

@@ -168,6 +168,12 @@ def test_readers_of_what_came_long_ago_are_not_dealt_out() -> None:
     assert spread({"t": 9.0}, partitions("t", 2), [5, 5], before("t", 5, 5)) == [None, None]
 
 
+def test_requests_of_a_topic_without_new_records_are_dealt_evenly() -> None:
+    assert spread({"t": 9.0}, partitions("t", 3), [5, 5, 5], before("t", 5, 5, 5), evenly=True) == [3.0, 3.0, 3.0]
+    dealt = spread({"t": 8.0}, partitions("t", 2), [6, 8], before("t", 5, 5), evenly=True)
+    assert dealt == [2.0, 6.0]
+
+
 @pytest.mark.parametrize("nonsense", [math.nan, math.inf, -1.0])
 def test_a_figure_that_cannot_be_is_unknown(nonsense: float) -> None:
     assert spread({"t": nonsense}, partitions("t", 1), [5], before("t", 1)) == [None]

@@ -26,7 +26,7 @@ from testkit.loads.plan_verification import load_problems
 from testkit.loads.small_hours import proof, rows
 from testkit.loads.small_planner import Hourly, Loads, account, level, load_rows, planned, problem, slot, weigh
 
-PROOFS = r"(weights\.\d+(\.\d+)?|moveWeight|threshold|limit|settled\.\d+|hourly\.partition)"
+PROOFS = r"((w|requestW)eights\.\d+(\.\d+)?|moveWeight|threshold|limit|settled\.\d+|hourly\.partition)"
 """What proves figures, and is no figure: another proof of the same figures is one, too."""
 CLAIMED = r"(otherCaps\.\d+\.(load|partitions|maxMoves)|hourly\.statisticPlan\.(load|partitions))"
 """Figures of plans that are not stored: claimed, and called that."""
@@ -112,14 +112,21 @@ def test_no_changed_figure_of_any_plan_passes(
 
 def everything() -> tuple[Problem, Hourly, RebalancePlan, tuple[RebalanceMove, ...]]:
     """A plan with a cap, a second level, bounds of higher caps, a forecast and a proof by hour."""
-    brokers = (BrokerInput(1, "a"), BrokerInput(2, "b", 50), BrokerInput(3), BrokerInput(4, None, 70, False, "Sick"))
+    brokers = (
+        BrokerInput(1, "a"),
+        BrokerInput(2, "b", 50),
+        BrokerInput(3, request_capacity=60),
+        BrokerInput(4, None, 70, False, "Sick"),
+    )
     slots = [slot(i, (1, 2, 3) if i % 3 else (1, 3)) for i in range(8)]
-    posed = problem(*slots, brokers=brokers, objective=Objective(max_moves=2))
-    hourly = Hourly((3, 40), {s.key: ([90 + 7 * i, 60 + 5 * i], [11 * i, 3]) for i, s in enumerate(slots[:-1])})
+    posed = problem(*slots, brokers=brokers, objective=Objective(max_moves=2, request_bytes=9))
+    rates = {s.key: ([90 + 7 * i, 60 + 5 * i], [11 * i, 3]) for i, s in enumerate(slots[:-1])}
+    hourly = Hourly((3, 40), rates, {s.key: [700 + 90 * i, 50 * i] for i, s in enumerate(slots[:-2])})
     known = hourly.at(0)
     leaders = [3, 2, *([1] * 6)]
     weighed = weigh(posed, known)
-    stated = replace(proof(posed, hourly, {3: {1: 3, 3: 2}, 40: {2: 1}}, 5), statistic_plan=StatisticPlan(1e9, 2))
+    stated = proof(posed, hourly, {3: {1: 3, 3: 2}, 40: {2: 1}}, 5, None, {3: {1: 1, 3: 4}})
+    stated = replace(stated, statistic_plan=StatisticPlan(1e9, 2))
     plan, moves = planned(posed, known, leaders, {1: 2, 2: 1, 3: 2}, 300, hourly=hourly, proof=stated)
     free = replace(posed, header=replace(posed.header, objective=Objective()))
     bound = planned(free, known, leaders, {1: 2, 2: 1, 3: 2})[0].certificate.bound

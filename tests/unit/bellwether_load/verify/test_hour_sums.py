@@ -25,7 +25,9 @@ def posed(seed: int) -> tuple[Problem, Hourly]:
     """Partitions in no order of load, one closed broker, some without consumption."""
     dice = Random(seed)
     slots = [slot(i, dice.sample((1, 2, 3, 4), dice.randint(1, 3)), topic=t) for t in ("a", "b") for i in range(9)]
-    asked = problem(*slots, brokers=BROKERS, objective=Objective(follow_weight=dice.choice([0, 50, 100])))
+    asked = problem(
+        *slots, brokers=BROKERS, objective=Objective(follow_weight=dice.choice([0, 50, 100]), request_bytes=seed % 3)
+    )
     rates = {
         s.key: (
             [dice.randint(0, 10**9) for _ in HOURS],
@@ -33,7 +35,8 @@ def posed(seed: int) -> tuple[Problem, Hourly]:
         )
         for s in asked.partitions[:-1]
     }
-    return asked, Hourly(HOURS, rates)
+    requests = {key: [dice.randint(0, 2**30) for _ in HOURS] for key in rates if dice.random() < 0.8}
+    return asked, Hourly(HOURS, rates, requests)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -67,7 +70,17 @@ def test_a_row_that_cannot_be_added_up_is_named(ins: list[int], said: str):
     asked, hourly = posed(1)
     plan, moves = planned(asked, hourly.at(0), hourly=hourly)
     first, *others = rows(asked, hourly)
-    wrong = (*first[:5], memoryview(array("q", ins)), None)
+    wrong = (*first[:5], memoryview(array("q", ins)), None, None)
+    assert any(said in fault for fault in checked(asked, hourly, plan, moves, wrong, *others).faults)
+
+
+@pytest.mark.parametrize("requests", [[1, 2, 3], [1, -1, 3, 4], [0, 0, 0, 2**30 + 1]])
+def test_requests_that_cannot_be_added_up_are_named(requests: list[int]):
+    asked, hourly = posed(1)
+    plan, moves = planned(asked, hourly.at(0), hourly=hourly)
+    first, *others = rows(asked, hourly)
+    wrong = (*first[:7], memoryview(array("q", requests)))
+    said = "a-0 has 3 hours where 4" if len(requests) == 3 else "a-0 has a rate below 0 or above 2**30 hundredths"
     assert any(said in fault for fault in checked(asked, hourly, plan, moves, wrong, *others).faults)
 
 
@@ -75,7 +88,7 @@ def test_missing_rates_and_rows_out_of_order_are_named():
     asked, hourly = posed(2)
     plan, moves = planned(asked, hourly.at(0), hourly=hourly)
     first, second, *others = rows(asked, hourly)
-    faults = checked(asked, hourly, plan, moves, (*first[:5], None, None), second, *others).faults
+    faults = checked(asked, hourly, plan, moves, (*first[:5], None, None, None), second, *others).faults
     assert any("a-0 has a load and none by hour" in fault for fault in faults)
     faults = checked(asked, hourly, plan, moves, second, first, *others).faults
     assert any("a-0 comes after a-1, out of order" in fault for fault in faults)

@@ -13,7 +13,7 @@ from bellwether_load.verify.load_rows import LOADS, Load, LoadRows
 def found(*rows: tuple[str, int, float | None, float | None], at: tuple[str, int] = ("a", 0)) -> Load | str | None:
     """The load of a partition, or why there is none; a topic's id is its name."""
     faults = Faults()
-    load = LoadRows(((row[0], *row, None, None) for row in rows), faults).of((at[0], *at))
+    load = LoadRows(((row[0], *row, None, None, None) for row in rows), faults).of((at[0], *at))
     return faults.of(LOADS)[0] if faults.any(LOADS) else load
 
 
@@ -62,7 +62,7 @@ def test_rows_that_come_twice_or_out_of_order_are_refused(numbers: list[int]) ->
 @given(st.dictionaries(st.tuples(st.sampled_from("abc"), st.integers(0, 2**31 - 1)), st.integers(0, 1000)))
 def test_every_row_is_found_whatever_the_gaps(rows: dict[tuple[str, int], int]) -> None:
     faults = Faults()
-    loads = LoadRows(((t, t, n, float(rate), 0.0, None, None) for (t, n), rate in sorted(rows.items())), faults)
+    loads = LoadRows(((t, t, n, float(rate), 0.0, None, None, None) for (t, n), rate in sorted(rows.items())), faults)
     asked = sorted({*rows, *((t, n + 1) for t, n in rows)})
     given_loads = {(t, n): loads.of((t, t, n)) for t, n in asked}
     assert {key: load.produce for key, load in given_loads.items() if load is not None} == rows

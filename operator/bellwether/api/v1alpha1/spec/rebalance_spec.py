@@ -75,6 +75,13 @@ class BrokerCapacity(Model):
         strict=True,
         description=f"Capacity of the broker relative to the others, whose capacity is {core_objective.WHOLE}.",
     )
+    request_capacity: int | None = Field(
+        default=None,
+        ge=1,
+        le=1000000,
+        strict=True,
+        description="Its capacity for requests, likewise. If unset, it is capacity. Unused without requestBytes.",
+    )
 
 
 class LoadObjective(Model):
@@ -95,6 +102,15 @@ class LoadObjective(Model):
         max_length=1000,
         description=f"Brokers whose capacity differs from the default of {core_objective.WHOLE}.",
         json_schema_extra=as_map("brokerId"),
+    )
+    request_bytes: int = Field(
+        default=_OBJECTIVE.request_bytes,
+        ge=0,
+        le=1000000,
+        strict=True,
+        description="Makes requests count, each by the hour: bytes/s that load a broker as much as one request/s. It is"
+        " what a broker can send in a second, in bytes, divided by the number of requests that it can serve. 0: only"
+        " bytes count.",
     )
     preferred_racks: Annotated[
         tuple[RackName, ...],
@@ -132,6 +148,7 @@ class LoadObjective(Model):
             consume_weight=_OBJECTIVE.consume_weight if self.traffic is Traffic.ALL else 0,
             preferred_racks=self.preferred_racks,
             max_moves=self.max_moves,
+            request_bytes=self.request_bytes,
         )
 
 
@@ -233,6 +250,9 @@ class LeaderRebalanceSpec(Model):
             approval=self.approval,
             objective=self.objective.to_core(),
             capacities={c.broker_id: c.capacity for c in self.objective.capacities},
+            request_capacities={
+                c.broker_id: c.request_capacity for c in self.objective.capacities if c.request_capacity is not None
+            },
             excluded_topics=self.objective.excluded_topics,
             minimum_improvement_percent=self.minimum_improvement_percent,
             minimum_hours=self.minimum_hours,

@@ -96,15 +96,16 @@ class PlanWithoutCap(Reported):
     moves: Count = Field(description="Number of leaders that this plan moves, as the planner claims.")
 
 
+Hour = Annotated[
+    str, Field(max_length=32, pattern=r"^(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day ([01][0-9]|2[0-3]):00 UTC$")
+]
+
+
 class BrokerHour(Reported):
     """The busiest broker in its busiest hour of the week."""
 
     broker: Count = Field(description="Id of the broker.")
-    hour: str = Field(
-        max_length=32,
-        pattern=r"^(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day ([01][0-9]|2[0-3]):00 UTC$",
-        description="The hour that begins then, such as Tuesday 14:00 UTC.",
-    )
+    hour: Hour = Field(description="The hour that begins then, such as Tuesday 14:00 UTC.")
     load: Count = Field(description="Its mean load in that hour, in bytes/s per 100 of capacity.")
 
 
@@ -113,6 +114,25 @@ class StatisticPlan(Reported):
 
     load: Count = Field(description="Its busiest broker-hour, in bytes/s per 100 of capacity.")
     moves: Count = Field(description="Number of leaders that it moves.")
+
+
+class RequestHour(Reported):
+    """The busiest broker by requests, in its busiest hour of the week."""
+
+    broker: Count = Field(description="Id of the broker.")
+    hour: Hour = Field(description="The hour that begins then.")
+    per_second: Count = Field(description="Its mean requests per second in that hour, per 100 of its requestCapacity.")
+
+
+class BusiestRequests(Reported):
+    """The busiest broker by requests, before and after the plan. Unset unless requests count."""
+
+    before: RequestHour = Field(description="Before the plan.")
+    after: RequestHour = Field(description="After the plan.")
+    request_bytes: Count = Field(description="Bytes per second that one request per second counts as.")
+    not_measured: Count = Field(
+        default=0, description="Number of partitions whose requests are not measured. They count as 0."
+    )
 
 
 class Forecast(Reported):
@@ -127,14 +147,24 @@ class Forecast(Reported):
     after: BrokerHour = Field(description="The busiest broker-hour after the plan.")
     bound: Count | None = Field(
         default=None,
-        description="Lower bound of the busiest broker-hour that any plan can reach, as proved by the certificate."
-        " Unset if the plan is not made for the hours.",
+        description="Lower bound of the busiest broker-hour that any plan can reach, by bytes and, where they count, by"
+        " requests, as proved by the certificate. Unset if the plan is not made for the hours.",
     )
     gap_percent: Percent | None = Field(
         default=None,
         description="Percentage by which the load after the plan exceeds the bound. Unset if the bound is 0.",
     )
     statistic_plan: StatisticPlan | None = None
+    requests: BusiestRequests | None = None
+
+    @property
+    def highest(self) -> tuple[int, int]:
+        """The busiest broker-hour before and after, by bytes or by requests, whichever is more; in bytes/s."""
+        found, of = (self.before.load, self.after.load), self.requests
+        if of is None:
+            return found
+        before, after = (of.request_bytes * one.per_second for one in (of.before, of.after))
+        return max(found[0], before), max(found[1], after)
 
 
 class PlanFigures(Reported):

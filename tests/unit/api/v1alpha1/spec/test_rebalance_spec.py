@@ -31,8 +31,11 @@ def test_a_full_rebalance_reaches_the_core():
     assert given(body) == core_rebalance.Rebalance(
         schedule=Schedule("0 4 * * *"),
         approval=core_rebalance.Approval.MANUAL,
-        objective=core_objective.Objective(preferred_racks=("eu-west-1a", "eu-west-1b"), max_moves=5000),
+        objective=core_objective.Objective(
+            preferred_racks=("eu-west-1a", "eu-west-1b"), max_moves=5000, request_bytes=5000
+        ),
         capacities={3: 200},
+        request_capacities={3: 150},
         excluded_topics=("payments-*",),
     )
 

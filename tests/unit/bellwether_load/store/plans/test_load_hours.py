@@ -11,7 +11,11 @@ from bellwether_load.store.store_errors import StoreDamaged, StoreMissing
 
 
 def write(
-    store: Store, name: str, hours: Sequence[int], rows: Sequence[tuple[int, list[int], list[int] | None]]
+    store: Store,
+    name: str,
+    hours: Sequence[int],
+    rows: Sequence[tuple[int, list[int], list[int] | None]],
+    requests: list[int] | None = None,
 ) -> None:
     columns = {
         "topic": ["orders" for _ in rows],
@@ -21,13 +25,14 @@ def write(
         "consume_p95": pa.array([None for _ in rows], pa.float64()),
         LISTS[0].name: pa.array([ins for _, ins, _ in rows], LISTS[0].type),
         LISTS[1].name: pa.array([outs for _, _, outs in rows], LISTS[1].type),
+        LISTS[2].name: pa.array([requests for _ in rows], LISTS[2].type),
     }
     store.write_table(name, pa.table(columns).replace_schema_metadata(of_hours(hours)))
-    store.write_bytes(ACCOUNT, b'{"format": 1}')
+    store.write_bytes(ACCOUNT, b'{"format": 2}')
 
 
 def test_rows_come_file_by_file_with_the_numbers_of_every_hour(store: Store):
-    write(store, "part-1.parquet", (3, 167), [(2, [5, 6], [7, 8])])
+    write(store, "part-1.parquet", (3, 167), [(2, [5, 6], [7, 8])], [9, 0])
     write(store, "part-0.parquet", (3, 167), [(0, [1, 2], None), (1, [2**45, 0], [3, 4])])
     files = load_files(store)
     assert known_hours(store, files) == (3, 167)
@@ -35,15 +40,15 @@ def test_rows_come_file_by_file_with_the_numbers_of_every_hour(store: Store):
     found = [(*row[:3], *(None if r is None else r.tolist() for r in row[5:])) for row in read]
     assert [row[:5] for row in load_rows(store, files, "P95")] == [("orders", "id", n, 1.0, None) for n in range(3)]
     assert found == [
-        ("orders", "id", 0, [1, 2], None),
-        ("orders", "id", 1, [2**45, 0], [3, 4]),
-        ("orders", "id", 2, [5, 6], [7, 8]),
+        ("orders", "id", 0, [1, 2], None, None),
+        ("orders", "id", 1, [2**45, 0], [3, 4], None),
+        ("orders", "id", 2, [5, 6], [7, 8], [9, 0]),
     ]
 
 
 def test_loads_without_lists_know_no_hour(store: Store):
     store.write_table("part-0.parquet", pa.table({"topic": ["orders"]}))
-    store.write_bytes(ACCOUNT, b'{"format": 1}')
+    store.write_bytes(ACCOUNT, b'{"format": 2}')
     assert known_hours(store, load_files(store)) == ()
 
 
@@ -68,6 +73,7 @@ def test_hours_without_columns_and_null_lists_are_refused(store: Store):
     columns = {"topic": ["o"], "topic_id": ["id"], "partition": pa.array([0], pa.int32())}
     columns |= {f"{what}_p95": pa.array([1.0]) for what in ("produce", "consume")}
     nulls = {LISTS[0].name: pa.array([None], LISTS[0].type), LISTS[1].name: pa.array([[1]], LISTS[1].type)}
+    nulls[LISTS[2].name] = pa.array([None], LISTS[2].type)
     store.write_table("b.parquet", pa.table({**columns, **nulls}))
     with pytest.raises(StoreDamaged, match="column produce_hours contains nulls"):
         list(load_rows(store, ["b.parquet"], "P95", (3,)))

@@ -208,13 +208,13 @@ def test_added_columns_are_read_and_a_later_format_is_an_error(uri: str) -> None
     store = Store.open(uri)
     file, other = list_rounds(store).rounds[3:5]
     table = read_table(store, file.path)
-    wider = table.append_column("requests", pa.nulls(len(table), pa.int64()))
+    wider = table.append_column("messages", pa.nulls(len(table), pa.int64()))
     store.write_table(file.path, wider.replace_schema_metadata(table.schema.metadata))
     assert [one.skipped for one in rolled(uri)] == [(), (), ()]
-    metadata = {**table.schema.metadata, sample_files.FORMAT_KEY: b"samples/3"}
+    metadata = {**table.schema.metadata, sample_files.FORMAT_KEY: b"samples/4"}
     store.write_table(other.path, read_table(store, other.path).replace_schema_metadata(metadata))
     store.delete_directory("rollups")
-    with pytest.raises(StoreNewer, match=r"has format samples/3, .*upgrade"):
+    with pytest.raises(StoreNewer, match=r"has format samples/4, .*upgrade"):
         rolled(uri)
 
 
@@ -223,7 +223,7 @@ def test_a_rollup_of_a_later_release_is_no_damage(uri: str) -> None:
     store = Store.open(uri)
     file = list_rollups(store)[0]
     table = read_table(store, file.path)
-    metadata = {**table.schema.metadata, sample_files.FORMAT_KEY: b"rollups/2"}
+    metadata = {**table.schema.metadata, sample_files.FORMAT_KEY: b"rollups/3"}
     store.write_table(file.path, table.replace_schema_metadata(metadata))
     with pytest.raises(StoreNewer, match="upgrade"):
         due(uri)

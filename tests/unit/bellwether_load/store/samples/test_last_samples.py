@@ -20,7 +20,7 @@ OTHER = PartitionKey("id-of-other", 0)
 
 
 def write(store: Store, at: datetime, end: int | None, *, key: PartitionKey = ORDERS, cluster: str = CLUSTER) -> None:
-    row = Rows(cluster, at, ["t"], [key.topic_id], [key.partition], [1], [7], [end], [None], [None])
+    row = Rows(cluster, at, ["t"], [key.topic_id], [key.partition], [1], [7], [end], [None], [None], [None])
     write_round(store, row, f"{at.minute:08x}")
 
 

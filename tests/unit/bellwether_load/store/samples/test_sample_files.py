@@ -14,7 +14,7 @@ from bellwether_load.store.store_errors import StoreDamaged, StoreNewer, StoreUn
 from testkit.loads.sample_rounds import CLUSTER, MIDNIGHT, held, read_table, rows, told
 
 FOLDER = f"samples/cluster={CLUSTER}/hour=2021-11-21T01"
-FORMAT = {b"bellwether.format": b"samples/2", b"bellwether.cluster_id": CLUSTER.encode()}
+FORMAT = {b"bellwether.format": b"samples/3", b"bellwether.cluster_id": CLUSTER.encode()}
 
 
 def test_a_round_is_read_again_as_it_was_written(store: Store) -> None:
@@ -87,16 +87,16 @@ def test_the_store_of_an_earlier_release_is_refused_with_what_to_do(store: Store
 @pytest.mark.parametrize(
     ("said", "error", "words"),
     [
-        ({b"bellwether.format": b"samples/3"}, StoreNewer, "later release than this one .*: upgrade"),
-        ({b"bellwether.format": b"samples/1"}, StoreDamaged, "Move it out of the store"),
-        ({b"bellwether.format": b"rollups/9"}, StoreDamaged, "is not in the format samples/2"),
+        ({b"bellwether.format": b"samples/4"}, StoreNewer, "later release than this one .*: upgrade"),
+        ({b"bellwether.format": b"samples/2"}, StoreDamaged, "earlier release .*: remove the folder samples, or"),
+        ({b"bellwether.format": b"rollups/9"}, StoreDamaged, "is not in the format samples/3"),
         ({b"bellwether.cluster_id": b"another"}, StoreDamaged, "of Kafka cluster another, not of"),
     ],
 )
 def test_a_later_format_is_an_error_and_others_are_left_out(said, error, words: str) -> None:
     with pytest.raises(error, match=words):
-        require_format(FORMAT | said, "samples/2", CLUSTER, "x")
-    require_format(FORMAT, "samples/2", CLUSTER, "x")
+        require_format(FORMAT | said, "samples/3", CLUSTER, "x")
+    require_format(FORMAT, "samples/3", CLUSTER, "x")
 
 
 def test_two_writers_of_one_moment_take_nothing_from_each_other(store: Store) -> None:
@@ -127,7 +127,7 @@ def test_a_sample_costs_fourteen_bytes_at_most(store: Store) -> None:
         rate, size = chance.lognormvariate(5, 2), chance.lognormvariate(6, 1)
         end = int(chance.randrange(10**6) * rate)
         name = (f"orders-{partition // 50:05}", f"{partition // 50:022}", partition % 50)
-        row = (0, *name, partition % 100, 3, end, int(end * size), None)
+        row = (0, *name, partition % 100, 3, end, int(end * size), None, None)
         for column, value in zip(columns.values(), row, strict=True):
             column.append(value)
     table = pa.table(columns, schema=sample_files.SCHEMA)
