@@ -94,11 +94,12 @@ class Destination:
 _LOCAL = tuple(
     Destination(ipaddress.ip_network(text))
     for text in (
-        *("0.0.0.0/8", "127.0.0.0/8", "::/128", "::1/128", "169.254.0.0/16", "fe80::/10"),
-        *("100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32", "fd00:ec2::/32"),
+        *("0.0.0.0/8", "127.0.0.0/8", "::/96", "169.254.0.0/16", "fe80::/10"),
+        *("100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32", "fd00:ec2::/32", "fd20:ce::254/128"),
+        *("64:ff9b::7f00:0/104", "64:ff9b::a9fe:0/112", "2002:7f00::/24", "2002:a9fe::/32"),
     )
 )
-"""What is this machine, link-local, or a metadata server of a cloud."""
+"""What is this machine, link-local, or a metadata server of a cloud; also through NAT64 and 6to4."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,7 @@ class Destinations:
 
     @contextmanager
     def guard(self, *hosts: str) -> Iterator[list[DestinationRefused]]:
-        """Check every connection that this thread makes in the block, whatever library makes it.
+        """Check every connection that this thread makes in the block by Python's sockets, whatever library makes it.
 
         Names among the entries count for these ``hosts``. Gives what was refused, as libraries hide such errors. A
         hook sees the address that a socket connects to: what was resolved before is no proof of it.

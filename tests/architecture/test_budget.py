@@ -15,8 +15,8 @@ from pathlib import Path
 from sourcetree import LITERARY_WORD, ROOT, files, prose_lines
 
 LINES = {
-    "operator/bellwether": 1472,  # where policies may connect: one list, and one check at the connection itself
-    "operator/bellwether/adapters": 10974,  # large objects left out, names and marks in Kafka, addresses checked
+    "operator/bellwether": 1474,  # where policies may connect: one list, and one check at the connection itself
+    "operator/bellwether/adapters": 10990,  # large objects left out, names and marks in Kafka, addresses checked
     "operator/bellwether/api": 4721,  # LeaderRebalance with its losses; identities with their destination; requests
     "operator/bellwether/cli": 10020,  # doctor says which pods and listeners it did not check
     "operator/bellwether/controllers": 2995,  # which LeaderRebalance is used; who may still send; other installations

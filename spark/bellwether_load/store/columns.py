@@ -18,6 +18,7 @@ from bellwether_load.store.filesystems import Store
 from bellwether_load.store.store_errors import StoreDamaged
 
 BATCH_ROWS = 65_536
+_LETTERS = {pa.int32(): "i", pa.int64(): "q", pa.float64(): "d"}
 _AHEAD = 4
 """Batches that are read before they are used."""
 
@@ -113,7 +114,7 @@ def values(array: Any) -> list[Any]:
 
 def _numbers(array: Any) -> list[Any]:
     """Read from Arrow's buffer: numpy, which the verifier does not need, takes 30 MB."""
-    letter: Any = "d" if pa.types.is_floating(array.type) else {32: "i", 64: "q"}[array.type.bit_width]
+    letter: Any = "q" if pa.types.is_timestamp(array.type) else _LETTERS[array.type]
     buffer = array.buffers()[1]
     if not len(array) or buffer is None:
         return []

@@ -32,8 +32,9 @@ from bellwether_load.store.store_errors import (
 )
 from bellwether_load.store.store_uri import Redacted
 
-SMALL_FILE_LIMIT = 8 << 20
-"""Bytes of a file that is read whole: the summary of a plan for 2,000 brokers with all its proofs has 5 MB."""
+SMALL_FILE_LIMIT = 16 << 20
+"""Bytes of a file that is read whole: the summary of a plan for 2,000 brokers, with weights of each in 168 hours and of
+100,000 losses, has up to 11 MB."""
 
 MOST_ROWS = 1 << 22
 """Of a Parquet file: more partitions than the longest answer of Kafka that can be allowed has."""

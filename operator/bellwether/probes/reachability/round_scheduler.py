@@ -27,9 +27,9 @@ LANES = 48
 WORKING_SECONDS = 0.02
 _WORKING_WHEN_SLOW_SECONDS = 0.5
 _IDLE_SECONDS = 10.0
-MOST_THREADS, LEAST_THREADS = 1024, 16
-"""Threads of all pools of a process, 100 MB; beyond them a pool still has the least, or its equal share if that is
-more, and its further requests are queued."""
+MOST_THREADS, LEAST_THREADS = 4096, 16
+"""Threads of all pools of a process, some 20 KB each while it waits; beyond them a pool still has the least, or its
+equal share if that is more, and its further requests are queued."""
 
 
 class WorkItem(Generic[T]):

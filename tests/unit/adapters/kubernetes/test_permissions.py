@@ -40,7 +40,7 @@ def test_a_missing_right_is_named_with_its_use_and_role() -> None:
 def test_objects_of_the_operators_namespace_are_checked_in_that_namespace() -> None:
     api = Reviewed(lambda asked: asked.get("namespace") != "ops")
     missing = list(operator_lacks(api, ["kafka"], "ops"))
-    assert len(missing) == 7
+    assert len(missing) == 8
     assert all("in a Role of namespace ops" in one for one in missing)
 
 

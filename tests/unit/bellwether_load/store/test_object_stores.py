@@ -246,7 +246,7 @@ def test_rounds_are_kept_and_rolled_up(store, bucket):
 
 
 def test_a_large_file_goes_in_parts_and_comes_back_whole(store, bucket):
-    data = bytes(range(256)) * 80_000
+    data = bytes(range(256)) * 48_000
     store.write_bytes("large", data)
     assert store.read_bytes("large") == data
     assert len(next(iter(bucket.uploads.values()))) > 1

@@ -199,7 +199,7 @@ def test_silent_brokers_of_one_pool_take_no_thread_of_others() -> None:
 
     def full() -> bool:
         silent_pool.tend()
-        return silent_pool.threads == 8
+        return silent_pool.threads == sum(one.began is not None for one in silent) == 8
 
     until(full)
     prompt = [WorkItem(lambda: "here") for _ in range(20)]
