@@ -143,7 +143,6 @@ def test_a_broker_that_was_never_registered_is_refused(subject: Subject):
     topic = subject.create((1, 2, 3))
     outcome = subject.mover.reorder([Reorder(first(topic), (2, 1, 99))])[first(topic)]
     assert outcome.error == "INVALID_REPLICA_ASSIGNMENT"
-    assert "99" in outcome.message
     assert partition(subject, topic).replicas == (1, 2, 3)
 
 

@@ -71,7 +71,7 @@ def test_alert_without_a_rule_is_no_answer(evaluating: PrometheusServer) -> None
 
 
 def test_alert_whose_rule_cannot_be_evaluated_is_no_answer(evaluating: PrometheusServer) -> None:
-    with pytest.raises(Terminal, match=r"^cannot evaluate the rule of alert Broken: found duplicate series"):
+    with pytest.raises(Terminal, match=r"^cannot evaluate the rule of alert Broken: see its error there, at /rules"):
         judged(evaluating, "Broken")
 
 

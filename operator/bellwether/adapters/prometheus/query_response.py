@@ -91,7 +91,7 @@ _ERROR_TYPES = {"bad_data", "canceled", "execution", "internal", "not_found", "t
 
 def _kind(said: Mapping[str, Any]) -> str:
     """The type of an error, where it is one of Prometheus' own. Its text is left out: status, which the author of a
-    policy reads, repeats nothing that a stranger answers.
+    policy reads, repeats nothing that another server answers.
     """
     kind = said.get("errorType")
     return f", {kind}" if kind in _ERROR_TYPES else ""

@@ -37,7 +37,7 @@ from bellwether.core.signals import Override
 from bellwether.core.waves.rebalance_waves import WaveResult
 
 ORDERS_KEPT = 10_000
-"""Most orders of an entry: 60 kB when packed."""
+"""Most orders of an entry: 70 to 700 kB when packed, by the number of topics and the length of their names."""
 
 ORDERS_LOOKED_AT = timedelta(days=7)
 """Older entries are not asked for late orders: their brokers have run since, or are gone."""

@@ -15,7 +15,7 @@ from testkit.kafka.answers_page import PAGE, SECTIONS, fields, listed
 
 ADAPTERS = sorted((ROOT / "operator/bellwether/adapters/kafka").rglob("*.py"))
 SOURCE = "\n".join(path.read_text() for path in ADAPTERS)
-MODULES = ("metadata", "sasl", "consumer", "admin.cluster", "admin.configs", "admin.topics")
+MODULES = ("metadata", "sasl", "consumer", "admin.cluster", "admin.configs", "admin.topics", "admin.client_quotas")
 
 
 def schema(name: str) -> Mapping[str, Any]:

@@ -128,7 +128,7 @@ def from_attempts(attempts: Sequence[BrokerConnectionError], *, proven: bool) ->
 def from_code(code: int, address: str, what: str, acl: str) -> BellwetherError:
     """What an error that covers the whole answer of ``what`` means; ``acl`` is the permission that it needs.
 
-    The answer's own text is left out: status, which a policy's author reads, repeats nothing that a stranger answers.
+    The answer's own text is left out: status, which a policy's author reads, repeats no text of a server.
     """
     if code == CLUSTER_AUTHORIZATION_FAILED:
         return Unauthorized(f"{address} refused {what}: not authorised. Grant this user the ACL {acl}")

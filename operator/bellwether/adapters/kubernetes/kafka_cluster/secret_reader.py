@@ -189,10 +189,10 @@ class SecretReader:
 def api_servers(api: KubernetesClient) -> set[tuple[str, int]]:
     """Addresses and ports of the API server: of its URL, and those that it tells clients. Raises Transient."""
     url, found = urlsplit(api.url), set[tuple[str, int]]()
-    told: list[dict[str, str]] = []
+    networks: list[dict[str, str]] = []
     with suppress(Terminal):  # accounts may be denied discovery
-        told = api.get(CORE, "", "").get("serverAddressByClientCIDRs") or []
-    for address in (join_address(str(url.hostname), url.port or 443), *(one["serverAddress"] for one in told)):
+        networks = api.get(CORE, "", "").get("serverAddressByClientCIDRs") or []
+    for address in (join_address(str(url.hostname), url.port or 443), *(one["serverAddress"] for one in networks)):
         with suppress(OSError, ValueError):  # a name that only clients outside know
             host, port = split_address(address)
             found |= {(str(to[0]), port) for *_, to in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)}
