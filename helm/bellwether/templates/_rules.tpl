@@ -50,7 +50,6 @@ too. In: the root.
   verbs: [get]
 - apiGroups: [""]
   resources: [namespaces]
-  resourceNames: [{{ .Release.Namespace }}]
   verbs: [get]
 {{- if not .Values.watchAllNamespaces }}
 - apiGroups: [""]

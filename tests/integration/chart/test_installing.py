@@ -128,7 +128,7 @@ def test_policies_of_values_come_with_next_upgrade_and_outlive_release(
     values = {"policies": [{"name": "orders", "spec": POLICY["spec"]}], "signalSources": [source]}
     given = installing.given(values)
     said = installing.run("install", RELEASE, chart, "--namespace", release, *given)
-    assert "so the policies in the values were not created" in said
+    assert "so the LeadershipPolicy objects in the values were not created" in said
     until_served(chartserver)
     said = installing.run("upgrade", RELEASE, chart, "--namespace", release, *given)
     assert "were not created" not in said
