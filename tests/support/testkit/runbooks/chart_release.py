@@ -74,7 +74,8 @@ class ChartRelease:
     def variables(self, deployment: str) -> dict[str, str]:
         """Variables of a process in that container, its account's kubeconfig among them."""
         account = self.named("Deployment", deployment)["spec"]["template"]["spec"]["serviceAccountName"]
-        variables = {one["name"]: one["value"] for one in self.container(deployment).get("env", ())}
+        env = self.container(deployment).get("env", ())
+        variables = {one["name"]: one["value"] for one in env if "value" in one}  # the others name a pod
         return {**variables, "KUBECONFIG": str(self._server.service_account_kubeconfig(HOME, account))}
 
     def _values(self) -> dict[str, Any]:

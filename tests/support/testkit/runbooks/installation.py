@@ -69,8 +69,10 @@ class Installation:
         server.apply(ROOT / "crds", strimzi.definitions())
         self.release = ChartRelease(server, self.site.namespace, directory)
         self.release.apply(*(self._certificate(name) for name in (CREDENTIALS, f"{STRIMZI}-cluster-ca-cert")))
-        edit = self.release.named("ClusterRole", f"-{HOME}-edit")["metadata"]["name"]
-        self.site.kubectl("create", "rolebinding", ON_CALL, f"--clusterrole={edit}", f"--user={ON_CALL}")
+        for role in ("edit", "rebalance"):
+            name = self.release.named("ClusterRole", f"-{HOME}-{role}")["metadata"]["name"]
+            bound = (f"--clusterrole={name}", f"--user={ON_CALL}")
+            self.site.kubectl("create", "rolebinding", f"{ON_CALL}-{role}", *bound)
         self._tools = directory / "tools"
         kafka_tools.install(self._tools)
         (self._tools / "kubectl").symlink_to(kubernetes_binaries.kubectl())

@@ -78,9 +78,8 @@ LOOKS: Mapping[str, Look] = {
         r"Reason: +ExternallyUnreachable(?s:.*)\nEvents:\n.*\n.*\n(?s:.*)Warning +Demoted "
     ),
     "kubectl exec -n BELLWETHER POD -- bellwether probe reachability --once --policy NAME -n NAMESPACE": PROBED,
-    "kubectl exec -n BELLWETHER deploy/bellwether-operator -- bellwether check --lease-namespace BELLWETHER": Look(
-        r"\bsecretless: .*kafka-user", FOUND
-    ),
+    "kubectl exec -n BELLWETHER deploy/bellwether-operator -- "
+    "bellwether check --lease-namespace BELLWETHER -n NAMESPACE": Look(r"\bsecretless: .*kafka-user", FOUND),
     "kubectl exec -n BELLWETHER deploy/bellwether-operator -- "
     "bellwether probe reachability --once --policy NAME -n NAMESPACE": PROBED,
     "kubectl exec -n BELLWETHER deploy/bellwether-operator -- bellwether status --policy NAME -n NAMESPACE": Look(
