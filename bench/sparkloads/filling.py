@@ -98,6 +98,6 @@ def _round(cluster: Cluster, parts: Sequence[Seen], minute: int) -> Any:
         pa.array(epoch.astype(np.int32)),
         pa.array(end, mask=end < 0),
         pa.array(size, mask=size < 0),
-        pa.nulls(len(at), pa.float32()),
+        *(pa.nulls(len(at), pa.float32()),) * 2,
     ]
     return pa.Table.from_arrays(columns, schema=sample_files.SCHEMA)

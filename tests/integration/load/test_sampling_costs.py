@@ -69,7 +69,7 @@ def sample_an_hour(directory: Path, partitions: int) -> None:
             pa.repeat(pa.scalar(int(at.timestamp()), pa.timestamp("s", tz="UTC")), partitions),
             *(names, ids, numbers),
             *(pa.repeat(pa.scalar(3, pa.int32()), partitions),) * 2,
-            *(pa.array(ends), pa.array(ends * 700), pa.nulls(partitions, pa.float32())),
+            *(pa.array(ends), pa.array(ends * 700), *(pa.nulls(partitions, pa.float32()),) * 2),
         ]
         sample_files.write_table(store, CLUSTER, at, pa.Table.from_arrays(columns, schema=sample_files.SCHEMA))
 
