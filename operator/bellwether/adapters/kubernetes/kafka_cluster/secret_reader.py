@@ -187,7 +187,7 @@ class SecretReader:
 
 
 def api_servers(api: KubernetesClient) -> set[tuple[str, int]]:
-    """Addresses and ports of the API server: of its URL, and those that it tells clients. Raises Transient."""
+    """Addresses and ports of the API server: of its URL, and those that it gives to clients. Raises Transient."""
     url, found = urlsplit(api.url), set[tuple[str, int]]()
     networks: list[dict[str, str]] = []
     with suppress(Terminal):  # accounts may be denied discovery
