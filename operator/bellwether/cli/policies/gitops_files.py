@@ -1,101 +1,224 @@
-"""Where GitOps repositories keep policies: chart values of umbrella charts, Flux and Argo CD, and Kustomize patches.
+"""Where GitOps repositories keep policies: in other objects, in chart values, in texts, and as Kustomize patches.
 
-In: documents and file names. Out: values of the chart and their places, places that are not checked, and whether a file
-is a patch.
+In: a document and the name of its file. Out: every object in it with its place: the document itself, in another object
+(List, ManifestWork, Template), made of chart values (umbrella chart, Flux, Argo CD, K3s, Fleet, Helmfile), in a text
+(ConfigMap, patch); and a problem for each place that cannot be judged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from os.path import realpath
 from pathlib import Path
 from typing import Any
 
-from bellwether.cli.policies.object_checks import KINDS
-from bellwether.cli.policies.yaml_documents import Path_, YamlProblem, content_of, documents_of, text_of
+from bellwether.api.v1alpha1.base_model import API_VERSION, GROUP
+from bellwether.cli.policies.object_checks import ERROR, KINDS, NOTE, FoundObject, Problem, is_ours
+from bellwether.cli.policies.yaml_documents import (
+    SIZE_LIMIT,
+    Document,
+    Path_,
+    Position,
+    YamlProblem,
+    content_of,
+    documents_of,
+    text_of,
+)
 
 CHART = "bellwether"
-"""Name of the chart; an umbrella chart has its values under it."""
+"""Name of the chart; an umbrella chart has its values under it, or under an alias."""
 
 KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 FOLDERS_ABOVE = 3
 """So many folders above a file may have the kustomization that names it."""
+RENDERED = "check the output of `kustomize build`"
+
+_VALUES = {"policies": "LeadershipPolicy", "signalSources": "SignalSource", "rebalances": "LeaderRebalance"}
+"""Values of the chart that have objects, and their kinds."""
+_ENTRY = frozenset({"name", "namespace", "labels", "annotations", "spec"})
+"""Fields of an entry of these values."""
+_TYPICAL = ("kafka", "mode", "detection", "promotion", "demotion")
+"""Fields that show that an entry of ``policies`` is a LeadershipPolicy and not of another chart."""
+_CHART_KEYS = ("chart", "chartName", "chartRef", "path", "name")
+"""Fields next to values that may name the chart."""
+_VALUES_KEYS = ("values", "valuesObject", "valuesInline", "valuesContent", "valuesTemplate")
+_PATCH_KEYS = ("patch", "patches", "patchesStrategicMerge", "patchesJson6902")
+_OURS = re.compile(rf"""apiVersion["']?:\s*["']?{re.escape(GROUP)}/""")
+_OPERATION = re.compile(r"""["']?op["']?:\s*["']?(add|replace)""")
+_OUR_VALUES = re.compile(rf"""^\s*["']?({"|".join(_VALUES)})["']?:""", re.MULTILINE)
 
 
 def is_chart_values(value: Any) -> bool:
     """Whether these are values of the chart: they have no kind, and a part that concerns policies."""
     if not isinstance(value, Mapping) or "kind" in value:
         return False
-    return any(key in value for key in ("policies", "signalSources", "rebalances", "probers", "rbac"))
+    return any(key in value for key in (*_VALUES, "probers", "rbac"))
 
 
-def chart_values(value: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Path_]]:
-    """Values of the chart in a document, and where: itself, in a HelmRelease or an Application, in an umbrella's."""
-    places: list[Path_] = [()]
-    if value.get("kind") == "HelmRelease":
-        places = [("spec", "values")]
-    elif value.get("kind") == "Application":
-        places = [(*source, "helm", "valuesObject") for source in _sources(value)]
-    for place in places:
-        for inside in (place, (*place, CHART)):
-            if is_chart_values(found := _at(value, inside)):
-                yield found, inside
+def objects_in(name: str, document: Document) -> Iterator[FoundObject | Problem]:
+    """The objects of a document, and what in it is not checked."""
+    yield from _Search(name, document).within(document.value, patch=patched_kind(name))
 
 
-def unchecked(value: Mapping[str, Any]) -> Iterator[tuple[Path_, str]]:
-    """Places in a document that may have policies and are not checked, and what they are."""
-    kind = value.get("kind")
-    if kind == "HelmRelease" and _at(value, ("spec", "valuesFrom")) and CHART in str(_at(value, ("spec", "chart"))):
-        yield ("spec", "valuesFrom"), "values of a ConfigMap or Secret"
-    if kind == "Application":
-        for source in _sources(value):
-            for field in ("values", "parameters") if CHART in str(_at(value, source)) else ():
-                if _at(value, (*source, "helm", field)):
-                    yield (*source, "helm", field), f"{field}, use valuesObject"
-    if kind == "ApplicationSet" and CHART in str(value.get("spec")):
-        yield ("spec",), "a template of Applications"
-    for index, patch in enumerate(as_list(value.get("patches")) if kind in (None, "Kustomization") else ()):
-        text = patch.get("patch") if isinstance(patch, Mapping) else None
-        if isinstance(text, str) and any(name in text for name in KINDS):
-            yield ("patches", index), "a patch inside a kustomization, write it to a file of its own"
+def unread(name: str, problem: YamlProblem, start: Position, rule: str = "yaml", *, sure: bool = True) -> Problem:
+    """The problem of a text that cannot be read: no error, if it is a template, or if it is not ``sure`` to be YAML."""
+    if problem.template or not sure:
+        return Problem(name, problem.at or start, NOTE, "unchecked", f"not checked: {problem.message}")
+    return Problem(name, problem.at or start, ERROR, rule, problem.message)
 
 
-def is_patch(name: str) -> bool:
-    """Whether a kustomization in its folder or above names the file as a patch, which has only what changes."""
+class _Search:
+    """Looks through a document. ``values``: it may be values of a chart; None: it is a file, and is if it has no kind.
+    ``left``: how many characters of texts in it may be read.
+    """
+
+    def __init__(self, name: str, document: Document, values: bool | None = None, left: int = SIZE_LIMIT) -> None:
+        self._name = name
+        self._document = document
+        self._is_file = values is None
+        self._values = values or (self._is_file and "kind" not in _mapping(document.value))
+        self._left = left
+
+    def within(
+        self, value: Any, place: Path_ = (), *, values: bool = False, ours: bool = False, patch: str | None = None
+    ) -> Iterator[FoundObject | Problem]:
+        """What is in a value. ``values``: it may be values of a chart, ``ours``: of this one. ``patch``: the kind that
+        it patches, empty if it says so itself; None if it is none.
+        """
+        values = values or self._values
+        if isinstance(value, str):
+            yield from self._text(value, place, values, ours, patch)
+        elif isinstance(value, list) and patch is not None and value and all(_is_operation(one) for one in value):
+            yield from self._operations(value, place, patch)
+        elif isinstance(value, list):
+            for index, one in enumerate(value):
+                yield from self.within(one, (*place, index), values=values, ours=ours, patch=patch)
+        elif isinstance(value, Mapping):
+            if not place or _is_object(value):
+                yield FoundObject(self._name, self._document, value, place, patch is not None)
+                if is_ours(value):
+                    return
+            if values and (ours or self._are_ours(value, place)):
+                yield from self._chart_values(value, place)
+            yield from self._unchecked(value, place)
+            ours = ours or any(CHART in str(value.get(key)) for key in _CHART_KEYS)
+            kind = _mapping(value.get("target")).get("kind")
+            for key, one in value.items():
+                inside = str(kind or patch or "") if patch is not None or key in _PATCH_KEYS else None
+                may_be = values or key in _VALUES_KEYS or key.endswith((".yaml", ".yml"))  # of a ConfigMap
+                yield from self.within(one, (*place, key), values=may_be, ours=ours or key == CHART, patch=inside)
+
+    def _are_ours(self, value: Mapping[str, Any], place: Path_) -> bool:
+        """Whether values that are not named as ours are: those of a file, or with parts that no other chart has."""
+        policies = [_mapping(one.get("spec")) for one in as_list(value.get("policies")) if _made_by_chart(one)]
+        typical = any(key in spec for spec in policies for key in _TYPICAL)
+        return typical or (self._is_file and not place) or any(key in value for key in ("signalSources", "rebalances"))
+
+    def _chart_values(self, value: Mapping[str, Any], place: Path_) -> Iterator[FoundObject]:
+        """Values of the chart, and the objects that the chart makes of them."""
+        if place and is_chart_values(value):
+            yield FoundObject(self._name, self._document, value, place)
+        for key, kind in _VALUES.items():
+            for index, entry in enumerate(as_list(value.get(key))):
+                if _made_by_chart(entry):
+                    yield FoundObject(self._name, self._document, _of_values(entry, kind), (*place, key, index))
+
+    def _unchecked(self, value: Mapping[str, Any], place: Path_) -> Iterator[Problem]:
+        if as_list(value.get("valuesFrom")) and CHART in str(value.get("chart")):
+            yield self._note((*place, "valuesFrom"), "values of a ConfigMap or Secret, check its `values.yaml`")
+        names = [str(one.get("name")) for one in as_list(value.get("parameters")) if isinstance(one, Mapping)]
+        if any(one.startswith(tuple(f"{key}[" for key in _VALUES)) for one in names):
+            yield self._note((*place, "parameters"), "parameters, use valuesObject")
+
+    def _text(
+        self, text: str, place: Path_, values: bool, ours: bool, patch: str | None
+    ) -> Iterator[FoundObject | Problem]:
+        """What is in a text that is YAML of ours."""
+        known = _OURS.search(text) or (values and _OUR_VALUES.search(text))
+        if patch is not None and (patch in KINDS or not patch):
+            known = known or _OPERATION.search(text)
+        if not known:
+            return
+        self._left -= len(text)
+        if self._left < 0:
+            yield self._note(place, f"more than {SIZE_LIMIT // 1024 // 1024} MiB of texts in one file")
+            return
+        try:
+            for document in documents_of(text, self._document.origin(place)):
+                search = _Search(self._name, document, values, self._left)
+                yield from search.within(document.value, ours=ours, patch=patch)
+        except YamlProblem as problem:
+            yield unread(self._name, problem, self._document.position(place), sure=values or patch is not None)
+
+    def _operations(self, operations: Iterable[Any], place: Path_, kind: str) -> Iterator[FoundObject | Problem]:
+        """A JSON patch: each value that it sets is checked where it is set."""
+        if not kind:
+            yield self._note(place, f"a JSON patch whose target has no kind, {RENDERED}")
+        for index, one in enumerate(operations if kind in KINDS else ()):
+            if one["op"] in ("add", "replace"):
+                value, at = one.get("value"), self._document.position((*place, index))
+                for part in reversed(one["path"].split("/")[1:]):
+                    key = part.replace("~1", "/").replace("~0", "~")
+                    value = [value] if part == "-" or part.isdecimal() else {key: value}
+                if isinstance(value, Mapping):
+                    body = {"apiVersion": API_VERSION, "kind": kind, **value}
+                    yield FoundObject(self._name, Document(body, at), body, (), True)
+
+    def _note(self, place: Path_, what: str) -> Problem:
+        return Problem(self._name, self._document.position(place), NOTE, "unchecked", f"not checked: {what}")
+
+
+def _is_object(value: Mapping[str, Any]) -> bool:
+    """Whether a part of a document is an object of its own, and not only a reference to one."""
+    named = isinstance(value.get("apiVersion"), str) and isinstance(value.get("kind"), str)
+    return named and ("metadata" in value or "spec" in value)
+
+
+def _is_operation(value: Any) -> bool:
+    return isinstance(value, Mapping) and isinstance(value.get("path"), str) and isinstance(value.get("op"), str)
+
+
+def _made_by_chart(entry: Any) -> bool:
+    return isinstance(entry, Mapping) and "spec" in entry and not set(entry) - _ENTRY
+
+
+def _of_values(entry: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """The object that the chart makes of an entry of its values."""
+    metadata = {key: entry[key] for key in sorted(_ENTRY - {"spec"}) if entry.get(key)}
+    return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": entry["spec"]}
+
+
+def patched_kind(name: str) -> str | None:
+    """The kind that the file patches, empty if it says so itself; None if no kustomization names it as a patch."""
     file = Path(name).resolve()
-    return any(file in _patches(folder) for folder in list(file.parents)[: FOLDERS_ABOVE + 1])
+    return next(
+        (known[file] for folder in list(file.parents)[: FOLDERS_ABOVE + 1] if file in (known := _patches(folder))), None
+    )
 
 
 @lru_cache(maxsize=5000)
-def _patches(folder: Path) -> frozenset[Path]:
-    found = set()
+def _patches(folder: Path) -> Mapping[Path, str]:
+    found = {}
     for file in (folder / name for name in KUSTOMIZATIONS):
         try:
             documents = list(documents_of(text_of(content_of(file)))) if file.is_file() else []
         except YamlProblem:
             continue  # of no use to Kustomize either
         for value in (one.value for one in documents if isinstance(one.value, Mapping)):
-            named = [*as_list(value.get("patchesStrategicMerge"))]
-            named += [_at(patch, ("path",)) for patch in as_list(value.get("patches"))]
-            paths = [path for path in named if isinstance(path, str) and path.isprintable()]
-            found |= {Path(realpath(folder / path)) for path in paths}  # resolve() raises where links form a circle
-    return frozenset(found)
+            named = [({"path": path}) for path in as_list(value.get("patchesStrategicMerge"))]
+            for patch in (*named, *as_list(value.get("patches")), *as_list(value.get("patchesJson6902"))):
+                path = patch.get("path") if isinstance(patch, Mapping) else None
+                if isinstance(path, str) and path.isprintable():
+                    kind = _mapping(patch.get("target")).get("kind")
+                    # resolve() raises where links form a circle
+                    found[Path(realpath(folder / path))] = str(kind or "")
+    return found
 
 
-def _sources(application: Mapping[str, Any]) -> list[Path_]:
-    several = as_list(_at(application, ("spec", "sources")))
-    return [("spec", "source"), *(("spec", "sources", index) for index in range(len(several)))]
-
-
-def _at(value: Any, place: Path_) -> Any:
-    """The value at a place; None where there is none."""
-    for part in place:
-        if isinstance(part, int):
-            value = value[part] if isinstance(value, list) and part < len(value) else None
-        else:
-            value = value.get(part) if isinstance(value, Mapping) else None
-    return value
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def as_list(value: Any) -> list[Any]:

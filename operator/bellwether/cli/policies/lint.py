@@ -26,7 +26,8 @@ def lint(files: tuple[str, ...], cluster: Path | None, strict: bool, output: str
     as the API server would judge it, with line and column. Then the files are judged together: two policies for one
     cluster; vantages without probers, if there are Deployments of probers or values of the chart among the files;
     Secrets that are missing, lack the purpose label or are not in rbac.secretNames, if there are Secrets or values
-    among them. Policies in values of the chart are checked, too; other objects are ignored.
+    among them. Policies in values of the chart, in texts and in Kustomize patches are checked, too; what cannot be
+    judged is noted as not checked, and other objects are ignored.
 
     \b
     Exit status:

@@ -37,6 +37,7 @@ _SET_BY_SERVER = ("creationTimestamp", "generation", "managedFields", "resourceV
 _SUBDOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 _DNS_LABEL = re.compile("[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _LABEL_NAME = re.compile("[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
+_PLACEHOLDER = re.compile(r"\{\{|\$[{(][A-Za-z_]")
 _ANNOTATIONS_LIMIT = 256 * 1024
 
 
@@ -55,12 +56,13 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class FoundObject:
-    """An object of a file: a document, or a part of it, at ``prefix``."""
+    """An object of a file: a document, or a part of it, at ``prefix``. Of a ``patch`` only what changes is there."""
 
     file: str
     document: Document
     value: Mapping[str, Any]
     prefix: Path_ = ()
+    patch: bool = False
 
     @property
     def kind(self) -> str:
@@ -100,8 +102,33 @@ def is_ours(value: Mapping[str, Any]) -> bool:
     return group == GROUP or value.get("kind") in KINDS
 
 
-def check_object(found: FoundObject, *, patch: bool = False) -> tuple[Object | None, list[Problem]]:
-    """Problems of one object, and the object if it is valid; of a ``patch`` only the fields that are there."""
+def check_object(found: FoundObject) -> tuple[Object | None, list[Problem]]:
+    """Problems of one object, and the object if it is valid; of a patch only the fields that are there.
+
+    What a template fills in later is not checked, and said.
+    """
+    parsed, reported = _checked(found)
+    places = list(_placeholders(found.value))
+    if not places:
+        return parsed, reported
+    filled = [path(place) for place in places]
+    text = f"not checked: {', '.join(filled[:3])}{', ...' if filled[3:] else ''}, which a template fills in"
+    reported = [one for one in reported if not any(place.startswith(one.field) for place in filled)]
+    return None, [*reported, found.problem(NOTE, "unchecked", places[0], text)]
+
+
+def _placeholders(value: Any, place: Path_ = ()) -> Iterator[Path_]:
+    """Places of values that a template has not filled in: of Helm, Argo CD, Flux or OpenShift."""
+    if isinstance(value, str):
+        if _PLACEHOLDER.search(value):
+            yield place
+    elif isinstance(value, Mapping | list):
+        for key, one in value.items() if isinstance(value, Mapping) else enumerate(value):
+            yield from _placeholders(one, (*place, key))
+
+
+def _checked(found: FoundObject) -> tuple[Object | None, list[Problem]]:
+    patch = found.patch
     model = KINDS.get(found.kind)
     if model is None:
         text = f"kind {found.kind or 'is missing'}{nearest(found.kind, KINDS)}: {GROUP} has {', '.join(KINDS)}"

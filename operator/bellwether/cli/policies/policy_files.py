@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bellwether.api.v1alpha1.base_model import API_VERSION
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leader_rebalance import LeaderRebalance
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.signal_source import SignalSource
 from bellwether.cli.policies.file_set_checks import FoundPolicy, check_together
-from bellwether.cli.policies.gitops_files import as_list, chart_values, is_patch, unchecked
+from bellwether.cli.policies.gitops_files import RENDERED, objects_in, unread
 from bellwether.cli.policies.object_checks import ERROR, NOTE, WARNING, FoundObject, Problem, check_object, is_ours
 from bellwether.cli.policies.yaml_documents import (
-    Document,
     Position,
     YamlProblem,
     content_of,
@@ -36,11 +34,6 @@ from bellwether.foreign_text import printable_lines
 SUFFIXES = (".yaml", ".yml", ".json")
 FILE_LIMIT = 5000
 STDIN = "-"
-_VALUES = (("policies", "LeadershipPolicy"), ("signalSources", "SignalSource"), ("rebalances", "LeaderRebalance"))
-"""Values of the chart that have objects, and their kinds."""
-
-_ENTRY = frozenset({"name", "namespace", "labels", "annotations", "spec"})
-"""Fields of an entry of these values."""
 
 
 def _expanded(files: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -68,11 +61,16 @@ class CheckedFiles:
     """The valid objects of all files, and the problems by their places."""
 
     names: set[str] = field(default_factory=set)
+    objects: int = 0
     policies: list[FoundPolicy] = field(default_factory=list)
     sources: list[FoundObject] = field(default_factory=list)
     rebalances: list[FoundObject] = field(default_factory=list)
     healths: list[BrokerHealth] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    patched: set[tuple[str, str]] = field(default_factory=set)
+    """Kind and name of what patches change; a name that is not written is empty."""
+    incomplete: list[tuple[FoundObject, list[Problem]]] = field(default_factory=list)
+    """Invalid objects with their problems; some may be bases that a patch completes."""
 
     @property
     def errors(self) -> list[Problem]:
@@ -86,7 +84,12 @@ class CheckedFiles:
         lines = [f"{p.file}:{p.at.line}:{p.at.column}: {p.severity}: {p.message} [{p.rule}]" for p in problems]
         counts = Counter(p.severity for p in problems)
         notes = f", {counts[NOTE]} not checked" if counts[NOTE] else ""
-        summary = ((len(self.names), "file"), (counts[ERROR], "error"), (counts[WARNING], "warning"))
+        summary = (
+            (len(self.names), "file"),
+            (self.objects, "object"),
+            (counts[ERROR], "error"),
+            (counts[WARNING], "warning"),
+        )
         lines.append(", ".join(counted(*one) for one in summary) + notes)
         return printable_lines("\n".join(lines))
 
@@ -108,11 +111,18 @@ def check_files(names: Iterable[str], racks: frozenset[str] | None = None) -> Ch
             text = text_of(read_bounded(sys.stdin.buffer) if name == STDIN else content_of(Path(name)))
             rule = "yaml"
             for document in documents_of(text):
-                for found in _objects(name, document):
-                    _add(checked, found, others)
+                if not isinstance(document.value, Mapping | list):
+                    text = "is not a Kubernetes object: it must have apiVersion, kind and metadata"
+                    raise YamlProblem(text, document.start)
+                for found in objects_in(name, document):
+                    if isinstance(found, Problem):
+                        checked.problems.append(found)
+                    else:
+                        _add(checked, found, others)
         except YamlProblem as problem:
-            checked.problems.append(Problem(name, problem.at or Position(1, 1), ERROR, rule, problem.message))
+            checked.problems.append(unread(name, problem, Position(1, 1), rule))
         checked.names.add(name)
+    checked.problems += (problem for one in checked.incomplete for problem in _of_base(*one, checked.patched))
     checked.policies = [one.with_objects(checked.sources, checked.rebalances) for one in checked.policies]
     checked.problems += check_together(checked.policies, checked.sources, checked.rebalances, others, racks)
     checked.problems.sort(key=lambda p: (p.file, p.at, p.severity))
@@ -122,12 +132,18 @@ def check_files(names: Iterable[str], racks: frozenset[str] | None = None) -> Ch
 def _add(checked: CheckedFiles, found: FoundObject, others: list[FoundObject]) -> None:
     """Check one object, and keep it where it is valid, or among the others."""
     if not is_ours(found.value):
-        others.append(found)
-        notes = unchecked(found.value)
-        checked.problems += [found.problem(NOTE, "unchecked", place, f"not checked: {what}") for place, what in notes]
+        if not found.patch:
+            others.append(found)
         return
-    valid, wrong = check_object(found, patch=found.file != STDIN and is_patch(found.file))
-    checked.problems += [*_duplicates(found), *wrong]
+    checked.objects += 1
+    valid, wrong = check_object(found)
+    checked.problems += _duplicates(found)
+    if found.patch:
+        checked.patched.add((found.kind, found.name))
+    if valid is None and not found.patch:
+        checked.incomplete.append((found, wrong))
+    else:
+        checked.problems += wrong
     if isinstance(valid, LeadershipPolicy):
         checked.policies.append(FoundPolicy(found, valid))
     elif isinstance(valid, BrokerHealth):
@@ -138,34 +154,17 @@ def _add(checked: CheckedFiles, found: FoundObject, others: list[FoundObject]) -
         checked.rebalances.append(found)
 
 
-def _objects(name: str, document: Document) -> Iterator[FoundObject]:
-    """The objects of a document: itself, the items of a List, values of the chart inside, and their policies."""
-    value = document.value
-    if isinstance(value, list):
-        return  # another tool's file
-    if not isinstance(value, Mapping):
-        raise YamlProblem("is not a Kubernetes object: it must have apiVersion, kind and metadata", document.start)
-    if value.get("kind") == "List" and isinstance(value.get("items"), list):
-        for index, item in enumerate(value["items"]):
-            if isinstance(item, Mapping):
-                yield FoundObject(name, document, item, ("items", index))
+def _of_base(found: FoundObject, wrong: list[Problem], patched: Collection[tuple[str, str]]) -> Iterator[Problem]:
+    """The problems of an object, without fields that are missing if a patch among the files may set them."""
+    if not {(found.kind, found.name), (found.kind, "")} & set(patched):
+        yield from wrong
         return
-    yield FoundObject(name, document, value)
-    for values, place in chart_values(value):
-        if place:
-            yield FoundObject(name, document, values, place)
-        for value_name, kind in _VALUES:
-            for index, entry in enumerate(as_list(values.get(value_name))):
-                # Otherwise of another chart.
-                if isinstance(entry, Mapping) and "spec" in entry and not set(entry) - _ENTRY:
-                    yield FoundObject(name, document, _of_values(entry, kind), (*place, value_name, index))
-
-
-def _of_values(entry: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """The object that the chart makes of an entry of its values."""
-    metadata = {key: entry[key] for key in sorted(_ENTRY - {"spec"}) if entry.get(key)}
-    head = {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata}
-    return {**head, "spec": entry["spec"]}
+    kept = check_object(replace(found, patch=True))[1]
+    yield from kept
+    if missing := [one.field for one in wrong if one.severity == ERROR and one not in kept]:
+        yield found.problem(
+            NOTE, "unchecked", (), f"not checked: {', '.join(missing)}, which a patch may set: {RENDERED}"
+        )
 
 
 def _duplicates(found: FoundObject) -> Iterator[Problem]:

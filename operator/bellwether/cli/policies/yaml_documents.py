@@ -35,13 +35,32 @@ class Position:
     column: int
 
 
-class YamlProblem(Exception):
-    """Why a file, or a part of it, cannot be read; ``at`` is None for what concerns the whole file."""
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a text begins in its file; ``exact``: each line of the text is one of the file."""
 
-    def __init__(self, message: str, at: Position | None = None) -> None:
+    at: Position = Position(1, 1)
+    exact: bool = True
+
+    def of(self, at: Position) -> Position:
+        """The place in the file of a place in the text."""
+        return Position(self.at.line + at.line - 1, self.at.column + at.column - 1) if self.exact else self.at
+
+
+FILE = Origin()
+
+
+class YamlProblem(Exception):
+    """Why a file, or a part of it, cannot be read; ``at`` is None for what concerns the whole file.
+
+    ``template``: it is none yet, and will be when its template is filled in.
+    """
+
+    def __init__(self, message: str, at: Position | None = None, *, template: bool = False) -> None:
         super().__init__(message)
         self.message = message
         self.at = at
+        self.template = template
 
 
 @dataclass
@@ -52,6 +71,22 @@ class Document:
     start: Position = Position(1, 1)
     positions: dict[Path_, Position] = field(default_factory=dict)
     duplicates: list[tuple[Path_, Position]] = field(default_factory=list)
+    texts: dict[Path_, Origin] = field(default_factory=dict)
+    """Where the literal texts (``|``) begin."""
+
+    def moved(self, origin: Origin) -> Document:
+        """The same with its places in the file from which the text was taken."""
+        return Document(
+            self.value,
+            origin.of(self.start),
+            {path: origin.of(at) for path, at in self.positions.items()},
+            [(path, origin.of(at)) for path, at in self.duplicates],
+            {path: Origin(origin.of(text.at)) for path, text in self.texts.items()} if origin.exact else {},
+        )
+
+    def origin(self, path: Path_) -> Origin:
+        """Where a text of this document begins."""
+        return self.texts.get(path) or Origin(self.position(path), exact=False)
 
     def position(self, path: Path_) -> Position:
         """Where this value is, or the nearest one around it."""
@@ -89,20 +124,29 @@ def content_of(path: Path) -> bytes:
         raise YamlProblem(f"cannot be read: {error.strerror}") from None
 
 
-def documents_of(text: str) -> Iterator[Document]:
-    """Every document that is not empty. Raises YamlProblem at the first that is not YAML."""
+def documents_of(text: str, origin: Origin = FILE) -> Iterator[Document]:
+    """Every document of a text that is not empty. Raises YamlProblem at the first that is not YAML."""
+    try:
+        for document in _documents(text):
+            yield document if origin is FILE else document.moved(origin)
+    except YamlProblem as problem:
+        problem.at = problem.at and origin.of(problem.at)
+        raise
+
+
+def _documents(text: str) -> Iterator[Document]:
     try:
         _check_bounds(text)
         for node in yaml.compose_all(text, Loader=_Loader):
             document = Document(start=_position(node.start_mark))
-            document.value = _Builder(document).build(node, ())
+            document.value = _Builder(document, text).build(node, ())
             if document.value is not None:
                 yield document
     except yaml.YAMLError as error:
         raise _described(error, text) from None
     except YamlProblem as problem:
         if problem.at is not None and "{{" in _line(text, problem.at.line):
-            raise YamlProblem(_TEMPLATE, problem.at) from None
+            raise YamlProblem(_TEMPLATE, problem.at, template=True) from None
         raise
 
 
@@ -150,8 +194,9 @@ def _check_bounds(text: str) -> None:
 class _Builder:
     """Builds the value of one document; ``build`` raises YamlProblem for what JSON cannot express."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, text: str) -> None:
         self._document = document
+        self._text = text
         self._left = VALUE_LIMIT
         self._open: set[int] = set()
 
@@ -163,6 +208,8 @@ class _Builder:
                 self._document.start,
             )
         if isinstance(node, yaml.ScalarNode):
+            if node.style == "|":
+                self._document.texts[path] = _origin(node, self._text)
             return _scalar(node)
         if id(node) in self._open or len(path) > DEPTH_LIMIT:
             raise YamlProblem(
@@ -207,6 +254,15 @@ class _Builder:
                 raise YamlProblem("<< must be followed by an alias of an object", _position(node.start_mark))
             found = {**self.build(part, path), **found}
         return found
+
+
+def _origin(node: yaml.ScalarNode, source: str) -> Origin:
+    """Where a literal text begins: the line after its mark, indented as its first line that is not empty."""
+    skipped = len(node.value) - len(node.value.lstrip("\n"))
+    first = node.start_mark.line + 2
+    line = _line(source, first + skipped)
+    indented = len(line) - len(line.lstrip(" ")) - (len(body := node.value.lstrip("\n")) - len(body.lstrip(" ")))
+    return Origin(Position(first, max(indented, 0) + 1))
 
 
 def _scalar(node: yaml.ScalarNode) -> Any:
@@ -255,7 +311,7 @@ def _described(error: yaml.YAMLError, text: str) -> YamlProblem:
     began = getattr(error, "context_mark", None)
     for number in range(_position(began).line if began is not None else at.line, at.line + 1):
         if (column := _line(text, number).find("{{")) >= 0:
-            return YamlProblem(_TEMPLATE, Position(number, column + 1))
+            return YamlProblem(_TEMPLATE, Position(number, column + 1), template=True)
     problem = getattr(error, "problem", None) or "cannot be parsed"
     context = getattr(error, "context", None)
     return YamlProblem(f"not YAML: {problem}{f' ({context})' if context else ''}", at)

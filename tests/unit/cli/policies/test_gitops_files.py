@@ -78,52 +78,174 @@ def application(**helm: Any) -> str:
     return yaml.safe_dump({**head, "spec": {"source": source}}, sort_keys=False)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param(WRONG, id="values"),
-        pytest.param(inside("bellwether"), id="values of an umbrella chart"),
-        pytest.param(release(values=yaml.safe_load(WRONG)), id="HelmRelease"),
-        pytest.param(release(values={"bellwether": yaml.safe_load(WRONG)}), id="HelmRelease of an umbrella chart"),
-        pytest.param(application(valuesObject=yaml.safe_load(WRONG)), id="Application"),
-        pytest.param(
-            application(valuesObject=yaml.safe_load(WRONG)).replace("source:", "sources:\n  -", 1), id="sources"
-        ),
-    ],
+def nested(head: str, *keys: str | int, leaf: Any) -> str:
+    """A YAML document with ``head`` and, at the place of the keys, the leaf; the first key is next to it."""
+    for key in reversed(keys):
+        leaf = [leaf] if isinstance(key, int) else {key: leaf}
+    return yaml.dump({**yaml.safe_load(head), **leaf}, Dumper=_Literal, sort_keys=False)
+
+
+class _Literal(yaml.SafeDumper):
+    """Writes texts of several lines as people do."""
+
+
+_Literal.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None),
 )
-def test_policies_in_values_are_checked_wherever_a_repository_keeps_them(tmp_path: Path, text: str):
+VALUES = yaml.safe_load(WRONG)
+OBJECT = {
+    "apiVersion": "bellwether.dev/v1alpha1",
+    "kind": "LeadershipPolicy",
+    "metadata": {"name": "main"},
+    "spec": VALUES["policies"][0]["spec"],
+}
+OBJECT_TEXT = yaml.safe_dump(OBJECT, sort_keys=False, default_flow_style=False)
+SHAPES = {
+    "values": WRONG,
+    "values of an umbrella chart": inside("bellwether"),
+    "values of an umbrella chart with an alias": inside("leaders"),
+    "values of an umbrella in an umbrella": inside("platform", "bellwether"),
+    "HelmRelease": release(values=VALUES),
+    "HelmRelease of an umbrella chart": release(values={"bellwether": VALUES}),
+    "Application": application(valuesObject=VALUES),
+    "Application, sources": application(valuesObject=VALUES).replace("source:", "sources:\n  -", 1),
+    "Application, values as text": nested("kind: Application", "spec", "source", "helm", "values", leaf=WRONG),
+    "ApplicationSet": nested(
+        "kind: ApplicationSet", "spec", "template", "spec", "sources", 0, "helm", "valuesObject", leaf=VALUES
+    ),
+    "ConfigMap of values": nested("{apiVersion: v1, kind: ConfigMap}", "data", "values.yaml", leaf="\n\n" + WRONG),
+    "ConfigMap of manifests": nested("{apiVersion: v1, kind: ConfigMap}", "data", "all", leaf=OBJECT_TEXT),
+    "K3s HelmChart": nested("kind: HelmChart", "spec", "valuesContent", leaf=WRONG),
+    "Kustomize helmCharts": nested("kind: Kustomization", "helmCharts", 0, "valuesInline", leaf=VALUES),
+    "Fleet": nested("namespace: kafka", "helm", "values", leaf=VALUES),
+    "Helmfile": nested("{}", "releases", 0, "values", 0, leaf=VALUES),
+    "Crossplane Release": nested("kind: Release", "spec", "forProvider", "values", leaf=VALUES),
+    "ManifestWork": nested("kind: ManifestWork", "spec", "workload", "manifests", 0, leaf=OBJECT),
+    "OpenShift Template": nested("kind: Template", "objects", 0, leaf=OBJECT),
+    "Ansible": yaml.safe_dump([{"hosts": "all", "tasks": [{"k8s": {"definition": OBJECT}}]}], sort_keys=False),
+    "ConfigMap of a HelmRelease of text": nested(
+        "{apiVersion: v1, kind: ConfigMap}",
+        "data",
+        "release.yaml",
+        leaf=nested("kind: HelmChart", "spec", "valuesContent", leaf=WRONG),
+    ),
+    "Kustomize patch in place": nested("kind: Kustomization", "patches", 0, "patch", leaf=OBJECT_TEXT),
+    "Flux patch in place": nested("kind: Kustomization", "spec", "patches", 0, "patch", leaf=OBJECT_TEXT),
+    "Argo CD patch in place": nested(
+        "kind: Application", "spec", "source", "kustomize", "patches", 0, "patch", leaf=OBJECT_TEXT
+    ),
+}
+
+
+@pytest.mark.parametrize("text", SHAPES.values(), ids=SHAPES)
+def test_policies_in_every_shape_are_checked_at_their_place(tmp_path: Path, text: str):
     found = problems(tmp_path, **{"file.yaml": text})
     lines = text.splitlines()
-    assert [(p["severity"], p["field"]) for p in found] == [
+    assert sorted((p["severity"], p["field"]) for p in found) == [
         ("error", "spec.mode"),
         ("error", "spec.promotion.stabilisationSeconds"),
     ]
-    assert ["mode: Enforc" in lines[found[0]["line"] - 1], "stabilisation" in lines[found[1]["line"] - 1]] == [True] * 2
+    there = [(lines[p["line"] - 1][p["column"] - 1 :]) for p in sorted(found, key=lambda p: p["field"])]
+    assert [one.split(":")[0] for one in there] == ["mode", "stabilisationSeconds"]
+
+
+@pytest.mark.parametrize("text", SHAPES.values(), ids=SHAPES)
+def test_correct_policies_in_every_shape_pass(tmp_path: Path, text: str):
+    right = text.replace("Enforc", "Enforce").replace("stabilisationSeconds", "stabilizationSeconds")
+    written(tmp_path, {"file.yaml": right})
+    done = CliRunner().invoke(main, ["lint", str(tmp_path)])
+    assert done.stdout == "1 file, 1 object, 0 errors, 0 warnings\n"
+
+
+JSON_PATCH = """\
+- {op: test, path: /metadata/name, value: main}
+- op: replace
+  path: /spec/mode
+  value: Enforc
+- op: add
+  path: /spec/promotion
+  value: {stabilisationSeconds: 5}
+- {op: add, path: /spec/kafka/bootstrapServers/-, value: "kafka-2:9092"}
+"""
+
+
+@pytest.mark.parametrize("field", ["patches", "patchesJson6902"])
+@pytest.mark.parametrize("in_place", [True, False], ids=["in place", "in a file"])
+def test_values_that_a_json_patch_sets_are_checked(tmp_path: Path, field: str, in_place: bool):
+    patch = {
+        "target": {"kind": "LeadershipPolicy", "name": "main"},
+        **({"patch": JSON_PATCH} if in_place else {"path": "p.yaml"}),
+    }
+    text = nested("kind: Kustomization", field, 0, leaf=patch)
+    found = problems(tmp_path, **{"kustomization.yaml": text, **({} if in_place else {"p.yaml": JSON_PATCH})})
+    assert [p["field"] for p in found] == ["spec.mode", "spec.promotion.stabilisationSeconds"]
+    lines = (text if in_place else JSON_PATCH).splitlines()
+    assert [lines[p["line"] - 1].split()[:3] for p in found] == [["-", "op:", "replace"], ["-", "op:", "add"]]
+
+
+def test_patches_of_other_kinds_are_left_alone(tmp_path: Path):
+    text = nested("kind: Kustomization", "patches", 0, leaf={"target": {"kind": "Deployment"}, "patch": JSON_PATCH})
+    assert problems(tmp_path, **{"kustomization.yaml": text}) == []
+
+
+def test_a_base_may_lack_what_a_patch_sets(tmp_path: Path):
+    base = POLICY.replace('  kafka: {bootstrapServers: ["kafka:9092"]}\n', "")
+    assert [p["severity"] for p in problems(tmp_path, **{"base/policy.yaml": base})] == ["error"]
+    overlay = PATCH.replace("{mode: Enforce}", '{kafka: {bootstrapServers: ["kafka:9092"]}}')
+    text = nested("kind: Kustomization", "patches", 0, "patch", leaf=overlay)
+    found = problems(tmp_path, **{"overlays/prod/kustomization.yaml": text})
+    assert [(p["severity"], p["message"]) for p in found] == [
+        ("note", "not checked: spec.kafka, which a patch may set: check the output of `kustomize build`")
+    ]
+    found = problems(tmp_path, **{"base/policy.yaml": base.replace("Observe", "Enforc")})
+    assert ("error", "spec.mode") in [(p["severity"], p["field"]) for p in found]
+
+
+@pytest.mark.parametrize("mode", ["'{{ .Values.mode }}'", "${MODE}", "$(MODE)"], ids=["Helm", "Flux", "Kustomize"])
+def test_fields_that_a_template_fills_in_are_not_checked(tmp_path: Path, mode: str):
+    found = problems(
+        tmp_path, **{"a.yaml": POLICY.replace("Observe", mode) + "  promotion: {stabilisationSeconds: 5}\n"}
+    )
+    assert [(p["severity"], p["field"]) for p in found] == [
+        ("note", "spec.mode"),
+        ("error", "spec.promotion.stabilisationSeconds"),
+    ]
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (release(valuesFrom=[{"kind": "ConfigMap", "name": "v"}]), "not checked: values of a ConfigMap or Secret"),
-        (application(values=WRONG), "not checked: values, use valuesObject"),
-        (application(parameters=[{"name": "policies[0].name"}]), "not checked: parameters, use valuesObject"),
+        (release(valuesFrom=[{"kind": "ConfigMap", "name": "v"}]), "values of a ConfigMap or Secret"),
+        (application(parameters=[{"name": "policies[0].name"}]), "parameters, use valuesObject"),
+        ("spec:\n  {{- if .Values.x }}\n  mode: x\n", "is a Helm template and not YAML"),
         (
-            yaml.safe_dump({"kind": "ApplicationSet", "spec": {"template": yaml.safe_load(application())}}),
-            "not checked: a template of Applications",
+            nested("kind: ApplicationSet", "spec", "source", "helm", "values", leaf="policies:\n{{ range .x }}\n- a\n"),
+            "is a Helm template and not YAML",
         ),
         (
-            yaml.safe_dump({"patches": [{"patch": PATCH}]}),
-            "not checked: a patch inside a kustomization, write it to a file of its own",
+            nested("kind: Kustomization", "patches", 0, leaf={"target": {"name": "main"}, "patch": JSON_PATCH}),
+            "a JSON patch whose target has no kind, check the output of `kustomize build`",
+        ),
+        (
+            nested("{apiVersion: v1, kind: ConfigMap}", "data", "README", leaf="a: [\napiVersion: bellwether.dev/v1"),
+            "not YAML",
         ),
     ],
-    ids=["valuesFrom", "values as text", "parameters", "ApplicationSet", "inline patch"],
+    ids=["valuesFrom", "parameters", "Helm template", "template of values", "JSON patch without kind", "prose"],
 )
 def test_what_is_not_checked_is_said_and_counted_and_fails_nothing(tmp_path: Path, text: str, said: str):
     written(tmp_path, {"kustomization.yaml": text})
     done = CliRunner().invoke(main, ["lint", str(tmp_path), "--strict"])
-    assert done.exit_code == 0
-    assert f": note: {said} [unchecked]" in done.stdout
-    assert done.stdout.endswith("1 file, 0 errors, 0 warnings, 1 not checked\n")
+    assert done.exit_code == 0, done.stdout
+    assert f": note: not checked: {said}" in done.stdout
+    assert done.stdout.endswith("1 file, 0 objects, 0 errors, 0 warnings, 1 not checked\n")
+
+
+def test_broken_yaml_in_a_text_is_an_error(tmp_path: Path):
+    text = nested("kind: Application", "spec", "source", "helm", "values", leaf="policies:\n- name: a: b\n")
+    (found,) = problems(tmp_path, **{"a.yaml": text})
+    assert (found["severity"], found["rule"], found["line"]) == ("error", "yaml", len(text.splitlines()))
 
 
 def test_other_charts_and_applications_are_left_alone(tmp_path: Path):
@@ -131,6 +253,13 @@ def test_other_charts_and_applications_are_left_alone(tmp_path: Path):
     assert (
         problems(tmp_path, **{"a.yaml": other, "b.yaml": "kind: Application\nspec: {source: x, sources: {}}\n"}) == []
     )
+
+
+def test_policies_of_the_own_chart_alone_are_checked(tmp_path: Path):
+    values = {"policies": [{"name": "main", "spec": {"kaffka": {}}}]}
+    for one in (release(values=values), nested("{}", "bellwether", leaf=values)):
+        assert [p["field"] for p in problems(tmp_path, **{"a.yaml": one})][-1:] == ["spec.kaffka"]
+        assert problems(tmp_path, **{"a.yaml": one.replace("bellwether", "kyverno")}) == []
 
 
 @pytest.mark.parametrize("helm", ["xx", "[values, parameters]", "3"])

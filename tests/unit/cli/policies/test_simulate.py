@@ -64,7 +64,7 @@ def test_the_fault_of_a_recorded_incident_gives_its_verdict_and_moves(trace: Pat
         ("cluster.yaml", "brokers: 3\n---\nbrokers: 3\n", "has 2 documents: it must have one"),
         ("policy.yaml", "kind: Secret\n", "has 0 LeadershipPolicies: it must have one"),
         ("policy.yaml", "kind: LeadershipPolicy\n", "metadata: is required"),
-        ("policy.yaml", "kind: LeadershipPolicy\nspec: 1\n", "1 file, 3 errors, 0 warnings"),
+        ("policy.yaml", "kind: LeadershipPolicy\nspec: 1\n", "1 file, 1 object, 3 errors, 0 warnings"),
         ("cut-listener.yaml", "seconds: 10\nevents: {1: [{kill: [8]}]}\n", "events.1: {kill: [8]}: there"),
     ],
 )
