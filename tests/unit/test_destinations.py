@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
 from kafka.protocol.metadata import MetadataRequest
 
+from bellwether.adapters.kafka import connect_guard
 from bellwether.adapters.kafka.brokers.broker_directory import BrokerDirectory
 from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
 from bellwether.adapters.kafka.canary_client import ConfluentCanary
@@ -23,6 +24,7 @@ from bellwether.kafka_connection import Connection, HttpProxy, OAuth, Security
 from bellwether.ports.errors import Terminal, Transient
 from testkit.kafka.scripted_broker import ScriptedBroker
 from testkit.kafka.scripted_metadata import metadata, partition, topic
+from waiting import limit
 
 ALLOWED = "allowed.example.com"
 
@@ -156,12 +158,46 @@ def test_address_that_a_broker_advertises_is_under_the_list(victim: Victim) -> N
     assert not victim.reached
 
 
-def test_canary_ends_when_a_forbidden_address_is_advertised(victim: Victim) -> None:
+def canary(broker: ScriptedBroker) -> ConfluentCanary:
+    """A canary that may connect to that broker only."""
+    return ConfluentCanary(Connection((broker.address,), Security(destinations=only(broker.address))), "canary", 1)
+
+
+def test_canary_never_connects_to_a_forbidden_address_that_is_advertised(victim: Victim) -> None:
     told = metadata(topic("canary", partition(0, leader=victim.port)), brokers=[victim.port])
     with ScriptedBroker({MetadataRequest: told}) as broker:
-        made = Connection((broker.address,), Security(destinations=only(broker.address)))
-        client = ConfluentCanary(made, "canary", 1)
+        client = canary(broker)
         with pytest.raises(Terminal, match=rf"may not connect to 127.0.0.1, port {victim.port}"):
+            client.partitions()
+        client.produce(0)
+        assert [one for one in client.results(limit(20)) if one.problem] != []
+        client.close()
+    assert not victim.reached
+
+
+@contextmanager
+def own_broker() -> Iterator[ScriptedBroker]:
+    """A broker that advertises its own address, and leads the one partition of the canary's topic."""
+    with ScriptedBroker() as broker:
+        broker.answer(
+            MetadataRequest, metadata(topic("canary", partition(0, leader=broker.port)), brokers=[broker.port])
+        )
+        yield broker
+
+
+def test_canary_asks_brokers_that_are_allowed() -> None:
+    with own_broker() as broker:
+        client = canary(broker)
+        client.partitions()
+        assert client.brokers == 1
+        client.close()
+
+
+def test_canary_whose_library_connects_unasked_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connect_guard._library(), "rd_kafka_conf_set_connect_cb", lambda *_: None)
+    with own_broker() as broker:
+        client = canary(broker)
+        with pytest.raises(Terminal, match="without asking"):
             client.partitions()
         client.close()
 

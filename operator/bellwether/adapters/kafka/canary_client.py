@@ -28,6 +28,7 @@ from confluent_kafka import (
 )
 
 from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kafka.connect_guard import ConnectGuard
 from bellwether.adapters.kafka.connection.response_decoding import ProcessSum
 from bellwether.adapters.kafka.tokens.token_source import TokenSource, source_of
 from bellwether.destinations import ANYWHERE, DestinationRefused, Destinations
@@ -71,9 +72,7 @@ def _over_quota(partition: int, kind: str, seconds: float) -> CanaryResult:
 
 
 def _check(destinations: Destinations, addresses: Iterable[tuple[str, int]]) -> None:
-    """Raise Terminal if a connection there is not allowed. librdkafka resolves names again, and connects to what is
-    advertised as soon as it reads that: this ends a client that may have been connected already.
-    """
+    """Raise Terminal if a connection there is not allowed: before one is made, which ``ConnectGuard`` would refuse."""
     for host, port in addresses if destinations != ANYWHERE else ():
         try:
             for *_, target in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
@@ -89,7 +88,8 @@ class ConfluentCanary:
 
     def __init__(self, connection: Connection, topic: str, timeout_seconds: float) -> None:
         """Raises Terminal when librdkafka refuses the settings, or an address is not allowed."""
-        self._check = partial(_check, connection.security.destinations)
+        destinations = connection.security.destinations
+        self._check = partial(_check, destinations)
         self._check(map(split_address, connection.bootstrap))
         milliseconds = round(timeout_seconds * 1000)
         common: dict[str, Any] = for_confluent(connection) | {
@@ -102,6 +102,9 @@ class ConfluentCanary:
             "reconnect.backoff.max.ms": 500,
             "topic.metadata.refresh.interval.ms": 10_000,
         }
+        self._guard = ConnectGuard(destinations) if destinations != ANYWHERE else None
+        if self._guard is not None:
+            del common["bootstrap.servers"]
         try:
             self._producer = Producer(
                 common
@@ -128,6 +131,9 @@ class ConfluentCanary:
             )
         except KafkaException as error:
             raise Terminal(f"cannot use the settings of the connection: {error.args[0].str()}") from error
+        if self._guard is not None:
+            self._guard.begin(self._producer, connection.bootstrap)
+            self._guard.begin(self._consumer, connection.bootstrap)
         self.brokers = 0
         """Brokers in the last metadata; each has a thread in both clients."""
         self._topic = topic
@@ -145,7 +151,11 @@ class ConfluentCanary:
         try:
             listed = self._producer.list_topics(self._topic, timeout=_METADATA_SECONDS)
         except KafkaException as error:
+            if self._guard is not None:
+                self._guard.check(connected=False)
             raise Transient(f"metadata of topic {self._topic} could not be read: {error.args[0].str()}") from error
+        if self._guard is not None:
+            self._guard.check(connected=True)
         self.brokers = len(listed.brokers)
         self._check((broker.host, broker.port) for broker in listed.brokers.values())
         found = listed.topics[self._topic]

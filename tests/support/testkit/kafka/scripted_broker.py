@@ -116,6 +116,10 @@ class ScriptedBroker:
         """The requests of that class that came, in order."""
         return [seen for seen in self.seen if isinstance(seen, request)]
 
+    def answer(self, request: Any, answer: Answer) -> None:
+        """From now on answer that request so."""
+        self._answers[request] = answer
+
     def forget(self, request: Any) -> None:
         """From now on hang up on that request."""
         self._answers.pop(request, None)
