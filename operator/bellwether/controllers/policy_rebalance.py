@@ -8,7 +8,7 @@ from typing import Any
 
 import structlog
 
-from bellwether.adapters.kubernetes.managed_fields import owner_of
+from bellwether.adapters.kubernetes.kept_fields import owner_of
 from bellwether.api.v1alpha1.leader_rebalance import APPROVE_ANNOTATION
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.rebalance_status import LeaderRebalanceStatus

@@ -9,6 +9,7 @@ import pytest
 
 from bellwether.adapters.kubernetes.api_client import EVENTS, LEADER_REBALANCES, POLICIES, Resource
 from bellwether.controllers.policy_manager import PolicyManager
+from bellwether.core.reasons import Reason
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import Terminal, Transient
 from testkit.kubernetes import api_objects
@@ -90,6 +91,16 @@ def test_rebalance_without_policy_has_a_condition_that_names_it(operator: Memory
     before = operator.api.get(LEADER_REBALANCES, "default", api_objects.LOADS)
     operator.reporter.without_policy([before])
     assert operator.api.get(LEADER_REBALANCES, "default", api_objects.LOADS) == before
+
+
+def test_failing_policy_reports_rebalances_without_listing_them(operator: MemoryOperator):
+    found = operator.api.put(LEADER_REBALANCES, api_objects.rebalance())
+    operator.api.refuse("list", LEADER_REBALANCES, Terminal("80 MiB of others"))
+    operator.reporter.rebalances_of = lambda *_: [found]
+    operator.reporter.trouble(api_objects.policy(), Reason.CLUSTER_UNREACHABLE, "connection refused")
+    assert ready(operator, api_objects.LOADS)[:2] == ("False", "ClusterUnreachable")
+    operator.reporter.without_policy([found])
+    assert ready(operator, api_objects.LOADS)[:2] == ("False", "RebalanceUnused")
 
 
 def test_a_sick_broker_is_demoted_while_rebalances_cannot_be_read(tmp_path: Path):

@@ -35,6 +35,7 @@ class Loop:
     """As much of a policy's loop as the watches know."""
 
     def __init__(self, body: dict[str, Any]) -> None:
+        self.body = body
         self.namespace, self.policy_name = body["metadata"]["namespace"], body["metadata"]["name"]
         self.heard: list[str] = []
         self.signals = Book(self.heard)
@@ -234,6 +235,31 @@ def test_rebalances_without_a_policy_are_reported_as_they_come_and_go(hall: Hall
     assert seen("policy", "ADDED", POLICY) == seen("rebalance", "MODIFIED", rebalance) == []
     assert seen("policy", "DELETED", POLICY) == [api_objects.LOADS]
     assert seen("rebalance", "DELETED", rebalance) == []
+
+
+def test_foreign_annotations_of_watched_objects_are_not_held(hall: Hall):
+    registry = kopf.OperatorRegistry()
+    register(registry, hall.loops)
+    handlers = {one.fn.__name__: one.fn for one in registry._watching.get_all_handlers()}
+    for kind, body in {"policy": POLICY, "health": HEALTH, "rebalance": api_objects.rebalance()}.items():
+        padded = {**body, "metadata": {**body["metadata"], "annotations": {"padding": "x" * 200_000}}}
+        asyncio.run(handlers[f"{kind}_seen"](event={"type": "ADDED"}, body=padded))
+    held = [
+        hall.made[0].body,
+        *hall.loops._healths["default", "main"].values(),
+        *hall.loops.rebalances("default", "main"),
+    ]
+    assert [one["metadata"]["annotations"] for one in held] == [{}, {}, {}]
+
+
+def test_kopf_lists_in_pages_and_computes_no_differences(hall: Hall):
+    registry, settings = kopf.OperatorRegistry(), kopf.OperatorSettings()
+    register(registry, hall.loops)
+    (configure,) = [h for h in registry._activities.get_all_handlers() if h.id.endswith("configure")]
+    configure.fn(settings=settings)
+    assert settings.watching.chunk_size == policy_manager.PAGE_SIZE
+    stored = settings.persistence.diffbase_storage
+    assert (stored.build(body=kopf.Body(POLICY)), stored.fetch(body=kopf.Body(POLICY))) == ({}, None)
 
 
 def test_definitions_are_not_watched_so_that_no_right_to_them_is_needed(hall: Hall):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -32,8 +33,11 @@ LIST_LIMIT = 64 << 20
 """Bytes of a whole list, and of any other response. An undo record and its audit log have 14 MB at most, 2,000
 BrokerHealths 10 MB; anyone who may write ConfigMaps with our labels could make lists longer."""
 
-PAGE_LIMIT = 16 << 20
-"""Bytes of a page where large objects are left out; it is asked for again with fewer objects."""
+SMALL_LIST, SMALL_PAGE = 8 << 20, 20
+"""A list with more bytes is read again, one such list at a time: reading takes some four times its size. Where large
+objects are left out, its pages have so few objects, which are 30 MB at most."""
+
+_large_list = threading.Lock()
 
 _WATCH_CHUNK = 1 << 16
 _LONGEST_PAUSE_SECONDS = 30.0
@@ -157,19 +161,29 @@ class KubernetesClient:
         With ``largest``, objects of more bytes are left out and logged, and the limit is for one page: large objects
         hide no others. Pages are not limited then, so that of each object only what ``keep`` returns is held.
         """
-        query, items = _selector(labels), list[Object]()
-        size, number = 0, PAGE_SIZE
+        try:
+            return self._list(resource, namespace, labels, largest, keep, SMALL_LIST, PAGE_SIZE)
+        except TooLarge:
+            with _large_list:
+                number = PAGE_SIZE if largest is None else SMALL_PAGE
+                return self._list(resource, namespace, labels, largest, keep, LIST_LIMIT, number)
+
+    def _list(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        labels: Mapping[str, str] | None,
+        largest: int | None,
+        keep: Callable[[Object], Object],
+        limit: int,
+        number: int,
+    ) -> tuple[list[Object], str]:
+        """Pages of so many objects, with ``limit`` bytes in all, or each where large objects are left out."""
+        query, items = {**_selector(labels), "limit": str(number)}, list[Object]()
+        size = 0
         while True:
-            query["limit"] = str(number)
-            limit = LIST_LIMIT - size if largest is None else PAGE_LIMIT
-            try:
-                text = self._send("GET", resource, namespace, "", query=query, limit=limit)
-            except TooLarge:
-                if largest is None or number == 1:
-                    raise
-                number = max(1, number // 25)
-                continue
-            size += len(text)
+            text = self._send("GET", resource, namespace, "", query=query, limit=limit - size)
+            size += len(text) if largest is None else 0
             page = json.loads(text)
             for one in page.get("items") or []:
                 if largest is None or len(text) <= largest or len(json.dumps(one)) <= largest:

@@ -158,6 +158,7 @@ def operator(
 
     registry = kopf.OperatorRegistry()
     loops = PolicyManager(make, reporter.forget, reporter.without_policy)
+    reporter.rebalances_of = loops.rebalances
     pulse = Heartbeat("the event loop of the watches", clock.monotonic, begun=False)
     register(registry, loops, pulse=pulse)
     readiness = Readiness(api, namespaces, loops.known, clock, lambda: loops.give_up_stuck(stuck_after))

@@ -26,6 +26,7 @@ from bellwether.adapters.kubernetes.api_client import (
     OutdatedDefinition,
     Resource,
 )
+from bellwether.adapters.kubernetes.kept_fields import kept_list
 from bellwether.adapters.kubernetes.objects.broker_health_objects import BrokerHealths
 from bellwether.adapters.kubernetes.objects.event_recorder import EventWriter
 from bellwether.adapters.kubernetes.objects.status_writer import StatusWriter
@@ -82,6 +83,8 @@ class StatusReporter:
         self._lock = threading.Lock()
         self._said: dict[tuple[str, str], _Said] = {}
         self._outdated: dict[tuple[str, str], str] = {}
+        self.rebalances_of: Callable[[str, str], list[Object]] = self._listed_of
+        """The LeaderRebalances that name a policy of a namespace; where there are watches, as these deliver them."""
 
     def healths(self, policy: LeadershipPolicy) -> list[Object]:
         """The policy's current BrokerHealth objects. Raises Transient or Terminal."""
@@ -90,7 +93,7 @@ class StatusReporter:
 
     def sources(self, policy: LeadershipPolicy) -> list[Object]:
         """The SignalSources of the policy's namespace. Raises Transient or Terminal."""
-        return self._api.list(SIGNAL_SOURCES, policy.metadata.namespace)
+        return kept_list(self._api, SIGNAL_SOURCES, policy.metadata.namespace)
 
     def last_said(self, policy: LeadershipPolicy, healths: Iterable[Object]) -> list[BrokerHealth]:
         """Continue with the conditions in status after a take-over; returns the BrokerHealths that can be read."""
@@ -114,7 +117,7 @@ class StatusReporter:
 
     def rebalances(self, namespace: str) -> list[Object]:
         """The LeaderRebalances of a namespace. Raises Transient or Terminal."""
-        found = self._api.list(LEADER_REBALANCES, namespace)
+        found = kept_list(self._api, LEADER_REBALANCES, namespace)
         for body in found:
             self._statuses.saw(LEADER_REBALANCES, body)
         return found
@@ -125,22 +128,21 @@ class StatusReporter:
             namespace, name = body["metadata"]["namespace"], policy_named(body)
             text = f"no LeadershipPolicy {name} exists in namespace {namespace}: create it, or delete this object"
             try:
-                if self._api.find(POLICIES, namespace, name) is not None:
-                    continue  # its controller reports
-                for found in self.rebalances(namespace):
-                    if (found["metadata"]["name"], policy_named(found)) == (body["metadata"]["name"], name):
-                        self._say_unused(found, text)
+                if self._api.find(POLICIES, namespace, name) is None:  # else its controller reports
+                    self._say_unused(body, text)
             except BellwetherError as error:
                 log.warning("status_not_written", error=str(error))
 
     def rebalances_idle(self, namespace: str, policy: str, reason: Reason, why: str) -> None:
         """Report, in the LeaderRebalances that name a policy, that it is not reconciled, and why."""
         try:
-            for body in self.rebalances(namespace):
-                if policy_named(body) == policy:
-                    self._say_unused(body, why, reason)
+            for body in self.rebalances_of(namespace, policy):
+                self._say_unused(body, why, reason)
         except BellwetherError as error:
             log.warning("status_not_written", error=str(error))
+
+    def _listed_of(self, namespace: str, policy: str) -> list[Object]:
+        return [body for body in self.rebalances(namespace) if policy_named(body) == policy]
 
     def _say_unused(self, body: Mapping[str, Any], why: str, reason: Reason = Reason.REBALANCE_UNUSED) -> None:
         metadata, status = body["metadata"], rendered_status.unused_rebalance(body, why, self._clock.now(), reason)

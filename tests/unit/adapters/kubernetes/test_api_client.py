@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -220,14 +221,31 @@ def test_a_list_is_read_page_by_page(paged: Paged, monkeypatch: pytest.MonkeyPat
 def test_endless_list_is_not_read_to_its_end(paged: Paged, monkeypatch: pytest.MonkeyPatch, page: int) -> None:
     monkeypatch.setattr(api_client, "PAGE_SIZE", page)
     monkeypatch.setattr(api_client, "LIST_LIMIT", 30_000)
+    monkeypatch.setattr(api_client, "SMALL_LIST", 10_000)
     paged.objects = [{"metadata": {"name": "x" * 1000}}] * 1000
     with pytest.raises(Terminal, match="more than 30000 bytes: delete objects that are not Bellwether's"):
         client_of(paged.server.server_port).list(CONFIG_MAPS, "ns")
-    assert len(paged.queries) < 31
+    assert len(paged.queries) < 41
+
+
+def test_large_lists_are_read_one_at_a_time(paged: Paged, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[int] = []
+
+    @contextmanager
+    def alone() -> Iterator[None]:
+        reads.append(len(paged.queries))
+        yield
+        reads.append(len(paged.queries))
+
+    monkeypatch.setattr(api_client, "SMALL_LIST", 10_000)
+    monkeypatch.setattr(api_client, "_large_list", alone())
+    paged.objects = [{"metadata": {"name": "x" * 1000}}] * 20
+    assert len(client_of(paged.server.server_port).list(CONFIG_MAPS, "ns")) == 20
+    assert reads == [1, 2]
 
 
 def test_objects_that_are_too_large_hide_no_others(paged: Paged, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api_client, "PAGE_LIMIT", 30_000)
+    monkeypatch.setattr(api_client, "SMALL_LIST", 30_000)
     large = [{"metadata": {"name": "x" * 9_000}}] * 20
     paged.objects = [*paged.objects[:2], *large, {"metadata": {"name": "y" * 29_000}}, *paged.objects[2:]]
     with capture_logs() as logs:

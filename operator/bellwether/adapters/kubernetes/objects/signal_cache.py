@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from bellwether.adapters.kubernetes.api_client import Object
-from bellwether.adapters.kubernetes.managed_fields import owner_of
+from bellwether.adapters.kubernetes.kept_fields import owner_of
 from bellwether.api.v1alpha1 import broker_health
 from bellwether.api.v1alpha1.base_model import explain
 from bellwether.api.v1alpha1.status.signal_entries import read_entries

@@ -1,13 +1,15 @@
-"""Which manager owns a field."""
+"""Of an object all is held that is used, and nothing that others put there; which manager owns a field."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.managed_fields import owner_of
+from bellwether.adapters.kubernetes.kept_fields import kept, owner_of
 
+APPROVE = "bellwether.dev/approve-plan"
 OVERRIDE = {"f:spec": {"f:override": {"f:state": {}, "f:reason": {}}}}
 
 
@@ -50,3 +52,27 @@ def test_an_annotation_is_found_by_its_whole_name() -> None:
 )
 def test_a_field_without_owner_has_no_name(found: dict[str, Any]) -> None:
     assert owner_of(found, "spec", "override") == ""
+
+
+def test_only_what_is_used_of_an_object_is_kept() -> None:
+    many = {f"f:padding-{number}": {} for number in range(10_000)}
+    approved = entry("kubectl", {"f:metadata": {"f:annotations": {f"f:{APPROVE}": {}, **many}, "f:labels": many}})
+    overridden = entry("gitops", {"f:spec": {"f:override": {}}, "f:status": many})
+    body = {
+        "kind": "BrokerHealth",
+        "spec": {"brokerId": 1},
+        "status": {"leaders": 2},
+        "metadata": {
+            "name": "main-1",
+            "annotations": {APPROVE: "x", "padding": "x" * 200_000},
+            "labels": {"padding": "x"},
+            "managedFields": [approved, overridden, entry("others", many)],
+        },
+    }
+    found = kept(body)
+    assert found["metadata"]["annotations"] == {APPROVE: "x"}
+    assert len(json.dumps(found)) < 1000
+    assert [found[key] for key in ("kind", "spec", "status")] == [body[key] for key in ("kind", "spec", "status")]
+    assert owner_of(found, "spec", "override") == "field manager gitops"
+    assert owner_of(found, "metadata", "annotations", APPROVE) == "field manager kubectl"
+    assert kept(found) == found
