@@ -234,7 +234,11 @@ class Strimzi(Model):
 
     enabled: bool = Field(
         default=False,
-        description="Grant the permissions for policies with spec.kafka.strimzi. Name the Secrets in rbac.secretNames.",
+        description="Grant the permissions for policies with spec.kafka.strimzi.",
+    )
+    user_names: list[Name] = Field(
+        default=["bellwether"],
+        description="KafkaUsers of policies; operator, probers and sampler may read their Secrets. CAs need no Secret.",
     )
     namespaces: list[Namespace] = Field(
         default_factory=list,

@@ -49,7 +49,7 @@ WRITTEN: dict[str, Any] = {
     "verifyHostname": False,
     "mechanism": "OAUTHBEARER",
     "username": "u",
-    "passwordSecretName": "their-password",
+    "passwordSecretName": "bellwether",
     "tokenEndpoint": f"https://{THEIRS}/token",
     "clientId": "id",
     "name": "their-password",
@@ -61,7 +61,7 @@ WRITTEN: dict[str, Any] = {
     "accessKeySecretName": "their-password",
     "workloadIdentity": "kafka",
     "allowPlaintext": True,
-    "userSecretName": "their-user",
+    "userSecretName": "bellwether",
     "bearerTokenSecretName": "their-password",
     "basicAuthSecretName": "their-password",
     "headers": [{"name": "X-Forwarded-Host", "value": THEIRS}],
@@ -113,8 +113,6 @@ def secrets(authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     api.put(SECRETS, strimzi_objects.secret("their-ca", ca_crt=own.path.read_text()))
     api.put(SECRETS, strimzi_objects.secret("their-pair", **pair))
     api.put(SECRETS, strimzi_objects.secret("their-password", password="p", username="u"))
-    user = {"user_crt": certificate.read_text(), "user_key": key.read_text()}
-    api.put(SECRETS, strimzi_objects.secret("their-user", **user))
     token, identities = tmp_path / "token", tmp_path / "identities.yaml"
     token.write_text("administrators")
     identities.write_text(
@@ -129,6 +127,7 @@ def secrets(authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         yield reader
 
 
+OWN = {"bootstrapServers": [f"{THEIRS}:9093"], "tls": {}, "sasl": {"mechanism": "SCRAM-SHA-512", "username": "u"}}
 STRIMZI = {"strimzi": {"clusterName": "my-cluster"}}
 IDENTITY = {
     "bootstrapServers": ["kafka.example.com:9093"],
@@ -141,7 +140,9 @@ BOTH = {"strimzi": {"clusterName": "my-cluster", "listener": "tls"}, "tls": {}, 
 
 
 @pytest.mark.parametrize(
-    "base", [STRIMZI, IDENTITY, BOTH], ids=["a Strimzi user", "an identity of the pods", "an identity for Strimzi"]
+    "base",
+    [STRIMZI, IDENTITY, BOTH, OWN, {"bootstrapServers": OWN["bootstrapServers"], "tls": {}}],
+    ids=["a Strimzi user", "an identity of the pods", "an identity for Strimzi", "a Secret by name", "a user by name"],
 )
 def test_no_credential_for_kafka_goes_to_what_an_author_wrote(
     secrets: SecretReader, authority: Authority, tmp_path: Path, base: dict[str, Any]
@@ -172,7 +173,7 @@ def test_no_credential_for_kafka_goes_to_what_an_author_wrote(
         owner = authority.path if security.oauth is None else tmp_path / "administrators" / authority.path.name
         trusted = Path(security.ca_file).read_text().strip() if security.ca_file else ""
         assert trusted == owner.read_text().strip() or not security.protocol.tls, paths
-    assert used > 10
+    assert used > 10 or base.get("bootstrapServers") == OWN["bootstrapServers"]
 
 
 def test_no_token_endpoint_is_where_policies_may_not_connect(secrets: SecretReader) -> None:

@@ -72,6 +72,7 @@ too. In: the root.
 - apiGroups: [""]
   resources: [pods]
   verbs: [list]
+{{- include "bellwether.rules.secrets" .Values.strimzi.userNames }}
 {{- end }}
 
 {{/* The same for processes that only connect to Kafka. */}}
@@ -79,6 +80,7 @@ too. In: the root.
 - apiGroups: [kafka.strimzi.io]
   resources: [kafkas, kafkausers]
   verbs: [get]
+{{- include "bellwether.rules.secrets" .Values.strimzi.userNames }}
 {{- end }}
 
 {{/* Jobs for load plans. */}}

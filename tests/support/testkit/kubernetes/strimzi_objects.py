@@ -135,7 +135,9 @@ def secret(name: str, namespace: str = NAMESPACE, cluster: str = CLUSTER, **valu
 def scram_secret(password: str, name: str = "bellwether", namespace: str = NAMESPACE) -> Object:
     """The Secret of a KafkaUser with a password."""
     jaas = f'org.apache.kafka.common.security.scram.ScramLoginModule required username="{name}" password="{password}";'
-    return secret(name, namespace, password=password, sasl_jaas_config=jaas)
+    made = secret(name, namespace, password=password, sasl_jaas_config=jaas)
+    made["metadata"]["labels"] |= {"strimzi.io/kind": "KafkaUser", "bellwether.dev/purpose": "kafka"}  # copied from it
+    return made
 
 
 def pool(name: str, ids: Sequence[int], namespace: str = NAMESPACE, cluster: str = CLUSTER) -> Object:

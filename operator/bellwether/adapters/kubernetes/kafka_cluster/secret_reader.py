@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import math
 import os
 import shutil
 import socket
@@ -35,6 +36,9 @@ PURPOSE_LABEL, PURPOSE = "bellwether.dev/purpose", "kafka"
 
 # A connection that was made from an earlier version of a Secret may still use its files for a while.
 KEPT_SECONDS = 3600.0
+REFUSED_SECONDS = 600.0
+_KAFKA_USER = ("strimzi.io/kind", "KafkaUser")
+"""Label of the Secrets that Strimzi makes for its users."""
 
 
 class OpenSecret:
@@ -78,8 +82,8 @@ class SecretReader:
     """Reads the Secrets of one namespace. Keep it for as long as a client uses its files.
 
     ``labelled``: only Secrets with the purpose label. A policy's author, who may not be allowed to read the Secrets of
-    the namespace, could otherwise have any of them sent as a password to an address of their choice. ``destinations``:
-    where the connections of its policies may go.
+    the namespace, could otherwise have any of them sent as a password to an address of their choice. ``found``: Strimzi
+    names them, and not the policy. ``destinations``: where the connections of its policies may go.
     """
 
     def __init__(
@@ -89,17 +93,20 @@ class SecretReader:
         monotonic: Callable[[], float] = time.monotonic,
         *,
         labelled: bool = False,
+        found: bool = False,
         destinations: Destinations = ANYWHERE,
     ) -> None:
         self.api = api
         self.namespace = namespace
         self._labelled = labelled
+        self._found = found
         self._destinations = destinations
         self._monotonic = monotonic
         self._directory: Path | None = None
         self._removal: weakref.finalize[..., SecretReader] | None = None
         self._used: dict[Path, float] = {}
         self._elsewhere: dict[str, SecretReader] = {}
+        self._refused: dict[str, float] = {}
 
     @cached_property
     def destinations(self) -> Destinations:
@@ -110,14 +117,12 @@ class SecretReader:
         """A reader of that namespace, with the same lifetime as this one."""
         if namespace == self.namespace:
             return self
-        other = SecretReader(self.api, namespace, self._monotonic, labelled=self._labelled)
+        other = SecretReader(self.api, namespace, self._monotonic, labelled=self._labelled, found=self._found)
         return self._elsewhere.setdefault(namespace, other)
 
-    def unlabelled(self) -> SecretReader:
+    def of_strimzi(self) -> SecretReader:
         """A reader that needs no label, with the same lifetime: for Secrets that Strimzi and not the policy names."""
-        if not self._labelled:
-            return self
-        return self._elsewhere.setdefault("", SecretReader(self.api, self.namespace, self._monotonic))
+        return self._elsewhere.setdefault("", SecretReader(self.api, self.namespace, self._monotonic, found=True))
 
     def __enter__(self) -> SecretReader:
         """Use it in a with statement."""
@@ -147,18 +152,33 @@ class SecretReader:
         except NotFound:
             remedy = f"create it with key {wanted}" if wanted else "create it"
             raise Unauthenticated(f"secret {title} does not exist: {remedy}, or correct the reference") from None
-        if self._labelled and (found["metadata"].get("labels") or {}).get(PURPOSE_LABEL) != PURPOSE:
+        except Terminal:
+            self._refused[name] = self._monotonic()
+            raise
+        labels = found["metadata"].get("labels") or {}
+        if not self._found and labels.get(_KAFKA_USER[0]) == _KAFKA_USER[1]:
+            # It has the purpose label of the KafkaUser, which is for the addresses that Strimzi has alone.
+            raise Unauthenticated(
+                f"secret {title} is that of a KafkaUser, which connects only to the addresses that Strimzi has: name"
+                " the cluster in spec.kafka.strimzi, or copy the Secret without its label strimzi.io/kind"
+            )
+        if self._labelled and labels.get(PURPOSE_LABEL) != PURPOSE:
             raise Unauthenticated(
                 f"secret {title} lacks the label {PURPOSE_LABEL}={PURPOSE}, so no policy may name it. If it is meant"
                 f" for Kafka: kubectl label secret {name} -n {self.namespace} {PURPOSE_LABEL}={PURPOSE}"
             )
-        return OpenSecret(title, found.get("data") or {}, self._file)
+        return OpenSecret(title, found.get("data") or {}, self.file)
+
+    def refused(self, name: str) -> bool:
+        """Whether this account was lately not allowed to read the Secret; each try is a line in the audit log."""
+        return self._monotonic() - self._refused.get(name, -math.inf) < REFUSED_SECONDS
 
     def value(self, name: str, key: str) -> str:
         """One value as text. Raises Unauthenticated if the Secret or its key is missing or not text."""
         return self.open(name, repr(key)).text(key)
 
-    def _file(self, title: str, data: bytes) -> Path:
+    def file(self, title: str, data: bytes) -> Path:
+        """What is called so, as a file; different data has a different path."""
         now = self._monotonic()
         digest = hashlib.sha256(b"\0".join((title.encode(), data))).hexdigest()
         path = self._private() / digest[:32]

@@ -7,11 +7,12 @@ In: the name of a Kafka resource. Out: the result, as values. Nothing is cached:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from bellwether.adapters import pem
 from bellwether.adapters.kubernetes.api_client import PODS, NotFound, Object, Resource
 from bellwether.adapters.kubernetes.kafka_cluster import strimzi_parsing as shapes
 from bellwether.adapters.kubernetes.kafka_cluster.kafka_user_secrets import (
@@ -64,7 +65,7 @@ class StrimziClusters:
     """Reads Strimzi's objects for policies in the namespace of ``secrets``."""
 
     def __init__(self, secrets: SecretReader) -> None:
-        self._secrets = secrets.unlabelled()
+        self._secrets = secrets.of_strimzi()
         self._api = secrets.api
         self._namespace = secrets.namespace
         self._version = VERSIONS[0]
@@ -200,18 +201,40 @@ class StrimziClusters:
         return found if found.mechanism is None else replace(found, username=user.username)
 
     def _authorities(self, sight: _Sight) -> str:
-        """File with the CAs of the cluster, and of listeners with their own certificates."""
+        """File with the CAs of the cluster, and of listeners with their own certificates.
+
+        The Secret has the previous CA, too, while Strimzi replaces the key of the CA; the status of the Kafka resource
+        has the current ones, and may be read by everybody who finds the cluster.
+        """
         name = f"{sight.name}-cluster-ca-cert"
         secrets = self._secrets.of(sight.namespace)
+        published = dict.fromkeys(one for listener in sight.listeners for one in listener.certificates)
         try:
-            path = authorities(secrets, name)
+            path = "" if published and secrets.refused(name) else authorities(secrets, name)
         except Unauthenticated as error:
-            raise Unauthenticated(f"{sight.title}: {error}. Strimzi's cluster operator creates it") from None
+            if not published:
+                raise Unauthenticated(f"{sight.title}: {error}. Strimzi's cluster operator creates it") from None
+            path = ""
+        except Terminal:  # it may not be read
+            if not published:
+                raise
+            path = ""
+        if not path:
+            return str(secrets.file(f"{sight.title}: status", self._checked(sight, published)))
         more = [one for listener in sight.listeners if listener.own_certificate for one in listener.certificates]
         if not more:
             return path
         content = "\n".join((Path(path).read_text(), *more)).encode()
-        return str(secrets.open(name).file("and those of listeners", content))
+        return str(secrets.file(f"{sight.title}: {name} and those of listeners", content))
+
+    @staticmethod
+    def _checked(sight: _Sight, certificates: Iterable[str]) -> bytes:
+        content = "\n".join(certificates).encode()
+        try:
+            pem.validities(content)
+        except ValueError as error:
+            raise Unauthenticated(f"{sight.title}: status.listeners[].certificates {error}") from None
+        return content
 
     def _kind(self, plural: str, kind: str) -> Resource:
         return Resource(f"/apis/{GROUP}/{self._version}", plural, f"{GROUP}/{self._version}", kind)

@@ -15,12 +15,14 @@ import pytest
 from bellwether.adapters.kubernetes.api_client import SECRETS, Resource
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import KEPT_SECONDS, SecretReader, api_servers
 from bellwether.ports.errors import Unauthenticated
+from testkit.kubernetes import strimzi_objects
 from testkit.kubernetes.memory_api import MemoryApi
 
 ONE_FILE = """
 import sys
 from bellwether.adapters.kubernetes.api_client import SECRETS
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import KEPT_SECONDS, SecretReader
+from testkit.kubernetes import strimzi_objects
 from testkit.kubernetes.memory_api import MemoryApi
 
 api = MemoryApi()
@@ -52,9 +54,19 @@ def test_reader_of_labelled_secrets_names_missing_label_and_remedy() -> None:
     reader = SecretReader(api, "default", labelled=True)
     with pytest.raises(Unauthenticated, match=r"kubectl label secret payroll -n default bellwether\.dev/purpose=kafka"):
         reader.open("payroll")
-    assert reader.unlabelled().open("payroll").text("password") == "secret"
+    assert reader.of_strimzi().open("payroll").text("password") == "secret"
     api.put(SECRETS, {**secret, "metadata": {**secret["metadata"], "labels": {"bellwether.dev/purpose": "kafka"}}})
     assert reader.open("payroll").text("password") == "secret"
+
+
+def test_a_kafka_users_secret_is_read_for_strimzi_alone() -> None:
+    api = MemoryApi()
+    api.put(SECRETS, strimzi_objects.scram_secret("x"))
+    for labelled in (True, False):
+        reader = SecretReader(api, "default", labelled=labelled)
+        with pytest.raises(Unauthenticated, match=r"that of a KafkaUser.*name the cluster in spec\.kafka\.strimzi"):
+            reader.open("bellwether")
+        assert reader.of_strimzi().of("default").open("bellwether").text("password") == "x"
 
 
 def test_a_file_is_for_this_user_alone(api: MemoryApi, directory: Path):

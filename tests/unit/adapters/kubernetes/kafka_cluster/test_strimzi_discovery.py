@@ -109,6 +109,51 @@ def test_a_certificate_of_a_listeners_own_is_trusted_as_well(
     assert other.strip() in trusted
 
 
+@pytest.mark.parametrize("own", [False, True], ids=["of the cluster", "of a listener as well"])
+def test_the_ca_is_found_without_its_secret(
+    api: MemoryApi, clusters: StrimziClusters, authority: Authority, tmp_path: Path, own: bool
+):
+    ca, other = authority.path.read_text(), Authority(tmp_path).path.read_text()
+    body = kafka(certificates=[ca])
+    if own:
+        body["status"]["listeners"][2]["certificates"] = [other]
+    api.put(KAFKAS, body)
+    api.delete(SECRETS, "default", "my-cluster-cluster-ca-cert")
+    found = clusters.find(WANTED)
+    assert Path(found.ca_file).read_text().split("\n\n") == ([ca.strip(), other] if own else [ca])
+    assert found.credentials is not None
+
+
+def test_a_ca_whose_secret_may_not_be_read_is_asked_for_seldom(
+    api: MemoryApi, authority: Authority, monkeypatch: pytest.MonkeyPatch
+):
+    api.put(KAFKAS, kafka(certificates=[authority.path.read_text()]))
+    asked: list[float] = []
+    get, now = api.get, [0.0]
+
+    def forbidding(resource: Resource, namespace: str, name: str) -> object:
+        if name != "my-cluster-cluster-ca-cert":
+            return get(resource, namespace, name)
+        asked.append(now[0])
+        raise Terminal("cannot get resource secrets")
+
+    monkeypatch.setattr(api, "get", forbidding)
+    with SecretReader(api, "default", lambda: now[0]) as reader:
+        for now[0] in (0.0, 10.0, 590.0, 610.0):
+            assert Path(StrimziClusters(reader).find(WANTED).ca_file).read_text() == authority.path.read_text()
+        assert asked == [0.0, 610.0]
+        api.put(KAFKAS, kafka())
+        with pytest.raises(Terminal, match="cannot get resource secrets"):
+            StrimziClusters(reader).find(WANTED)
+
+
+def test_a_damaged_certificate_in_the_status_is_named(api: MemoryApi, clusters: StrimziClusters):
+    api.put(KAFKAS, kafka(certificates=["-----BEGIN CERTIFICATE-----\neA==\n-----END CERTIFICATE-----\n"]))
+    api.delete(SECRETS, "default", "my-cluster-cluster-ca-cert")
+    with pytest.raises(Unauthenticated, match=r"default/my-cluster: status\.listeners\[\]\.certificates holds a cert"):
+        clusters.find(WANTED)
+
+
 def test_a_renewed_authority_is_another_file(api: MemoryApi, clusters: StrimziClusters, tmp_path: Path):
     before = clusters.find(WANTED).ca_file
     assert clusters.find(WANTED).ca_file == before
