@@ -186,7 +186,7 @@ class SidecarAccount(Model):
         " {kafka-broker: 100}. Used by admission, which sees no disk; the sidecars read the id on the disk.",
     )
     data_volumes: list[DataVolume] | None = Field(
-        default=None, min_length=1, description="Replaces sidecars.dataVolumes for these brokers."
+        default=None, description="Replaces sidecars.dataVolumes for these brokers."
     )
     run_as_user: UserId | None = Field(default=None, description="Replaces sidecars.runAsUser for these brokers.")
     broker_run_as_user: UserId | None = Field(
@@ -260,8 +260,8 @@ class Sidecars(Model):
     )
     data_volumes: list[DataVolume] = Field(
         default=[DataVolume(name="data")],
-        min_length=1,
-        description="Volumes with the broker's log directories; several for JBOD storage. One container measures all.",
+        description="Volumes with the broker's log directories; several for JBOD storage. One container measures all."
+        " Empty: the webhook finds them in pods of Strimzi's, and the port of a listener named external.",
     )
     run_as_user: UserId = Field(
         default=10001,

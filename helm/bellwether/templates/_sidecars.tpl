@@ -20,6 +20,11 @@ errors that the schema cannot detect. In: the root.
 {{- $own := index $one $key }}
 {{- $_ := set $item $key (kindIs "invalid" $own | ternary $default $own) }}
 {{- end }}
+{{- $_ := set $item "found" (empty $item.dataVolumes) }}
+{{- if and $item.found (or (not $root.Values.sidecars.inject) (eq $root.Values.sidecars.injection "policy")) }}
+{{- fail (printf "%s: dataVolumes is empty, and only the webhook finds volumes in the pod: list them, or set sidecars.inject: true and sidecars.injection: webhook" $where) }}
+{{- end }}
+{{- $_ := set $item "findPort" (kindIs "invalid" $one.externalPort) }}
 {{- $_ := set $item "userOfPod" (kindIs "invalid" $item.brokerRunAsUser) }}
 {{- $_ := set $item "brokerRunAsUser" (kindIs "invalid" $item.brokerRunAsUser | ternary 1001 $item.brokerRunAsUser) }}
 {{- $volumes := list }}
@@ -161,6 +166,9 @@ c.?volumeMounts.orValue([]).exists(m, m.name == {{ (first .dataVolumes).name | t
 {{- define "bellwether.sidecars.injection" -}}
 {{- $served := .Capabilities.APIVersions }}
 {{- $policy := or ($served.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy") ($served.Has "admissionregistration.k8s.io/v1beta1/MutatingAdmissionPolicy") }}
+{{- range .Values.sidecars.accounts }}
+{{- $policy = and $policy (kindIs "invalid" .dataVolumes | ternary $.Values.sidecars.dataVolumes .dataVolumes | empty | not) }}
+{{- end }}
 {{- eq .Values.sidecars.injection "auto" | ternary ($policy | ternary "policy" "webhook") .Values.sidecars.injection }}
 {{- end }}
 

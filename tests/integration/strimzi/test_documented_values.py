@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
+from bellwether.adapters.kubernetes.sidecar_injection import FoundInPod, answer, read_sidecars
 from realparts.helm import Helm
+from testkit.kubernetes import strimzi_objects
 
 pytestmark = pytest.mark.chart
 
@@ -76,13 +80,26 @@ def test_nothing_of_strimzis_may_be_written(tmp_path: Path) -> None:
     assert verbs == {"get", "list"}
 
 
-def test_the_sidecars_are_added_to_the_pods_of_the_cluster_and_write_to_their_volume(tmp_path: Path) -> None:
+def test_the_sidecars_are_added_by_the_webhook_which_finds_their_volumes(tmp_path: Path) -> None:
     served = "--api-versions=admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
     objects = Helm(tmp_path).template(CHART, shown(), served, namespace="kafka")
-    (policy,) = [o for o in objects if o["kind"] == "MutatingAdmissionPolicy" and "sidecars" in o["metadata"]["name"]]
-    constraints = policy["spec"]["matchConstraints"]
-    assert constraints["objectSelector"]["matchLabels"] == shown()["sidecars"]["podSelector"]
-    assert constraints["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"] == "kafka"
-    added = " ".join(m["jsonPatch"]["expression"] for m in policy["spec"]["mutations"])
-    for word in ("bellwether-storage", "bellwether-self", "/var/lib/kafka/data-0", '"data-0"', "--port=9094"):
-        assert word in added
+    assert not [o for o in objects if o["kind"] == "MutatingAdmissionPolicy" and "sidecars" in o["metadata"]["name"]]
+    (webhook,) = (one for o in objects if o["kind"] == "MutatingWebhookConfiguration" for one in o["webhooks"])
+    assert webhook["objectSelector"]["matchLabels"] == shown()["sidecars"]["podSelector"]
+    assert webhook["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"] == "kafka"
+    deployments = (o for o in objects if o["kind"] == "Deployment" and "webhook" in o["metadata"]["name"])
+    (argument,) = (
+        argument
+        for o in deployments
+        for argument in o["spec"]["template"]["spec"]["containers"][0]["args"]
+        if argument.startswith("--sidecars=")
+    )
+    account = read_sidecars(argument.removeprefix("--sidecars="))["my-cluster-kafka"]
+    assert account.found_in_pod == FoundInPod(port=True)
+    pod = strimzi_objects.pod(1, namespace="kafka")
+    pod["spec"]["serviceAccountName"] = "my-cluster-kafka"
+    review = {"kind": "AdmissionReview", "request": {"uid": "u", "object": pod}}
+    response = json.loads(answer(json.dumps(review).encode(), {"my-cluster-kafka": account}))["response"]
+    storage = json.loads(base64.b64decode(response["patch"]))[0]["value"]
+    assert "--directory=data-0=/var/lib/kafka/data-0" in storage["args"]
+    assert storage["volumeMounts"] == [{"name": "data-0", "mountPath": "/var/lib/kafka/data-0"}]

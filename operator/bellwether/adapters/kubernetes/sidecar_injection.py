@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -24,6 +26,14 @@ AGENT = "bellwether-quarantine-agent"
 """The container that signals the broker's process."""
 PROBER = "bellwether-storage"
 """The container that writes to the broker's volumes."""
+SELF = "bellwether-self"
+"""The container that reads the broker's sockets."""
+BROKER = "kafka"
+"""Strimzi's name for the broker's container."""
+_DATA = re.compile(r"/var/lib/kafka/data(-\d+)?")
+"""Where Strimzi mounts the volumes with log directories."""
+_EXTERNAL = "tcp-external"
+"""Strimzi's name for the port of a listener called external; those of other names may be internal."""
 
 
 class Liveness(NamedTuple):
@@ -61,6 +71,14 @@ class Quarantine(BaseModel):
     user_of_pod: bool
 
 
+class FoundInPod(BaseModel):
+    """What is found in the pod and not configured: the volumes, and the ``port`` of the external listener."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    port: bool
+
+
 class Sidecars(BaseModel):
     """What the pods of one ServiceAccount get. ``quarantine``: None where no agent is among the containers."""
 
@@ -69,6 +87,34 @@ class Sidecars(BaseModel):
     containers: list[dict[str, Any]] = Field(min_length=1)
     image_pull_secrets: list[dict[str, str]]
     quarantine: Quarantine | None = None
+    found_in_pod: FoundInPod | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Volumes of the broker, name to directory, and the port of its external listener; None if it is not known."""
+
+    volumes: Mapping[str, str]
+    port: int | None
+
+    def fitted(self, container: dict[str, Any]) -> dict[str, Any]:
+        """The container of a sidecar with these volumes; the last --port counts."""
+        named = [f"--directory={name}={directory}" for name, directory in self.volumes.items()]
+        if container["name"] == SELF and self.port is not None:
+            named.append(f"--port={self.port}")
+        read = {} if container["name"] == PROBER else {"readOnly": True}
+        mounts = [{"name": name, "mountPath": directory, **read} for name, directory in self.volumes.items()]
+        return {**container, "args": [*container.get("args", ()), *named], "volumeMounts": mounts}
+
+
+def shape_of(pod: Object, *, port: bool) -> Shape | None:
+    """The shape of a pod of Strimzi's; None if it is another pod. ``port``: find that of the external listener."""
+    brokers = [one for one in pod.get("containers") or [] if one.get("name") == BROKER]
+    mounts = brokers[0].get("volumeMounts") or [] if len(brokers) == 1 else []
+    volumes = {one["name"]: one["mountPath"] for one in mounts if _DATA.fullmatch(one["mountPath"])}
+    ports = brokers[0].get("ports") or [] if port and volumes else []
+    outside = [one["containerPort"] for one in ports if one.get("name") == _EXTERNAL]
+    return Shape(volumes, outside[0] if outside else None) if volumes else None
 
 
 _ACCOUNTS = TypeAdapter(dict[str, Sidecars])
@@ -97,12 +143,21 @@ def answer(body: bytes, sidecars: Mapping[str, Sidecars]) -> bytes:
     if patch:
         encoded = base64.b64encode(json.dumps(patch).encode()).decode()
         response |= {"patchType": "JSONPatch", "patch": encoded}
+    elif found is not None:
+        response["warnings"] = ["bellwether adds no sidecars: it finds no data volume: list sidecars.dataVolumes"]
     review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
     return json.dumps(review).encode()
 
 
 def _patch(pod: Object, sidecars: Sidecars) -> Iterator[Object]:
     needs, identity = sidecars.quarantine, dict[str, int]()
+    containers = sidecars.containers
+    if sidecars.found_in_pod is not None:
+        shape = shape_of(pod, port=sidecars.found_in_pod.port)
+        if shape is None:
+            return
+        containers = [shape.fitted(one) for one in containers]
+        needs = needs and needs.model_copy(update={"volume": next(iter(shape.volumes))})
     if needs is not None:
         yield {"op": "add", "path": "/spec/shareProcessNamespace", "value": True}
         brokers = [(i, c) for i, c in enumerate(pod.get("containers") or []) if _mounts(c, needs.volume)]
@@ -110,7 +165,7 @@ def _patch(pod: Object, sidecars: Sidecars) -> Iterator[Object]:
             identity = _identity(pod, brokers[0][1], needs.user_of_pod)
         for index, container in brokers:
             yield from _raised_threshold(index, container.get("livenessProbe"), needs.tolerated_seconds)
-    for container in sidecars.containers:
+    for container in containers:
         yield {"op": "add", "path": "/spec/containers/-", "value": _with_identity(container, identity)}
     before = pod.get("imagePullSecrets") or []
     more = [one for one in sidecars.image_pull_secrets if one not in before]

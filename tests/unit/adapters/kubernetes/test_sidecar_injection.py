@@ -22,6 +22,7 @@ def patch_for(pod: dict[str, Any], **sidecars: Any) -> list[dict[str, Any]]:
     response = json.loads(answer(json.dumps(review).encode(), found))["response"]
     assert (response["uid"], response["allowed"]) == ("u-1", True)
     assert ("patch" in response) == ("patchType" in response)
+    assert not response.get("warnings") or sidecars.get("foundInPod")
     patch: list[dict[str, Any]] = json.loads(base64.b64decode(response.get("patch", "W10=")))
     return patch
 
@@ -36,6 +37,61 @@ def test_containers_and_pull_secrets_are_added_to_those_of_pod() -> None:
 def test_pull_secret_that_pod_has_is_not_added_again() -> None:
     pod = {"serviceAccountName": "orders", "imagePullSecrets": [{"name": "a"}]}
     assert [one["path"] for one in patch_for(pod)] == ["/spec/containers/-"]
+
+
+SELF: dict[str, Any] = {"name": "bellwether-self", "args": ["self", "--port=9094"]}
+EXTERNAL = {"name": "tcp-external", "containerPort": 9099}
+
+
+def strimzi_pod(*ports: dict[str, Any], mounts: tuple[str, ...] = ("data-0", "data-1")) -> dict[str, Any]:
+    """A pod of Strimzi's with these data volumes, and ports next to those that each has."""
+    inside = [{"name": f"tcp-{name}", "containerPort": 9090} for name in ("ctrlplane", "replication", "clientstls")]
+    volumes = [{"name": one, "mountPath": f"/var/lib/kafka/{one}"} for one in mounts]
+    others = [{"name": "ready-files", "mountPath": "/var/opt/kafka"}]
+    broker = {"name": "kafka", "ports": [*inside, *ports], "volumeMounts": [*others, *volumes]}
+    return {"serviceAccountName": "orders", "containers": [{"name": "exporter"}, broker]}
+
+
+@pytest.mark.parametrize(
+    ("ports", "find", "found"),
+    [
+        pytest.param([EXTERNAL, {**EXTERNAL, "name": "tcp-second"}], True, ["--port=9099"], id="external"),
+        pytest.param([{**EXTERNAL, "name": "tcp-second"}], True, [], id="a name that may be internal"),
+        pytest.param([], True, [], id="none"),
+        pytest.param([EXTERNAL], False, [], id="a port that is configured"),
+    ],
+)
+def test_volumes_and_port_are_found_in_a_strimzi_pod(ports: list[dict[str, Any]], find: bool, found: list[str]) -> None:
+    patch = patch_for(strimzi_pod(*ports), containers=[STORAGE, SELF], imagePullSecrets=[], foundInPod={"port": find})
+    directories = [f"--directory={one}=/var/lib/kafka/{one}" for one in ("data-0", "data-1")]
+    storage, own = (one["value"] for one in patch)
+    assert storage["args"] == directories
+    assert own["args"] == ["self", "--port=9094", *directories, *found]
+    assert [one["name"] for one in storage["volumeMounts"] if "readOnly" not in one] == ["data-0", "data-1"]
+    assert [one["mountPath"] for one in own["volumeMounts"] if one["readOnly"]] == [
+        "/var/lib/kafka/data-0",
+        "/var/lib/kafka/data-1",
+    ]
+
+
+@pytest.mark.parametrize("mounts", [(), ("other",)], ids=["no volume", "volumes of another directory"])
+def test_a_pod_without_known_volumes_gets_no_sidecar(mounts: tuple[str, ...]) -> None:
+    assert patch_for(strimzi_pod(mounts=mounts), foundInPod={"port": True}) == []
+    review = {"request": {"uid": "u", "object": {"spec": strimzi_pod(mounts=mounts)}}}
+    found = read_sidecars(json.dumps({"orders": {**ORDERS, "foundInPod": {"port": True}}}))
+    (warning,) = json.loads(answer(json.dumps(review).encode(), found))["response"]["warnings"]
+    assert "list sidecars.dataVolumes" in warning
+    assert patch_for({"serviceAccountName": "orders", "containers": []}, foundInPod={"port": True}) == []
+
+
+def test_the_agents_broker_is_the_one_whose_volumes_were_found() -> None:
+    quarantine = {"volume": "", "toleratedSeconds": 750, "userOfPod": True}
+    patch = patch_for(strimzi_pod(), containers=AGENT["containers"], quarantine=quarantine, foundInPod={"port": True})
+    assert {one["path"] for one in patch} >= {"/spec/shareProcessNamespace"}
+    pod = strimzi_pod()
+    pod["containers"][1]["securityContext"] = {"runAsUser": 7}
+    patch = patch_for(pod, containers=AGENT["containers"], quarantine=quarantine, foundInPod={"port": True})
+    assert next(one["value"]["securityContext"] for one in patch if "agent" in str(one)) == {"runAsUser": 7}
 
 
 AGENT: dict[str, Any] = {
