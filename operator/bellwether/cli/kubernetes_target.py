@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from bellwether.adapters.kubernetes.api_client import DEFAULT_TIMEOUT_SECONDS, KubernetesClient
+from bellwether.adapters.kubernetes.kubeconfig_files import check
 from bellwether.cli import completion
 from bellwether.cli.leadership import broker_lookup
 from bellwether.cli.option_lists import Option, as_one
@@ -91,6 +92,7 @@ def connect_policy(target: Target, timeout_seconds: float = ANSWER_SECONDS) -> b
 
 def connect(target: Target, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> tuple[KubernetesClient, str]:
     """A client, and the namespace to use. Raises Terminal if there is no such context, or no API is configured."""
+    check(target.kubeconfig, target.context)
     from bellwether.adapters.kubernetes import api_client, kubeconfig
 
     found = kubeconfig.api_access(target.kubeconfig, target.context)

@@ -67,6 +67,14 @@ def test_leaders_are_moved_by_hand_without_any_client(verb: str, tmp_path: Path)
     assert sorted(imported) == ["kafka", "pydantic"]
 
 
+@pytest.mark.parametrize("verb", ["status", "suspend", "drain"])
+def test_without_a_cluster_no_client_is_imported(verb: str, tmp_path: Path) -> None:
+    arguments = ["1"] if verb == "drain" else []
+    done, imported = started(verb, *arguments, KUBECONFIG=str(tmp_path / "none"))
+    assert "no Kubernetes API is configured" in done.stderr
+    assert imported == []
+
+
 def test_the_cluster_is_read_before_the_rest_of_the_command_is_imported(tmp_path: Path) -> None:
     program = (
         "import sys\n"
@@ -128,6 +136,7 @@ def test_a_verb_whose_extra_is_missing_says_what_to_install(words: str, absent: 
     assert (done.returncode, done.stderr.splitlines()[0]) == (2, said)
 
 
-def test_a_missing_package_that_no_extra_brings_is_an_error_of_the_installation() -> None:
-    done, _ = started("check", absent=("requests",))
+def test_a_missing_package_that_no_extra_brings_is_an_error_of_the_installation(tmp_path: Path) -> None:
+    (tmp_path / "config").touch()
+    done, _ = started("check", absent=("requests",), KUBECONFIG=str(tmp_path / "config"))
     assert "ModuleNotFoundError" in done.stderr

@@ -15,10 +15,11 @@ from typing import Any
 
 import yaml
 from kubernetes import client, config
-from kubernetes.config.incluster_config import SERVICE_HOST_ENV_NAME
 from kubernetes.config.kube_config import KubeConfigLoader, KubeConfigMerger
 from urllib3.util.ssl_ import create_urllib3_context
 
+from bellwether.adapters.kubernetes.kubeconfig_files import by_service_account, check
+from bellwether.adapters.kubernetes.kubeconfig_files import files as named_files
 from bellwether.core.listing import few
 from bellwether.ports.errors import Terminal
 
@@ -39,21 +40,17 @@ def api_access(kubeconfig: Path | None = None, context: str | None = None) -> Ap
     """The API and namespace of a context: of ``kubeconfig``, otherwise of ``KUBECONFIG``, otherwise the pod's
     ServiceAccount, otherwise of ``~/.kube/config``. Raises Terminal if there is none, or no such context.
     """
+    check(kubeconfig, context)
     configuration = client.Configuration()
-    named = kubeconfig or context or os.environ.get("KUBECONFIG")
-    if not named and SERVICE_HOST_ENV_NAME in os.environ:
+    if by_service_account(kubeconfig, context):
         try:
             config.load_incluster_config(client_configuration=configuration)
         except config.ConfigException as error:
             raise Terminal(f"the pod's ServiceAccount cannot be used: {error}") from error
         return ApiAccess(configuration, _pod_namespace())
-    files = _files(kubeconfig)
+    files = named_files(kubeconfig)
     try:
         merged = KubeConfigMerger(files)
-        if merged.config is None:
-            raise Terminal(
-                f"no Kubernetes API is configured: {files} does not exist: run in a cluster, or set KUBECONFIG"
-            )
         contexts = {str(one["name"]): one["context"] for one in merged.config["contexts"]}
         chosen = context or _current(merged)
         if chosen not in contexts:
@@ -71,12 +68,8 @@ def api_access(kubeconfig: Path | None = None, context: str | None = None) -> Ap
 
 def context_names(kubeconfig: Path | None = None) -> list[str]:
     """Names of the contexts of the files that ``api_access`` would read. Raises what reading them raises."""
-    merged = KubeConfigMerger(_files(kubeconfig))
+    merged = KubeConfigMerger(named_files(kubeconfig))
     return sorted(str(one["name"]) for one in merged.config["contexts"])
-
-
-def _files(kubeconfig: Path | None) -> str:
-    return str(kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config")
 
 
 def _current(merged: KubeConfigMerger) -> str:

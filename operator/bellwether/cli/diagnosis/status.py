@@ -52,14 +52,15 @@ def status(target: Target, everywhere: bool, lease_namespace: str | None, watch:
 
     The exit status is 0 if the status could be read, whatever it says.
     """
-    from bellwether.cli.diagnosis import policy_view
-
     if watch and (output != "table" or everywhere):
         raise click.UsageError("--watch shows one policy on a terminal: leave out --output and --all-namespaces")
     if everywhere and (target.policy or target.namespace):
         raise click.UsageError("--all-namespaces shows all policies: leave out --policy and --namespace")
     if everywhere:
-        _list(policy_view.all_policies(connect(target, ANSWER_SECONDS)[0]), output)
+        api, _ = connect(target, ANSWER_SECONDS)
+        from bellwether.cli.diagnosis import policy_view
+
+        _list(policy_view.all_policies(api), output)
         return
     at = connect_policy(target)
     view = _look(at, lease_namespace)

@@ -23,6 +23,7 @@ from bellwether.adapters.kubernetes.api_client import (
     Resource,
 )
 from bellwether.adapters.kubernetes.kubeconfig import ApiAccess
+from bellwether.cli import kubernetes_target
 from bellwether.ports.errors import BellwetherError, Transient
 
 Key = tuple[str, str, str]
@@ -53,6 +54,7 @@ class MemoryApi(KubernetesClient):
 
     def serve_commands(self, monkeypatch: pytest.MonkeyPatch, namespace: str = "default") -> None:
         """Let the command line connect to this API; its context has that namespace."""
+        monkeypatch.setattr(kubernetes_target, "check", lambda *_: None)
         monkeypatch.setattr(kubeconfig, "api_access", lambda *_: ApiAccess(None, namespace))
         monkeypatch.setattr(api_client, "from_configuration", lambda *_: self)
 
