@@ -37,6 +37,9 @@ SITES: dict[str, Callable[[float], Site]] = {
     "a second pool": lambda now: of_ids(now, lambda broker: pool(broker, "kafka-broker", "kafka", 100)).jmx(),
     "default names on Amazon MSK": lambda now: Site(now, msk).default_names(),
     "Bitnami's rules": lambda now: Site(now, pod_monitor).bitnami(),
+    "kafka_exporter": lambda now: Site(
+        now, lambda _: {"namespace": "kafka", "instance": "10.1.2.3:9308"}
+    ).kafka_exporter(),
     "one of two regions": lambda now: of_ids(now, lambda broker: pool(broker, "kafka", "east", 100)).jmx(),
     "addresses alone": lambda now: Site(now, msk).jmx(),
     "two clusters": lambda now: Site(now, pod_monitor).jmx(),

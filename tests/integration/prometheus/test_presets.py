@@ -14,6 +14,7 @@ from bellwether.api.v1alpha1.spec.query_presets import (
     DEFAULTS,
     EBS,
     JMX,
+    KAFKA_EXPORTER,
     NODE,
     NODE_LABELLED,
     PRESETS,
@@ -46,6 +47,7 @@ HERE = {
     "Metrics Reporter under Strimzi": (BOTH, REPORTER, NODE, CLOUDWATCH),
     "default names on Amazon MSK": (DEFAULTS,),
     "Bitnami's rules": (BITNAMI,),
+    "kafka_exporter": (KAFKA_EXPORTER,),
     "machines with a broker label": (BOTH, JMX, NODE_LABELLED, BLACKBOX),
 }
 # What broker 1 and its peers show, by preset.
@@ -56,6 +58,7 @@ SHOWN = {
     "RequestHandlerIdle": (0.05, 0.9),
     "NetworkProcessorIdle": (0.02, 0.98),
     "UnderReplicatedPartitions": (17, 0),
+    "UnderReplicatedByLeader": (17, 0),
     "OfflineLogDirectories": (1, 0),
     "NodeDiskWriteLatency": (120, 1),
     "NodeIoStalled": (0.93, 0.01),

@@ -13,6 +13,7 @@ from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.api.v1alpha1.spec.query_presets import PRESETS, Preset, Scope
 from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe.prober_options import ProberRun, need, prober_command
+from bellwether.core.listing import NAMED, few
 from bellwether.core.signals import SignalType
 from bellwether.ports.errors import Terminal
 
@@ -90,6 +91,7 @@ def _once(api: KubernetesClient, namespace: str, policy: str, output: str) -> in
 def _run(policy: PolicyProber) -> None:
     """Evaluate the policy's rules until it has to end."""
     from bellwether.probes.prometheus.prometheus_probe import PrometheusProbe
+    from bellwether.probes.prometheus.query_rules import COMPARE
     from bellwether.telemetry.metrics.probe_metrics import QueryMetrics
 
     prober, clients = policy.prober, _Clients(policy.secrets)
@@ -100,12 +102,14 @@ def _run(policy: PolicyProber) -> None:
         asked = clients.asked(used)
         running.configure(asked)
         prober.keep([rule.name for rule, _ in asked])
-        answers = running.answers()
+        answers, silent = running.answers(), running.silent()
         for one in used:
             if all(rule.name in answers for rule in one.rules):
                 failed = next((rule.name for rule in one.rules if answers[rule.name]), None)
                 problem = f"rule {failed}: Prometheus {answers[failed]}" if failed is not None else ""
-                prober.report_source(one.source, problem)
+                nothing = [rule.name for rule in one.rules if rule.name in silent]
+                note = f"; since its start {few(nothing, NAMED)} returned no series: {COMPARE}" if nothing else ""
+                prober.report_source(one.source, problem, f"a prober uses it{note}")
         return bool(asked)
 
     def refresh() -> float:

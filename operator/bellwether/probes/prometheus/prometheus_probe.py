@@ -98,6 +98,8 @@ class _Lane:
     states: dict[int, RuleState] = field(default_factory=dict)
     posted: dict[int, tuple[RuleState, float]] = field(default_factory=dict)
     said: set[str] = field(default_factory=set)
+    silent: bool = True
+    """Whether no answer had a series since the start."""
 
 
 class PrometheusProbe(MeasuringThread):
@@ -132,6 +134,11 @@ class PrometheusProbe(MeasuringThread):
         """Rules that were asked: by name why there is no answer, empty where there is one."""
         with self._lock:
             return {name: lane.problem for name, lane in self._lanes.items() if lane.problem or lane.states}
+
+    def silent(self) -> tuple[str, ...]:
+        """Rules with answers that never had a series: their exporter may have other names."""
+        with self._lock:
+            return tuple(name for name, lane in self._lanes.items() if lane.silent and "empty" in lane.said)
 
     def know(self, hosts: Hosts) -> None:
         """These brokers exist, and advertise these hosts: values of all others are skipped."""
@@ -223,7 +230,7 @@ class PrometheusProbe(MeasuringThread):
             self._log.info("prometheus_query_recovered", rule=lane.rule.name)
             lane.problem = ""
         found = figures(answer.samples, lane.rule, self._hosts, self._settled)
-        self._settled = found.settled
+        self._settled, lane.silent = found.settled, lane.silent and "empty" in found.odd
         self._say(lane, {**found.odd, **({"warnings": "; ".join(answer.warnings)} if answer.warnings else {})})
         now = self._clock.now()
         for broker in self._hosts:

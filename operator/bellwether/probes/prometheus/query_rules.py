@@ -18,7 +18,8 @@ from bellwether.core.settings.source_settings import Comparison, PrometheusRule
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.probes.result_window import Streak, apart, signal_of
 
-NO_SERIES = "the query returns no series at all: compare its metric names and its selector with what the exporter has"
+COMPARE = "compare metric names and selector with what the exporter has"
+NO_SERIES = f"the query returns no series at all: {COMPARE}"
 # Another problem, or a figure that has more than doubled or halved, is news at most this often.
 FIGURE_NEWS_SECONDS = 60.0
 _FIGURE_NEWS_RATIO = 2.0

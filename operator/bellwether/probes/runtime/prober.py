@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 import structlog
@@ -176,10 +177,11 @@ class Prober:
         """The policy with the SignalSources that it names. Raises Transient or Terminal."""
         return with_sources(self._api, policy)
 
-    def report_source(self, source: SignalSource, problem: str) -> None:
+    def report_source(self, source: SignalSource, problem: str, used: str = "a prober uses it") -> None:
         """Whether a source can be used, for its status; only by the replica that reports its signals."""
         if self.leads():
-            self._attempt(f"source {source.metadata.name}", lambda: report(self._api, source, problem, self._clock))
+            write = partial(report, self._api, source, problem, self._clock, used)
+            self._attempt(f"source {source.metadata.name}", write)
 
     def run(self, probe: Probe, follow: Callable[[LeadershipPolicy | None], bool], stop: threading.Event) -> None:
         """Run until ``stop``. ``follow`` gets the policy (None: deleted) and returns whether to measure.

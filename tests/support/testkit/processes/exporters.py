@@ -135,6 +135,16 @@ class Site:
             self.add(f"{replicas}_total_underreplicatedpartitions_value", self.target(broker), lagging)
         return self
 
+    def kafka_exporter(self) -> Site:
+        """kafka_exporter: the leader of each partition, and whether followers lag, of 17 of 20 that are ill."""
+        for broker in self.brokers:
+            for partition in range(20):
+                labels = {**self.target(0), "topic": "orders", "partition": str(20 * broker + partition)}
+                self.add("kafka_topic_partition_leader", labels, _always(broker))
+                lagging = self.choose(broker, 0, 1 if partition < 17 else 0)
+                self.add("kafka_topic_partition_under_replicated_partition", labels, lagging)
+        return self
+
     def reporter(self) -> Site:
         """The Strimzi Metrics Reporter, with an allowList that has everything."""
         for broker in self.brokers:

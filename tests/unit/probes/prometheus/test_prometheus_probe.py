@@ -117,6 +117,19 @@ def play() -> Iterator[Play]:
     play.server.go_on.set()
 
 
+def test_a_rule_without_any_series_since_its_start_is_silent(play: Play) -> None:
+    play.server.says["flush_seconds"] = []
+    play.rules(FLUSH, IDLE)
+    assert play.probe.silent() == ()
+    play.round(2)
+    assert play.probe.silent() == ("flush",)
+    play.server.says["flush_seconds"] = WELL
+    play.round()
+    play.server.says["flush_seconds"] = []
+    play.round()
+    assert play.probe.silent() == (), "it had series once"
+
+
 def test_a_rule_fails_one_broker_and_passes_it_again(play: Play) -> None:
     play.rules(FLUSH)
     play.round(2)

@@ -99,7 +99,7 @@ from bellwether.cli.main import main
 
 class Api:
     def get(self, *_named):
-        return {"data": {"ca.crt": base64.b64encode(b"a certificate").decode()}}
+        return {"metadata": {}, "data": {"ca.crt": base64.b64encode(b"a certificate").decode()}}
 
 secrets = SecretReader(Api(), "default")
 print(secrets.open("kafka").file("ca.crt"), flush=True)

@@ -31,9 +31,12 @@ def with_sources(
     return policy.with_sources((*api.list(SIGNAL_SOURCES, namespace or policy.metadata.namespace), *changed))
 
 
-def report(api: KubernetesClient, source: SignalSource, problem: str, clock: Clock) -> None:
-    """Write the condition Ready of a source, False with a ``problem``, if that is new. Raises Transient or Terminal."""
-    ready, message = ("False", problem[:MESSAGE_LIMIT]) if problem else ("True", "a prober uses it")
+def report(api: KubernetesClient, source: SignalSource, problem: str, clock: Clock, used: str) -> None:
+    """Write the condition Ready of a source, if that is new: False with a ``problem``, True with how it is ``used``.
+
+    Raises Transient or Terminal.
+    """
+    ready, message = ("False", problem[:MESSAGE_LIMIT]) if problem else ("True", used[:MESSAGE_LIMIT])
     before, metadata = condition(source.status.conditions, "Ready"), source.metadata
     if before is not None and (before.status, before.message) == (ready, message):
         return

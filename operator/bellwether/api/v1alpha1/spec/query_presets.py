@@ -98,6 +98,7 @@ DEFAULTS = "JMX exporter's default names"
 BITNAMI = "Bitnami's rules"
 REPORTER = "Strimzi Metrics Reporter"
 BOTH = f"{JMX}, {REPORTER}"
+KAFKA_EXPORTER = "kafka_exporter"
 NODE = "node exporter"
 NODE_LABELLED = "node exporter with a broker label"
 EBS = "EBS CSI driver"
@@ -182,6 +183,19 @@ def _handlers_by_reporter(scope: Scope) -> str:
 def _handlers_by_jmx(scope: Scope) -> str:
     idle = "kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent"
     return scope.each(mean_since_start(scope, idle), "min")
+
+
+def _by_leader(scope: Scope) -> str:
+    """Partitions with lagging followers for each leader, whose id is the value of a metric; 0 for other leaders."""
+
+    place = ", ".join(PLACE_LABELS)
+
+    def each(metric: str) -> str:
+        return f"max by (topic, partition, {place}) ({scope.series(metric)})"
+
+    leader, lagging = (each(f"kafka_topic_partition_{one}") for one in ("leader", "under_replicated_partition"))
+    count = f'count_values by ({place}) ("{scope.label}", '
+    return scope.each(f"{count}{leader} and {lagging} > 0) or 0 * {count}{leader})")
 
 
 _DISKS = 'device!~"(loop|ram|zram|sr|fd).*"'
@@ -310,6 +324,16 @@ PRESETS = (
             (DEFAULTS, _by_default("server_ReplicaManager", "Value", "UnderReplicatedPartitions")),
             (BITNAMI, _gauge("kafka_server_replicamanager_total_underreplicatedpartitions_value")),
         ),
+    ),
+    Preset(
+        name="UnderReplicatedByLeader",
+        sentence="The same by a cluster's exporter, where the brokers export nothing.",
+        unit="partitions",
+        threshold="0",
+        peer_ratio=3,
+        leaders_only=True,
+        needs="a selector of one cluster, if Prometheus has several",
+        dialects=((KAFKA_EXPORTER, _by_leader),),
     ),
     Preset(
         name="OfflineLogDirectories",
