@@ -88,6 +88,11 @@ cluster-test: setup ## Install Bellwether on a whole Kubernetes node and break t
 	@$(BIN)/python -m realparts.prepare helm
 	@$(PYTEST) -m cluster tests/cluster $(PYTEST_ARGS)
 
+.PHONY: test-versions
+test-versions: setup parts ## Run the suites on other versions and write docs/supported-versions.md (KAFKA=4.0.2,4.4.0 HELM=all)
+	@$(BIN)/python -m versionmatrix $(if $(KAFKA),--kafka $(KAFKA)) $(if $(KUBERNETES),--kubernetes $(KUBERNETES)) \
+		$(if $(HELM),--helm $(HELM)) $(if $(PYTHONS),--python $(PYTHONS)) $(if $(SPARK),--spark $(SPARK))
+
 .PHONY: chart-test
 chart-test: setup parts ## Only the tests of the Helm chart: values, objects, install, upgrade, rollback, uninstall
 	@$(PYTEST) -m chart $(PYTEST_ARGS)

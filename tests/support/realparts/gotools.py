@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,8 +40,19 @@ def _kubernetes(version: str) -> tuple[tuple[str, str], ...]:
     return tuple((f"k8s.io/component-base/version.{name}", value) for name, value in said.items())
 
 
+def _pinned(name: str, version: str, default: str) -> str:
+    """The folder of the module files of a version that is not the default: ``KUBERNETES_VERSION=1.30.14 make test``."""
+    return "" if version == default else f"{name}-{version}"
+
+
+KUBERNETES = os.environ.get("KUBERNETES_VERSION", "1.36.3")
 _CONTROL_PLANE = _kubernetes("1.36.3")
-APISERVER = GoTool("apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", _CONTROL_PLANE)
+APISERVER = GoTool(
+    "apiserver",
+    "k8s.io/kubernetes/cmd/kube-apiserver",
+    _kubernetes(KUBERNETES),
+    shares=_pinned("apiserver", KUBERNETES, "1.36.3"),
+)
 # What a whole node needs as well (see the package ``node``).
 CONTROLLER_MANAGER, SCHEDULER, PROXY = (
     GoTool(name, f"k8s.io/kubernetes/cmd/{name}", _CONTROL_PLANE, shares="apiserver")
@@ -59,14 +71,18 @@ PROMTOOL = GoTool(
 )
 # As its own Makefile sets them: else it renders for Kubernetes 1.20 where it is not asked to look at a cluster.
 _RENDERS_FOR = (("k8sVersionMajor", "1"), ("k8sVersionMinor", "37"))
+HELM_VERSION = os.environ.get("HELM_VERSION", "3.22.0")
+_HELM = f"helm.sh/helm/v{HELM_VERSION[0]}"
+# Helm 4 reads it from its own module.
+_RENDERING = ("pkg/chartutil", "pkg/lint/rules") if HELM_VERSION.startswith("3.") else ()
 HELM = GoTool(
     "helm",
-    "helm.sh/helm/v3/cmd/helm",
+    f"{_HELM}/cmd/helm",
     (
-        ("helm.sh/helm/v3/internal/version.version", "v3.22.0"),
-        *((f"helm.sh/helm/v3/pkg/chartutil.{name}", value) for name, value in _RENDERS_FOR),
-        *((f"helm.sh/helm/v3/pkg/lint/rules.{name}", value) for name, value in _RENDERS_FOR),
+        (f"{_HELM}/internal/version.version", f"v{HELM_VERSION}"),
+        *((f"{_HELM}/{package}.{name}", value) for package in _RENDERING for name, value in _RENDERS_FOR),
     ),
+    shares=_pinned("helm", HELM_VERSION, "3.22.0"),
 )
 
 # What Argo CD and Flux judge objects with: gopher-lua, cel-go and kstatus.
