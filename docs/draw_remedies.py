@@ -1,4 +1,4 @@
-"""Generate ``remedies.json`` of the CLI from ``docs/runbook.md``: what to do about each reason, and its section.
+"""Generate ``remedies.json`` of the CLI from ``docs/reasons.md``: what to do about each reason.
 
 ``python docs/draw_remedies.py`` writes it; ``--check`` fails if the committed file differs.
 """
@@ -19,12 +19,8 @@ LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")
 
 def remedies() -> str:
     """The file's text."""
-    found, anchor = {}, ""
-    for line in (DOCS / "runbook.md").read_text().splitlines():
-        if line.startswith("## "):
-            anchor = re.sub(r"[^a-z0-9 -]", "", line[3:].lower()).replace(" ", "-")
-        elif row := ROW.fullmatch(line):
-            found[row[1]] = {"remedy": LINK.sub(r"\1", row[3]).replace("`", ""), "page": f"runbook.md#{anchor}"}
+    rows = filter(None, map(ROW.fullmatch, (DOCS / "reasons.md").read_text().splitlines()))
+    found = {row[1]: LINK.sub(r"\1", row[3]).replace("`", "") for row in rows}
     return json.dumps(dict(sorted(found.items())), indent=1, ensure_ascii=False) + "\n"
 
 

@@ -46,7 +46,7 @@ def _block(model: type[BaseModel], given: BaseModel, depth: int) -> Iterator[str
         if depth == 0:
             yield ""
         words = [field.description or "", *_members(field)]
-        for line in [part for text in words for part in textwrap.wrap(text, WIDTH - 2 * depth)]:
+        for line in [part for text in words for part in textwrap.wrap(text, WIDTH - 2 * depth, break_on_hyphens=False)]:
             yield f"{indent}# {line}"
         if isinstance(value, BaseModel):
             yield f"{indent}{key}:"

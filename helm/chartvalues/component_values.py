@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from bellwether import documentation
 from bellwether.core.model.quarantine_order import MAX_HOLD_SECONDS, RETURN_SECONDS
 from bellwether.probes.prober_commands import PROBERS
 from chartvalues.shared_values import (
@@ -366,4 +367,4 @@ class Policy(Model):
     namespace: OptionalNamespace = Field(default="", description="Namespace of the object. Empty: the release's.")
     labels: Labels = Field(default_factory=dict, description="Labels of the object.")
     annotations: Labels = Field(default_factory=dict, description="Annotations of the object.")
-    spec: KubernetesObject = Field(description="Spec of the object; see docs/reference/crds.md.")
+    spec: KubernetesObject = Field(description=f"Spec of the object; see {documentation.page('reference/crds.md')}.")

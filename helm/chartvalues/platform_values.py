@@ -162,11 +162,6 @@ class Rules(Model):
 
     enabled: bool = Field(default=False, description="Create a PrometheusRule; its CRD must be installed.")
     labels: Labels = Field(default_factory=dict, description="Labels by which Prometheus selects it.")
-    runbook_url: str = Field(
-        default="https://bellwether.dev/docs/alerts",
-        pattern=r"^https?://\S+[^/\s]$",
-        description="Base URL of the runbook pages, without the last slash; for the dashboards, too.",
-    )
     disabled: list[str] = Field(default_factory=list, description="Names of alerts to omit.")
 
 

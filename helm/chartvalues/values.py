@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
+from bellwether import documentation
 from bellwether.api.config.field_types import ConfigName
 from bellwether.api.config.workload_identity import WorkloadIdentity
 from bellwether.destinations import ENTRY
@@ -74,6 +75,11 @@ class Values(Model):
         " Kafka cluster, in MiB: 24 is enough for 200,000 partitions, 128 for 2,000,000. Raise the operator's memory"
         " limit with it.",
     )
+    docs_url: str = Field(
+        default=documentation.HOME,
+        pattern=r"^https?://\S+$",
+        description="Site of the documentation: alerts, dashboards, messages and these notes link to pages of it.",
+    )
     log: Log = Field(default_factory=Log, description="Logging of all components.")
     crds: Crds = Field(default_factory=Crds, description="The custom resource definitions.")
     rbac: Rbac = Field(default_factory=Rbac, description="Permissions.")
@@ -83,14 +89,14 @@ class Values(Model):
     workload_identities: dict[ConfigName, WorkloadIdentity] = Field(
         default_factory=dict,
         description="Identities of Bellwether's own pods, by the names that policies use (sasl.workloadIdentity,"
-        " prometheus.workloadIdentity). See docs/security/workload-identities.md.",
+        f" prometheus.workloadIdentity). See {documentation.page('security/workload-identities.md')}.",
     )
     allowed_destinations: list[Annotated[str, Field(pattern=ENTRY)]] = Field(
         default_factory=list,
         description="Where operator, probers and sampler may connect by what policies and SignalSources name or Kafka"
         " brokers advertise: networks, addresses, host names, or '*.' and a domain, each with :port or :from-to if not"
         " all ports. Empty: anywhere, but for the pod itself, link-local and metadata addresses and the Kubernetes API,"
-        " which need an entry for just that address or network. See docs/security/destinations.md.",
+        f" which need an entry for just that address or network. See {documentation.page('security/destinations.md')}.",
     )
     pod_security: PodSecurity = Field(default_factory=PodSecurity, description="Security contexts of the pods.")
     operator: Operator = Field(default_factory=Operator, description="The operator.")
@@ -99,7 +105,8 @@ class Values(Model):
     sidecars: Sidecars = Field(default_factory=Sidecars, description="Sidecars in the brokers' pods.")
     load: Load = Field(
         default_factory=Load,
-        description="Load rebalancing: what policies may refer to by name. See docs/load/configuration.md.",
+        description="Load rebalancing: what policies may refer to by name. See"
+        f" {documentation.page('load/configuration.md')}.",
     )
     sampler: Sampler = Field(default_factory=Sampler, description="Sampler of partition loads.")
     spark: Spark = Field(default_factory=Spark, description="Jobs that compute loads, on Spark, and plans.")

@@ -55,7 +55,7 @@ def board(uid: str, description: str, rows: Sequence[tuple[str, Sequence[Panel]]
         .with_variable(
             _labels("policy", "Policy", 'bellwether_operator_leading{cluster=~"$cluster", namespace=~"$namespace"}')
         )
-        .link(dashboard.DashboardLink("Runbooks").icon("doc").url(f"{RUNBOOKS}README.md").target_blank(True))
+        .link(dashboard.DashboardLink("Runbooks").icon("doc").url(RUNBOOKS).target_blank(True))
     )
     for other, title in _TITLES.items():
         if other != uid:

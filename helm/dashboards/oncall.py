@@ -5,7 +5,7 @@ from __future__ import annotations
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from dashboards.board import ON_CALL, board
-from dashboards.panels import RUNBOOKS, YELLOW_IF_ANY, Column, Panel, graph, listing, number, states
+from dashboards.panels import REASONS, RUNBOOKS, YELLOW_IF_ANY, Column, Panel, graph, listing, number, states
 from dashboards.promql import BROKER, SCOPE, Query, gauge, in_range, increase, quantile, rate
 
 HEALTH_STATES = {
@@ -105,11 +105,11 @@ def _brokers() -> Panel:
             Column("policy", "policy"),
             Column("broker", "broker"),
             Column("verdict", "verdict", colors=HEALTH_STATES),
-            Column("reason", "why", link=f"{RUNBOOKS}../runbook.md"),
+            Column("reason", "why", link=REASONS),
             Column("Value #A", "for", unit="s"),
             Column("Value #C", "demoted for", unit="s"),
             Column("Value #E", "leaders"),
-            Column("blocked", "blocked by", link=f"{RUNBOOKS}../runbook.md"),
+            Column("blocked", "blocked by", link=REASONS),
         ],
         empty="None, as far as an operator reports.",
         span=13,
@@ -129,7 +129,7 @@ def _alerts() -> Panel:
         "The name of an alert leads to its runbook page. Those with severity info are left out.",
         [Query(f"max by ({ALERT}) ({chosen('ALERTS')} * ignoring (alertstate) group_left () {active})")],
         [
-            Column("alertname", "alert", link=RUNBOOKS + "${__value.raw}.md"),
+            Column("alertname", "alert", link=RUNBOOKS + "${__value.raw}/"),
             Column("severity", "severity", colors={"critical": "red", "warning": "orange", "info": "blue"}),
             Column("alertstate", "state"),
             Column("Value", "for", unit="s"),
@@ -182,7 +182,7 @@ def _blocked() -> list[Panel]:
     return [
         graph(
             "Blocked moves, by reason",
-            "Partitions that another broker should lead. docs/runbook.md explains each reason.",
+            "Partitions that another broker should lead. The page of reasons explains each of them.",
             Query(gauge("bellwether_partition_moves_blocked", "reason"), "{{reason}}"),
             stacked=True,
             empty="No move is blocked.",
@@ -286,13 +286,13 @@ def _operator() -> list[Panel]:
         ),
         listing(
             "Policies that cannot be reconciled",
-            "docs/runbook.md explains each reason.",
+            "The page of reasons explains each of them.",
             [Query(f"{gauge('bellwether_policy_error', 'reason')} == 1")],
             [
                 Column("cluster", "cluster"),
                 Column("namespace", "namespace"),
                 Column("policy", "policy"),
-                Column("reason", "why", link=f"{RUNBOOKS}../runbook.md"),
+                Column("reason", "why", link=REASONS),
             ],
             empty="None, as far as an operator reports.",
         ),

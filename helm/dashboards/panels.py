@@ -26,11 +26,13 @@ from grafana_foundation_sdk.models import dashboard as models
 from grafana_foundation_sdk.models import heatmap as heatmap_models
 from grafana_foundation_sdk.models import prometheus as prometheus_models
 
+from bellwether import documentation
 from dashboards.promql import Query
 
 SOURCE = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
-RUNBOOKS = "https://bellwether.dev/docs/alerts/"
-"""The chart replaces it by ``monitoring.prometheusRule.runbookUrl``."""
+RUNBOOKS = documentation.page("alerts/README.md")
+"""The chart replaces the part that ``docsUrl`` names."""
+REASONS = documentation.page("reasons.md#${__value.raw}")
 
 Panel = Builder[models.Panel]
 

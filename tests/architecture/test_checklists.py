@@ -24,7 +24,7 @@ from sourcetree import ROOT, texts
 EXAMPLE = "examples/policies/full.yaml"
 SOURCES = "examples/policies/signal-sources.yaml"
 GUIDE = "docs/detection.md"
-RUNBOOK = "docs/runbook.md"
+RUNBOOK = "docs/reasons.md"
 OPERATOR = "operator/bellwether"
 SETTINGS = f"{OPERATOR}/core/settings/detection.py"
 TABLE = f"{OPERATOR}/probes/prober_commands.py"

@@ -46,7 +46,7 @@ def test_the_page_for_a_package_index_has_no_link_that_only_works_in_the_tree(me
 
 
 def test_its_links_into_project_lead_to_files_that_there_are(metadata: Message) -> None:
-    base = PROJECT["urls"]["Homepage"] + "/"
+    base = "https://github.com/bellwether-kafka/bellwether/blob/main/"
     links = [*LINK.findall(str(metadata.get_payload())), *PROJECT["urls"].values()]
     own = [link.removeprefix(base) for link in links if link.startswith(base)]
     assert own

@@ -18,7 +18,7 @@ INDEX_OPTION = re.compile(r"--(?:extra-)?index-url|--find-links|--trusted-host|\
 PUBLIC = (
     "amazonaws.com",
     "apache.org",
-    "bellwether.dev",
+    "bellwether-kafka.github.io",
     "example.com",
     "example.org",
     "github.com",

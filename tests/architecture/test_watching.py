@@ -72,7 +72,7 @@ def faults(rule: alert_rules.Rule) -> list[str]:
     """What an alert lacks that every alert has."""
     annotations, labels = rule["annotations"], rule["labels"]
     found = [name for name in ("summary", "description", "runbook_url") if not annotations.get(name)]
-    if annotations.get("runbook_url") != f"{alert_rules.RUNBOOKS}{rule['alert']}.md":
+    if annotations.get("runbook_url") != f"{alert_rules.RUNBOOKS}{rule['alert']}/":
         found.append("runbook_url")
     if labels.get("severity") not in SEVERITIES:
         found.append("severity")
@@ -139,7 +139,7 @@ def test_every_alert_says_what_it_is_how_bad_it_is_and_where_to_read_on(rule: al
 
 
 def test_an_alert_that_says_too_little_is_found() -> None:
-    told = {"summary": "x", "description": "", "runbook_url": f"{alert_rules.RUNBOOKS}Other.md"}
+    told = {"summary": "x", "description": "", "runbook_url": f"{alert_rules.RUNBOOKS}Other/"}
     assert faults({"alert": "A", "annotations": told, "labels": {"severity": "page"}}) == [
         "description",
         "runbook_url",

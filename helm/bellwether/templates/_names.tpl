@@ -88,6 +88,16 @@ annotations:
 {{- end }}
 {{- end }}
 
+{{/* Where files of the chart link to, which docsUrl replaces. */}}
+{{- define "bellwether.docs" -}}
+https://bellwether-kafka.github.io/bellwether/latest/
+{{- end }}
+
+{{/* A text with links to the site that docsUrl names. In: root, text. */}}
+{{- define "bellwether.linked" -}}
+{{- .text | replace (include "bellwether.docs" .root) (printf "%s/" (trimSuffix "/" .root.Values.docsUrl)) }}
+{{- end }}
+
 {{/* The name of a component's ServiceAccount. In: root, account (values), component. */}}
 {{- define "bellwether.account" -}}
 {{- .account.name | default (printf "%s-%s" (include "bellwether.fullname" .root) .component) }}

@@ -12,6 +12,7 @@ zones, spread (values.Spread), grace; bare: true for pods that use no API, so ne
 {{- range $part := list "env" "mounts" "volumes" }}
 {{- $_ := set $identities $part ($bare | ternary list (include (printf "bellwether.workloadidentities.%s" $part) $root | fromJsonArray)) }}
 {{- end }}
+{{- $docs := eq $root.Values.docsUrl (include "bellwether.docs" $root) | ternary list (list (dict "name" "BELLWETHER_DOCS_URL" "value" $root.Values.docsUrl)) }}
 {{- $selector := include "bellwether.selector" (dict "root" $root "component" .component) | fromYaml -}}
 metadata:
   labels:
@@ -51,7 +52,7 @@ spec:
         {{- range concat .args ($workload.extraArgs | default list) }}
         - {{ toString . | quote }}
         {{- end }}
-      {{- with concat (.env | default list) $identities.env $trust.env ($workload.extraEnv | default list) }}
+      {{- with concat (.env | default list) $docs $identities.env $trust.env ($workload.extraEnv | default list) }}
       env:
         {{- toYaml . | nindent 8 }}
       {{- end }}

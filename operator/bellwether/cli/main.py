@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
-from bellwether import __version__
+from bellwether import __version__, documentation
 from bellwether.cli.lazy_group import LazyGroup
 
 # group -> command -> module:object; the load side has its own, in an entry point group
@@ -50,12 +52,28 @@ GROUPS = {
 }
 
 
+def _docs_url(_context: click.Context, _parameter: click.Parameter, url: str | None) -> None:
+    if url and not url.startswith(("http://", "https://")):
+        raise click.BadParameter(f"{url!r} is not an address that begins with https:// or http://")
+    if url:
+        os.environ[documentation.VARIABLE] = url
+
+
 @click.group(
     cls=LazyGroup,
     groups=GROUPS,
     context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "BELLWETHER"},
 )
 @click.version_option(__version__, prog_name="bellwether", message="%(prog)s %(version)s")
+@click.option(
+    "--docs-url",
+    metavar="URL",
+    envvar=documentation.VARIABLE,
+    show_envvar=True,
+    expose_value=False,
+    callback=_docs_url,
+    help="Site of the documentation that messages link to.  [default: that of the repository]",
+)
 def main() -> None:
     """Manage leader placement on Apache Kafka: move leaders away from sick brokers, and back after recovery.
 

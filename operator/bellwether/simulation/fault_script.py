@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from bellwether import documentation
 from bellwether.core.model.broker_identity import Pod
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.model.undo_record import UndoRecord
@@ -57,7 +58,9 @@ class Event:
         try:
             VERBS[self.verb](stage, self.about)
         except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"{self}: {type(error).__name__}: {error}: see docs/simulate.md for its form") from None
+            raise ValueError(
+                f"{self}: {type(error).__name__}: {error}: its form is on {documentation.page('simulate.md')}"
+            ) from None
         except ValueError as error:
             raise ValueError(f"{self}: {error}") from None
 

@@ -12,6 +12,7 @@ import click
 import pytest
 import yaml
 
+from bellwether import documentation
 from bellwether.api.config.workload_identity import WorkloadIdentities
 from bellwether.api.v1alpha1.schema.crd_manifests import KINDS
 from bellwether.cli.main import main
@@ -294,13 +295,13 @@ def test_dashboards_and_states_are_the_files_as_they_are(helm: Helm, chart: Path
 
 
 def test_dashboards_link_to_the_runbooks_of_the_installation(helm: Helm, chart: Path):
-    mirror = "https://example.com/runbooks"
-    given = {"monitoring": {"dashboards": {"enabled": True}, "prometheusRule": {"runbookUrl": mirror}}}
+    mirror = "https://example.com/bellwether"
+    given = {"docsUrl": mirror, "monitoring": {"dashboards": {"enabled": True}}}
     boards = [o["data"] for o in of(helm.template(chart, given), "ConfigMap") if "-dashboard-" in o["metadata"]["name"]]
     text = "".join(text for data in boards for text in data.values())
-    assert "bellwether.dev/docs" not in text
-    assert f"{mirror}/README.md" in text
-    assert f"{mirror}/${{__value.raw}}.md" in text
+    assert documentation.HOME not in text
+    assert f"{mirror}/runbook/" in text
+    assert f"{mirror}/alerts/${{__value.raw}}/" in text
 
 
 LOAD: Object = {"stores": {"default": {"namespaces": ["kafka"], "uri": "s3://loads"}}}

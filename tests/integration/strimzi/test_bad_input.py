@@ -26,7 +26,7 @@ def test_a_cluster_is_waited_for_from_nothing_to_ready_and_each_lack_is_named(ba
     bare.until_said("StrimziReferenceInvalid", "Kafka my-cluster does not exist", "existing: none")
 
     bare.cluster(bootstrap={}, conditions=[not_ready("Creating", "Kafka cluster is being deployed")])
-    words = ["KafkaUser bellwether does not exist", "docs/strimzi.md", "tls (internal, TLS, scram-sha-512)"]
+    words = ["KafkaUser bellwether does not exist", "/strimzi/ has one to apply", "tls (internal, TLS, scram-sha-512)"]
     bare.until_said("StrimziReferenceInvalid", *words)
 
     bare.put(bare.users, kafka_user(namespace=site.namespace, ready=False))

@@ -27,6 +27,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
+from bellwether import documentation
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.connect_guard import ConnectGuard
 from bellwether.adapters.kafka.connection.response_decoding import ProcessSum
@@ -58,7 +59,7 @@ _REFUSED = {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZAT
 def topic_error(topic: str, error: KafkaError) -> Transient | Terminal:
     """Why a topic cannot be used: Terminal, with the remedy, where only a person can change that."""
     if error.code() in _NO_SUCH_TOPIC:
-        return Terminal(f"topic {topic} does not exist: create it as docs/signals/canary.md describes")
+        return Terminal(f"topic {topic} does not exist: create it as {documentation.page('signals/canary.md')} says")
     if error.code() in _REFUSED:
         return Terminal(f"not authorized to describe topic {topic}: grant Read and Write on it")
     if error.code() == KafkaError.TOPIC_EXCEPTION:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-PAGE = "docs/security/permissions.md"
+from bellwether import documentation
+
 _ACCOUNT = "system:serviceaccount:"
 _RBAC = re.compile(
     r'User "(?P<user>[^"]*)" cannot (?P<verb>\w+) resource "(?P<resource>[^"]*)" in API group "(?P<group>[^"]*)"'
@@ -23,13 +24,14 @@ def denied(what: str, said: str) -> str:
     if refused is not None:
         return f"{what}: rejected by the admission policy {refused['policy']}: {refused['why'].strip()}"
     found = _RBAC.search(said)
+    page = documentation.page("security/permissions.md")
     if found is None:
-        return f"{what}: forbidden: {said or 'no reason given'}: grant this account the permission ({PAGE})"
+        return f"{what}: forbidden: {said or 'no reason given'}: grant this account the permission ({page})"
     group = f"API group {found['group']}" if found["group"] else "the core API group"
     missing = f"{who(found['user'])} lacks the verb '{found['verb']}' on {found['resource']} in {group}"
     if found["namespace"]:
-        return f"{what}: {missing}: grant it in a Role of namespace {found['namespace']} that is bound to it ({PAGE})"
-    return f"{what}: {missing}: grant it in a ClusterRole that is bound to it ({PAGE})"
+        return f"{what}: {missing}: grant it in a Role of namespace {found['namespace']} that is bound to it ({page})"
+    return f"{what}: {missing}: grant it in a ClusterRole that is bound to it ({page})"
 
 
 def who(user: str) -> str:

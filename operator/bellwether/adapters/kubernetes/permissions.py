@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from bellwether import documentation
 from bellwether.adapters.kubernetes.api_client import KubernetesClient, Object, Resource
-from bellwether.adapters.kubernetes.forbidden import PAGE
 
 REVIEWS = Resource(
     "/apis/authorization.k8s.io/v1", "selfsubjectaccessreviews", "authorization.k8s.io/v1", "SelfSubjectAccessReview"
@@ -163,6 +163,7 @@ def operator_lacks(api: KubernetesClient, namespaces: Sequence[str], lease_names
 def _lacks(api: KubernetesClient, need: Need, namespaces: Iterable[str | None]) -> Iterator[str]:
     resource, _, sub = need.resource.partition("/")
     group = f"API group {need.group}" if need.group else "the core API group"
+    page = documentation.page("security/permissions.md")
     for namespace in namespaces:
         role = f"a Role of namespace {namespace}" if namespace else "a ClusterRole"
         for verb in need.verbs:
@@ -170,7 +171,7 @@ def _lacks(api: KubernetesClient, need: Need, namespaces: Iterable[str | None]) 
             if namespace is not None:
                 asked["namespace"] = namespace
             if not _allowed(api, asked):
-                yield f"'{verb}' on {need.resource} in {group} ({need.why}): grant it in {role} ({PAGE})"
+                yield f"'{verb}' on {need.resource} in {group} ({need.why}): grant it in {role} ({page})"
 
 
 def _allowed(api: KubernetesClient, asked: Object) -> bool:

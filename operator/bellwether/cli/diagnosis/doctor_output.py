@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from bellwether import documentation
 from bellwether.cli.diagnosis.cluster_examination import Examination
 from bellwether.cli.output import printed
 from bellwether.core.detection.storage import milliseconds
@@ -109,7 +110,7 @@ def _one_slow_disk(one: SlowDiskForecast) -> str:
             f"\n  prevent: {FETCHERS}={more} in its server.properties allows {allowed}; once the disk is slow Kafka"
             " refuses to raise it"
         )
-    return f"{text}\n  cure:    quarantine (docs/placement/quarantine.md), at any delay"
+    return f"{text}\n  cure:    quarantine ({documentation.page('placement/quarantine.md')}), at any delay"
 
 
 def _quarantine(check: QuarantineCheck) -> str:

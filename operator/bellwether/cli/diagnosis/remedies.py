@@ -1,6 +1,6 @@
 """What to do about a reason, and where it is explained: the one table of remedies, for every command that names one.
 
-``docs/draw_remedies.py`` makes the table from the runbook. Where more is known, the remedy says it: which
+``docs/draw_remedies.py`` makes the table from ``docs/reasons.md``. Where more is known, the remedy says it: which
 sources to start, and whose override to end. In: reasons and BrokerHealth objects. Out: text with placeholders, for
 ``typed``. What helps partitions at risk is in ``core.doctor``.
 """
@@ -14,6 +14,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple
 
+from bellwether import documentation
 from bellwether.cli.output import clock
 from bellwether.core.detection.findings import NOT_REPORTED
 from bellwether.core.detection.health_states import HealthState
@@ -25,19 +26,17 @@ if TYPE_CHECKING:
     from bellwether.api.v1alpha1.broker_health import BrokerHealth
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 
-DOCS = "https://bellwether.dev/docs/"
-
 
 @cache
-def _table() -> Mapping[str, Mapping[str, str]]:
+def _table() -> Mapping[str, str]:
     text = resources.files("bellwether.cli.diagnosis").joinpath("remedies.json").read_text(encoding="utf-8")
-    table: Mapping[str, Mapping[str, str]] = json.loads(text)
+    table: Mapping[str, str] = json.loads(text)
     return table
 
 
 def remedy(reason: str) -> str:
     """What to do; empty for a reason that this version does not know."""
-    return _table().get(reason, {}).get("remedy", "")
+    return _table().get(reason, "")
 
 
 def typed(text: str, namespace: str, policy: str, broker: str = "") -> str:
@@ -48,8 +47,8 @@ def typed(text: str, namespace: str, policy: str, broker: str = "") -> str:
 
 
 def runbook(reason: str) -> str:
-    """URL of the section of the runbook that explains the reason; that of the runbook if it is unknown."""
-    return DOCS + _table().get(reason, {}).get("page", "runbook.md")
+    """Address of what the documentation says about a reason."""
+    return documentation.page(f"reasons.md#{reason}" if reason in _table() else "reasons.md")
 
 
 SOURCES_NAMED = 5

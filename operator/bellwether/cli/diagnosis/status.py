@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bellwether import documentation
 from bellwether.adapters.clocks import SystemClock
 from bellwether.cli.diagnosis.explain import facts
-from bellwether.cli.diagnosis.remedies import DOCS, runbook, typed
+from bellwether.cli.diagnosis.remedies import runbook, typed
 from bellwether.cli.kubernetes_target import ANSWER_SECONDS, Target, connect, connect_policy, policy_options
 from bellwether.cli.leadership.broker_lookup import NamedPolicy, find_policy
 from bellwether.cli.output import OUTPUT, age, ago, print_document, printed, rows_of, since
@@ -269,7 +270,7 @@ def _next(view: PolicyView) -> Iterator[str]:
     yield "What to do:"
     if view.unattended:
         yield f"- no operator is at work: check the pod {view.policy.status.operator}, its logs and its events"
-        yield f"  {DOCS}alerts/BellwetherOperatorDown.md"
+        yield f"  {documentation.page('alerts/BellwetherOperatorDown.md')}"
     metadata = view.policy.metadata
     for problem in problems:
         broker = problem.about[0].removeprefix("broker ") if len(problem.about) == 1 else ""

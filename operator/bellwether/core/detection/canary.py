@@ -81,7 +81,7 @@ def _weighed(
     peers = index.canary_harm.of_peers(broker)
     if peers is None:
         text = f"{text}; no other broker's canary reports, so a shared cause cannot be excluded"
-        change = "a canary partition on each of its peers (docs/signals/canary.md)"
+        change = "a canary partition on each of its peers"
         return shared_cause(text, facts, change, SignalType.CANARY)
     if weighed.shared_with(peers):
         text = f"{text}; so do clients of its peers (more than 1/{SHARED_RATIO:g} as much): probably a shared cause"

@@ -69,7 +69,7 @@ FIRING = [number for number, cases in enumerate(GROUPS) if any(case.fires for ca
 @pytest.mark.parametrize("number", FIRING, ids=[called(GROUPS[number]) for number in FIRING])
 def test_what_an_alert_says_is_said_in_whole(number: int, outcomes: list[tuple[str, str]]) -> None:
     said = outcomes[number][1]
-    assert f"{alert_rules.RUNBOOKS}{GROUPS[number][0].alert}.md" in said
+    assert f"{alert_rules.RUNBOOKS}{GROUPS[number][0].alert}/" in said
     assert "<no value>" not in said
     assert "error expanding" not in said
 

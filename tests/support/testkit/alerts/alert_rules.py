@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 
+from bellwether import documentation
 from realparts import gotools
 from sourcetree import ROOT
 from testkit.alerts.cases.alert_case import Case
@@ -22,7 +23,7 @@ from waiting import limit
 
 FOLDER = ROOT / "helm" / "bellwether" / "files" / "alerts"
 PAGES = ROOT / "docs" / "alerts"
-RUNBOOKS = "https://bellwether.dev/docs/alerts/"
+RUNBOOKS = documentation.page("alerts/README.md")
 
 Rule = Mapping[str, Any]
 

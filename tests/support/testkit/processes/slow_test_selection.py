@@ -229,7 +229,9 @@ SOURCES: Mapping[str, Sequence[str]] = {
     ),
     "integration/runbooks/test_runbooks.py": (
         "/docs/alerts/*",
+        "/docs/reasons.md",
         "/docs/runbook.md",
+        "/docs/unreachable-brokers.md",
         "/helm/bellwether/templates/*",
         "/tests/support/testkit/runbooks/*",
         "cli/diagnosis/*",

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from sourcetree import ROOT
 
-PAGES = (*sorted((ROOT / "docs" / "alerts").glob("*.md")), ROOT / "docs" / "runbook.md")
+_OTHERS = ("reasons", "runbook", "unreachable-brokers")
+PAGES = (*sorted((ROOT / "docs" / "alerts").glob("*.md")), *(ROOT / "docs" / f"{name}.md" for name in _OTHERS))
 
 _SECTION = re.compile(r"^## (.+)\n((?:(?!^## ).*\n?)*)", re.MULTILINE)
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from bellwether import documentation
 from bellwether.adapters import pem
 from bellwether.adapters.kubernetes.api_client import PODS, NotFound, Object, Resource
 from bellwether.adapters.kubernetes.kafka_cluster import strimzi_parsing as shapes
@@ -272,8 +273,8 @@ def _listener(sight: _Sight, wanted: Wanted, user: shapes.User | None, own_user:
     elif user is None:
         accepted = (NO_AUTHENTICATION,)
         otherwise = (
-            f"KafkaUser {DEFAULT_USER} does not exist in namespace {sight.namespace} (docs/strimzi.md has"
-            " one to apply), and spec.kafka.strimzi.userName is not set"
+            f"KafkaUser {DEFAULT_USER} does not exist in namespace {sight.namespace}"
+            f" ({documentation.page('strimzi.md')} has one to apply), and spec.kafka.strimzi.userName is not set"
         )
     else:
         accepted = (user.authentication,) if wanted.user_name else (user.authentication, NO_AUTHENTICATION)

@@ -250,7 +250,7 @@ def test_a_missing_listener_is_named_with_the_existing_ones(clusters: StrimziClu
 def test_without_a_user_the_remedy_is_one_to_apply(api: MemoryApi, clusters: StrimziClusters):
     api.delete(USERS, "default", "bellwether")
     api.put(KAFKAS, kafka(listeners=[listener("tls", 9093, user="tls")]))
-    words = ["KafkaUser bellwether does not exist in namespace default", "docs/strimzi.md", "userName"]
+    words = ["KafkaUser bellwether does not exist in namespace default", "/strimzi/ has one to apply", "userName"]
     told(refused(clusters), Reason.STRIMZI_REFERENCE_INVALID, words)
 
 
