@@ -17,6 +17,8 @@ READY := $(VENV)/.ready
 LOCK := requirements/dev.lock
 DEMO_READY := $(VENV)/.demo-ready
 DEMO_LOCK := requirements/demo.lock
+DOCS_VENV := .venv-docs
+DOCS_LOCK := requirements/docs.lock
 PYTEST ?= $(BIN)/python -m pytest
 PYTEST_ARGS ?=
 # Tests run side by side. What shares a cluster stays in one process, which waits for brokers most of the time; tests
@@ -180,6 +182,15 @@ generate: setup ## Write the files that are generated from the models of API and
 	@$(BIN)/python docs/draw_metrics.py
 	@$(BIN)/python docs/draw_remedies.py
 
+.PHONY: docs
+docs: $(DOCS_VENV)/.ready ## Build the documentation site into reports/site; every link and anchor is checked
+	@PYTHONPATH=docs NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --strict --quiet
+
+$(DOCS_VENV)/.ready: $(DOCS_LOCK)
+	@python="$$($(find_python))"; "$$python" -m venv --clear $(DOCS_VENV)
+	@$(DOCS_VENV)/bin/pip --disable-pip-version-check install --quiet --require-hashes -r $(DOCS_LOCK)
+	@touch $@
+
 .PHONY: verify
 verify: setup ## Check that the generated files are fresh
 	@$(BIN)/python -m bellwether.api.v1alpha1.generate --check
@@ -219,13 +230,15 @@ lock: setup ## Resolve the requirements and write them, with hashes and without 
 	@$(RESOLVE) pyproject.toml --extra aws --extra operator --extra load --constraint $(LOCK) -o requirements/runtime.lock
 	@$(RESOLVE) pyproject.toml --all-extras --constraint $(LOCK) -o requirements/spark.lock
 	@$(RESOLVE) --group build --constraint $(LOCK) -o requirements/build.lock
+	@# The documentation has an environment of its own.
+	@$(RESOLVE) --group docs -o $(DOCS_LOCK)
 	@# And so does the demo.
 	@$(RESOLVE) pyproject.toml --extra operator --group parts --group build --constraint $(LOCK) -o $(DEMO_LOCK)
 	@if grep -n '://' requirements/*.lock; then echo 'error: a lock names a host' >&2; exit 1; fi
 
 .PHONY: clean
 clean: ## Remove the environment, caches and reports; the real parts' cache stays
-	rm -rf $(VENV) dist reports .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(DOCS_VENV) dist reports .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 # Made again only when a lock or pyproject.toml changes. A stamp is touched last, so a broken install is not taken for done.

@@ -65,6 +65,7 @@ def lost_addresses(root: Path) -> list[str]:
 
 
 WRITTEN = {documentation.page("alerts/") + written for written in ("<AlertName>/", "${__value.raw}/", "{{")}
+WRITTEN |= {documentation.HOME.removesuffix("latest/")}
 
 
 def _pages(root: Path) -> list[Path]:

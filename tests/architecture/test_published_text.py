@@ -18,7 +18,9 @@ INDEX_OPTION = re.compile(r"--(?:extra-)?index-url|--find-links|--trusted-host|\
 PUBLIC = (
     "amazonaws.com",
     "apache.org",
+    "aws.amazon.com",
     "bellwether-kafka.github.io",
+    "confluent.io",
     "example.com",
     "example.org",
     "github.com",
@@ -29,6 +31,7 @@ PUBLIC = (
     "localhost",
     "prometheus.io",
     "python.org",
+    "redpanda.com",
     "semver.org",
     "strimzi.io",
     "w3.org",

@@ -23,7 +23,7 @@ CHART = ROOT / "helm" / "bellwether"
 
 def shown() -> dict[str, Any]:
     """All blocks of values on the page, as one."""
-    page = (ROOT / "docs" / "strimzi.md").read_text()
+    page = "".join((ROOT / "docs" / name).read_text() for name in ("strimzi.md", "strimzi-sidecars.md"))
     blocks = re.findall(r"^( *)```yaml\n *# values\.yaml\n(.*?)^ *```", page, re.DOTALL | re.MULTILINE)
     assert len(blocks) == 2, "one on what may be read, one on sidecars"
     values: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Write the files generated from the models: ``crds/`` and ``docs/reference/crds.md``.
+"""Write the files generated from the models: ``crds/`` and the kinds in ``docs/reference/``.
 
 ``python -m bellwether.api.v1alpha1.generate`` writes them below the current directory. With ``--check`` it writes
 nothing, prints a diff and exits 1 if there is one. Called by ``make generate``, ``make verify`` and the freshness
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bellwether.api.v1alpha1.schema.crd_manifests import KINDS, manifest
-from bellwether.api.v1alpha1.schema.reference_page import page
+from bellwether.api.v1alpha1.schema.reference_page import pages
 
 NOTICE = "# Generated from operator/bellwether/api/v1alpha1; do not edit: make generate\n"
 
@@ -26,7 +26,7 @@ Generated from the models in `operator/bellwether/api/v1alpha1`. Do not edit: ch
     kubectl apply --server-side -f crds/
 
 An installed `bellwether` prints the same definitions: `bellwether crds | kubectl apply --server-side -f -`. Each field
-is explained by `kubectl explain leadershippolicy.spec` and in `docs/reference/crds.md`.
+is explained by `kubectl explain leadershippolicy.spec` and in `docs/reference/`.
 
 Deleting a definition deletes every object of its kind, and with the policies their finalizers' work begins: delete the
 policies first and let the operator restore the replica orders.
@@ -85,7 +85,7 @@ def files() -> dict[Path, str]:
     """Every generated file by its path below the root of the repository."""
     generated = {Path("crds") / f"{kind.plural}.yaml": NOTICE + manifest(kind) for kind in KINDS}
     generated[Path("crds") / "README.md"] = README
-    generated[Path("docs/reference/crds.md")] = page(KINDS)
+    generated |= {Path("docs/reference") / name: text for name, text in pages(KINDS).items()}
     return generated
 
 

@@ -1,4 +1,4 @@
-"""API reference page, generated from the same schemas as the CRDs. Called by ``generate``."""
+"""API reference pages, generated from the same schemas as the CRDs. Called by ``generate``."""
 
 from __future__ import annotations
 
@@ -10,27 +10,29 @@ import yaml
 from bellwether.api.v1alpha1.base_model import API_VERSION, VALIDATIONS
 from bellwether.api.v1alpha1.schema.crd_manifests import Kind
 
-_HEAD = f"""<!-- Generated from operator/bellwether/api/v1alpha1; do not edit: make generate -->
-# API reference: `{API_VERSION}`
+_NOTE = "<!-- Generated from operator/bellwether/api/v1alpha1; do not edit: make generate -->"
+_HEAD = f"""# API reference: `{API_VERSION}`
 
 All kinds are namespaced and in the category `bellwether`: `kubectl get bellwether` lists them. A field in **bold**
 is required if its parent is set. `[]` marks the entries of a list.
 """
 
 
-def page(kinds: Sequence[Kind]) -> str:
-    """The whole page, Markdown."""
-    return "\n".join([_HEAD, *(line for kind in kinds for line in _kind(kind))])
+def pages(kinds: Sequence[Kind]) -> dict[str, str]:
+    """Pages of Markdown by name: one for each kind, and ``crds.md``, which lists them."""
+    listed = (f"- [{kind.name}]({kind.name.lower()}.md): {kind.schema()['description']}" for kind in kinds)
+    index = "\n".join([_NOTE, _HEAD, *listed, ""])
+    return {"crds.md": index} | {f"{kind.name.lower()}.md": "\n".join([_NOTE, *_kind(kind)]) for kind in kinds}
 
 
 def _kind(kind: Kind) -> Iterator[str]:
     schema = kind.schema()
-    yield f"## {kind.name}"
+    yield f"# {kind.name}"
     yield ""
     yield f"{schema['description']} Short name `{kind.short}`, plural `{kind.plural}`."
     yield ""
     for part in ("spec", "status"):
-        yield f"### {kind.name}: `{part}`"
+        yield f"## {kind.name}: `{part}`"
         yield ""
         yield "| field | type | default | description |"
         yield "|---|---|---|---|"
@@ -38,7 +40,7 @@ def _kind(kind: Kind) -> Iterator[str]:
         yield ""
     rules = list(_rules(schema, ""))
     if rules:
-        yield f"### {kind.name}: rules"
+        yield f"## {kind.name}: rules"
         yield ""
         yield from rules
         yield ""
