@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bellwether.cli.output import OUTPUT, print_document, printed
+from bellwether.core.listing import counted
 from bellwether.core.settings.policy import Policy
 from bellwether.ports.errors import BellwetherError
 from bellwether.recording.traces.merge_patch import patched
@@ -58,6 +59,14 @@ def simulate(script: Path, cluster: Path | None, trace: Path | None, policy_file
         for b, spans in done.brokers.items()
     ]
     printed(heads, rows)
+    click.echo(f"\n{_summary(done)}")
+
+
+def _summary(done: Simulation) -> str:
+    """What it came to, in one sentence."""
+    idle = {b: sum(s.end - s.start for s in spans if not s.leaders) for b, spans in done.brokers.items()}
+    parts = [f"broker {broker} led nothing for {seconds} s" for broker, seconds in idle.items() if seconds]
+    return "; ".join([*parts, f"{counted(sum(change.moved for change in done.changes), 'leader')} moved in all"])
 
 
 def _subject(cluster: Path | None, trace: Path | None, policy_file: Path | None) -> tuple[MemoryCluster, Policy]:

@@ -33,6 +33,12 @@ def test_the_example_tells_second_by_second_what_happens():
     assert done.stdout == of_example().stdout
 
 
+def test_a_simulation_ends_with_what_it_came_to():
+    assert of_example().stdout.endswith(
+        "\nbroker 1 led nothing for 119 s; broker 3 led nothing for 60 s; 10 leaders moved in all\n"
+    )
+
+
 def test_json_has_the_spans_of_each_broker():
     document = json.loads(of_example("-o", "json").stdout)
     spans = document["brokers"][0]["spans"]
