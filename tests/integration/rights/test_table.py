@@ -156,7 +156,7 @@ def test_without_secrets_plans_and_strimzi_nothing_is_granted_for_them() -> None
 
 def test_secrets_are_granted_by_name() -> None:
     grants = [g for g in granted(objects(), OPERATOR) if g.resource == "secrets"]
-    assert [(g.verb, g.names) for g in grants] == [("get", ("kafka-user",))]
+    assert [(g.verb, g.names) for g in grants] == [("get", ("kafka-user",)), ("get", ("bellwether",))]
 
 
 TABLES = {
