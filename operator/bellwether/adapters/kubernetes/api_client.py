@@ -214,13 +214,8 @@ class KubernetesClient:
 
         Raises Transient when the connection is lost or the version is too old to go on from: then list again.
         """
-        query = {
-            "watch": "true",
-            "allowWatchBookmarks": "true",
-            "resourceVersion": version,
-            "timeoutSeconds": str(seconds),
-            **_selector(labels),
-        }
+        query = {"watch": "true", "allowWatchBookmarks": "true", "resourceVersion": version}
+        query |= {"timeoutSeconds": str(seconds), **_selector(labels)}
         what, rest = f"watch {resource.plural} {namespace or '*'}/*", b""
         read_seconds = self.timeout_seconds + seconds
         with self._unreachable(what):
@@ -279,16 +274,9 @@ class KubernetesClient:
         """
         whole = resource.typed(body)
         whole["metadata"] = {**body.get("metadata", {}), "name": name, "namespace": namespace}
-        return self._call(
-            "PATCH",
-            resource,
-            namespace,
-            name,
-            sub=sub,
-            body=json.dumps(whole),
-            query={"fieldManager": manager, "force": str(force).lower()},
-            content_type="application/apply-patch+yaml",
-        )
+        query = {"fieldManager": manager, "force": str(force).lower()}
+        how: dict[str, Any] = {"query": query, "content_type": "application/apply-patch+yaml"}
+        return self._call("PATCH", resource, namespace, name, sub=sub, body=json.dumps(whole), **how)
 
     def delete(self, resource: Resource, namespace: str, name: str, resource_version: str | None = None) -> None:
         """Delete an object. Raises NotFound if it does not exist, and Conflict if it is not at ``resource_version``."""
@@ -315,7 +303,8 @@ class KubernetesClient:
             raise
         finally:
             if self._observe is not None:
-                self._observe(_verb(method), resource.plural, outcome, time.monotonic() - began)
+                verb = {"POST": "create", "PUT": "update"}.get(method, method.lower())  # a list counts as get
+                self._observe(verb, resource.plural, outcome, time.monotonic() - began)
 
     def _request(
         self,
@@ -388,8 +377,8 @@ class KubernetesClient:
             raise Transient(self._not_reachable(what, type(error).__name__)) from error
 
     def _not_reachable(self, what: str, why: str) -> str:
-        host = self.url
-        return f"Kubernetes API: {what}: {host} is not reachable ({why}): check that API server and the network to it"
+        said = f"{self.url} is not reachable ({why})"
+        return f"Kubernetes API: {what}: {said}: check that API server and the network to it"
 
 
 def connect(kubeconfig: Path | None = None) -> KubernetesClient:
@@ -414,11 +403,6 @@ def from_configuration(configuration: Any, timeout_seconds: float = DEFAULT_TIME
 
 def _selector(labels: Mapping[str, str] | None) -> dict[str, str]:
     return {"labelSelector": ",".join(f"{key}={value}" for key, value in labels.items())} if labels else {}
-
-
-def _verb(method: str) -> str:
-    """RBAC verb of an HTTP method; a list counts as get."""
-    return {"POST": "create", "PUT": "update"}.get(method, method.lower())
 
 
 def _outcome(error: Exception) -> str:
