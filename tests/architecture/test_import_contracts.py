@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from sourcetree import ROOT, sources
-from waiting import limit
+from waiting import ran
 
 LAYERS = "Entry points drive the reconcile; it reaches the cluster through ports; the core imports nothing above it"
 CORE = "Inside the core a stage imports only the stages below it"
@@ -54,14 +53,11 @@ def broken_contracts(root: Path) -> dict[str, str]:
     """What import-linter finds in the tree at ``root``: the text of each broken contract, by its name."""
     path = os.pathsep.join(str(root / folder) for folder in ("operator", "spark"))
     environment = {**os.environ, "PYTHONPATH": path, "NO_COLOR": "1", "COLUMNS": "1000"}
-    done = subprocess.run(
+    done = ran(
         [Path(sys.executable).parent / "lint-imports", "--config", root / ".importlinter", "--no-cache"],
+        300,
         cwd=root,
         env=environment,
-        capture_output=True,
-        text=True,
-        timeout=limit(300),
-        check=False,
     )
     if done.returncode == 0:
         return {}

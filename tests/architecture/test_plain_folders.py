@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sourcetree import ROOT
-from waiting import limit
+from waiting import ran
 
 
 def folders_made_packages(root: Path) -> list[str]:
@@ -21,15 +21,7 @@ def folders_made_packages(root: Path) -> list[str]:
 def python_started_at(root: Path, program: str) -> subprocess.CompletedProcess[str]:
     """Run a program with the root first on the path, as ``python -m`` and ``PYTHONPATH=.`` do."""
     environment = {**os.environ, "PYTHONPATH": "."}
-    return subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=root,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=limit(300),
-        check=False,
-    )
+    return ran([sys.executable, "-c", program], 300, cwd=root, env=environment)
 
 
 def test_no_top_level_folder_is_a_package() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from testkit.runbooks import page_commands
 from testkit.runbooks.acts import ACTS, PARTINGS
 from testkit.runbooks.looks import LOOKS
 from testkit.runbooks.page_commands import PageCommand
+from waiting import ran
 
 METRIC = re.compile(r"\bbellwether_[a-z_]+\b")
 LISTED = re.compile(r"^\| `(bellwether_[a-z_]+)` \| (\w+) \|", re.MULTILINE)
@@ -227,7 +227,5 @@ def test_every_alert_is_by_policy_except_those_of_a_process() -> None:
 
 
 def test_the_page_of_metrics_is_what_the_metrics_are() -> None:
-    done = subprocess.run(
-        [sys.executable, ROOT / "docs" / "draw_metrics.py", "--check"], check=False, capture_output=True, text=True
-    )
+    done = ran([sys.executable, ROOT / "docs" / "draw_metrics.py", "--check"])
     assert done.returncode == 0, done.stderr

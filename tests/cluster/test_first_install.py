@@ -19,7 +19,7 @@ import pytest
 from node.kubectl import eventually
 from realparts import gotools, kubernetes_binaries
 from sourcetree import ROOT
-from waiting import limit, until
+from waiting import limit, ran, until
 
 if TYPE_CHECKING:
     from node.kubectl import Kubectl
@@ -77,15 +77,7 @@ class Shell:
 
     def run(self, command: str) -> str:
         """What it printed."""
-        ended = subprocess.run(
-            ["/bin/sh", "-c", command],
-            cwd=self.folder,
-            env=self._environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=limit(180),
-        )
+        ended = ran(["/bin/sh", "-c", command], 180, cwd=self.folder, env=self._environment)
         assert ended.returncode == 0, f"{command}: {ended.stderr or ended.stdout}"
         return ended.stdout
 

@@ -167,8 +167,7 @@ def demoted_by_second(stretches: list[tuple[bool, bool, int]], *, refused: bool)
     operator, found = MemoryOperator.well(), list[list[int]]()
     operator.api.put(SIGNAL_SOURCES, api_objects.prometheus(query="up"))
     named = {"signalSources": [{"name": "prom"}]}
-    loop = operator.make(detection=named, promotion={"stabilizationSeconds": 5})
-    operator.step(loop)
+    loop = operator.begin(detection=named, promotion={"stabilizationSeconds": 5})
     for failing, unreadable, seconds in stretches:
         reading = Reading.FAILING if failing else Reading.PASSING
         operator.site.signals.say(2, reading, type="Prometheus", sources=["flush"])

@@ -19,11 +19,8 @@ from testkit.values.builders import site
 
 @given(st.permutations([1, 2, 3]), st.integers(0, 5), st.integers(0, 30), st.booleans())
 def test_invariant_9_a_foreign_order_becomes_the_baseline(foreign: list[int], index: int, wait: int, suspended: bool):
-    made = site(3, {"orders": 6})
-    for broker in made.cluster.brokers:
-        made.signals.say(broker, Reading.PASSING)
-    operator = Operator(made)
-    operator.reconciles(1)
+    made = site(3, {"orders": 6}).well()
+    operator = Operator(made).reconciles(1)
     made.signals.say(1, Reading.FAILING)
     operator.reconciles(3)
     assert made.store.record is not None
@@ -69,11 +66,8 @@ def test_invariant_9_another_replica_set_is_projected_never_forced(index: int, t
 
 @given(st.sampled_from(["delete", "recreate"]), st.integers(0, 10))
 def test_invariant_9_another_topic_id_drops_baseline_and_names_it(what: str, wait: int):
-    made = site(3, {"orders": 6, "others": 3})
-    for broker in made.cluster.brokers:
-        made.signals.say(broker, Reading.PASSING)
-    operator = Operator(made)
-    operator.reconciles(1)
+    made = site(3, {"orders": 6, "others": 3}).well()
+    operator = Operator(made).reconciles(1)
     made.signals.say(1, Reading.FAILING)
     operator.reconciles(wait)
     old = {p.key for p in made.cluster.partitions(["orders"])}
@@ -92,9 +86,7 @@ def test_invariant_9_another_topic_id_drops_baseline_and_names_it(what: str, wai
 
 @pytest.mark.parametrize("every", [1, 2, 5])
 def test_invariant_9_contested_orders_are_written_again_ever_more_rarely(every: int):
-    made = site(3, {"orders": 1})
-    for broker in made.cluster.brokers:
-        made.signals.say(broker, Reading.PASSING)
+    made = site(3, {"orders": 1}).well()
     operator = Operator(made)
     watcher = Watcher(made.store)
     operator.world = watcher.around(operator.world)

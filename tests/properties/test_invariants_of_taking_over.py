@@ -70,21 +70,17 @@ def delays() -> st.SearchStrategy[Delay]:
 def test_invariant_7_a_batch_that_arrives_at_any_time_after_a_take_over_is_undone(
     after: int, healed: bool, delay: Delay, kind: str
 ):
-    made = site(4, {"orders": 8, "__consumer_offsets": 4})
-    for broker in made.cluster.brokers:
-        made.signals.say(broker, Reading.PASSING)
+    made = site(4, {"orders": 8, "__consumer_offsets": 4}).well()
     baseline = {p.key: p.replicas for p in made.cluster.partitions()}
     faults = Faults()
-    old = Operator(made, identity="old", faults=faults)
-    old.reconciles(1)
+    old = Operator(made, identity="old", faults=faults).reconciles(1)
     made.signals.say(1, Reading.FAILING)
     faults.fail_next(kind, Fate.LATE, after=after)
     old.reconciles(1)
     made.clock.advance(20)
     if healed:
         made.signals.say(1, Reading.PASSING)
-    new = Operator(made, identity="new", faults=faults, arrival_seconds=ARRIVAL_SECONDS)
-    new.reconciles(3)
+    new = Operator(made, identity="new", faults=faults, arrival_seconds=ARRIVAL_SECONDS).reconciles(3)
     delay.pass_over(new, faults)
     old.reconciles(2)
     assert old.fenced
@@ -106,13 +102,10 @@ def test_invariant_7_a_batch_that_arrives_at_any_time_after_a_take_over_is_undon
 def test_invariant_7_a_late_batch_of_a_demotion_that_was_ended_is_undone_while_another_broker_is_demoted(
     delay: Delay, restarted: bool, returning: bool
 ):
-    made = site(4, {"orders": 8})
-    for broker in made.cluster.brokers:
-        made.signals.say(broker, Reading.PASSING)
+    made = site(4, {"orders": 8}).well()
     baseline = {p.key: p.replicas for p in made.cluster.partitions()}
     faults = Faults()
-    operator = Operator(made, faults=faults, arrival_seconds=ARRIVAL_SECONDS)
-    operator.reconciles(1)
+    operator = Operator(made, faults=faults, arrival_seconds=ARRIVAL_SECONDS).reconciles(1)
     made.signals.say(1, Reading.FAILING)
     if returning:
         operator.reconciles(2)
@@ -136,13 +129,10 @@ def test_invariant_7_a_late_batch_of_a_demotion_that_was_ended_is_undone_while_a
 
 def with_outstanding_reorder() -> tuple[MemorySite, Operator, Faults, dict[PartitionKey, tuple[int, ...]]]:
     """A demotion whose reorder was sent and not answered, and ended since; and the orders of before."""
-    made = site(3, {"orders": 4})
-    for broker in made.cluster.brokers:
-        made.signals.say(broker, Reading.PASSING)
+    made = site(3, {"orders": 4}).well()
     baseline = {p.key: p.replicas for p in made.cluster.partitions()}
     faults = Faults()
-    operator = Operator(made, faults=faults, arrival_seconds=ARRIVAL_SECONDS)
-    operator.reconciles(1)
+    operator = Operator(made, faults=faults, arrival_seconds=ARRIVAL_SECONDS).reconciles(1)
     made.signals.say(1, Reading.FAILING)
     faults.fail_next("reorder", Fate.LATE)
     operator.reconciles(1)
@@ -184,11 +174,8 @@ def test_invariant_7_reorder_that_broker_forwards_twice_is_undone_twice():
 
 @given(st.floats(0, 5))
 def test_invariant_7_nothing_is_sent_when_the_lease_does_not_outlast_the_request(left: float):
-    made = site()
-    for broker in made.cluster.brokers:
-        made.signals.say(broker, Reading.PASSING)
-    operator = Operator(made)
-    operator.reconciles(1)
+    made = site().well()
+    operator = Operator(made).reconciles(1)
     made.signals.say(1, Reading.FAILING)
     operator.world.leadership.seconds = left  # type: ignore[attr-defined]
     before = made.cluster.mutations

@@ -53,8 +53,7 @@ def assert_as_before(made: MemorySite, before: dict[tuple[str, int], tuple[int, 
 
 def run(made: MemorySite, act: Callable[[MemorySite], None], life: Interruptions) -> None:
     """A process in peace, then something happens, and the process reacts until it dies or is done."""
-    operator = Operator(made, SMALL)
-    operator.reconciles(2)
+    operator = Operator(made, SMALL).reconciles(2)
     act(made)
     operator.world = life.around(operator.world)
     operator.reconciles(ENOUGH)
@@ -123,8 +122,7 @@ def test_there_are_side_effects_of_every_kind_to_die_at():
 def test_a_demotion_killed_anywhere_is_finished_and_later_undone_exactly(number: int, before: bool):
     made, baseline = killed(sicken, number, before)
     made.clock.advance(60)
-    successor = Operator(made, SMALL, identity="operator-b")
-    successor.reconciles(ENOUGH)
+    successor = Operator(made, SMALL, identity="operator-b").reconciles(ENOUGH)
     assert_demoted(made)
     heal(made)
     successor.reconciles(ENOUGH)
@@ -153,8 +151,7 @@ def test_a_promotion_killed_anywhere_of_a_broker_that_is_sick_again_ends_in_a_de
     made, baseline = killed(heal, number, before)
     sicken(made)
     made.clock.advance(60)
-    successor = Operator(made, SMALL, identity="operator-b")
-    successor.reconciles(ENOUGH)
+    successor = Operator(made, SMALL, identity="operator-b").reconciles(ENOUGH)
     assert_demoted(made)
     heal(made)
     successor.reconciles(ENOUGH)

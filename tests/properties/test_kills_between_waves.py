@@ -20,11 +20,8 @@ ENOUGH = 75
 
 def ailing() -> MemorySite:
     """Broker 2 is demoted, and well again."""
-    made = site(4, {"orders": 12, "__consumer_offsets": 4})
-    for broker in made.cluster.brokers:
-        made.signals.say(broker, Reading.PASSING)
-    operator = Operator(made, WAVED)
-    operator.reconciles(2)
+    made = site(4, {"orders": 12, "__consumer_offsets": 4}).well()
+    operator = Operator(made, WAVED).reconciles(2)
     made.signals.say(2, Reading.FAILING)
     operator.reconciles(10)
     made.clock.advance(60)
@@ -95,8 +92,7 @@ def test_a_return_killed_anywhere_of_a_broker_that_is_sick_again_is_rolled_back(
         Operator(made, WAVED, identity="operator-b", life=Interruptions(number, before=before)).reconciles(ENOUGH)
     made.signals.say(2, Reading.FAILING)
     made.clock.advance(60)
-    successor = Operator(made, WAVED, identity="operator-c")
-    successor.reconciles(30)
+    successor = Operator(made, WAVED, identity="operator-c").reconciles(30)
     assert made.store.record is not None
     assert made.store.record.returning == {}
     assert set(made.store.record.demoted) == {2}

@@ -22,9 +22,7 @@ ENOUGH = 40
 
 
 def fresh() -> tuple[MemorySite, ApprovedPlan]:
-    made = site(4, {"orders": 8, "payments": 4})
-    for broker in made.cluster.brokers:
-        made.signals.say(broker, Reading.PASSING)
+    made = site(4, {"orders": 8, "payments": 4}).well()
     moved = [p for p in made.cluster.partitions() if p.index % 3 != 2]
     return made, accepted(*(loadmove(p, p.replicas[-1]) for p in moved))
 

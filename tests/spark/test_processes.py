@@ -26,7 +26,7 @@ from bellwether_load.store.filesystems import Store
 from sourcetree import ROOT
 from testkit.loads.load_histories import MIDNIGHT, deleted, led, steady
 from testkit.loads.sample_files import write_rounds
-from waiting import limit, until
+from waiting import limit, ran, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -76,9 +76,7 @@ def ended(directory: Path, *command: str) -> subprocess.CompletedProcess[str]:
     directory.mkdir(exist_ok=True)
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
     environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
-    return subprocess.run(
-        command, cwd=directory, env=environment, capture_output=True, text=True, timeout=limit(240), check=False
-    )
+    return ran(command, 240, cwd=directory, env=environment)
 
 
 @pytest.fixture

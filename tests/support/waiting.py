@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import linecache
 import os
+import subprocess
 import time
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -56,6 +58,11 @@ def _loop() -> float:
 def limit(seconds: float) -> float:
     """Seconds of the reference as seconds of this machine: for timeouts of processes, threads and clients."""
     return seconds * slowness()
+
+
+def ran(command: Sequence[str | Path], seconds: float = 600, **more: Any) -> subprocess.CompletedProcess[str]:
+    """A command that has ended, with what it wrote as text, whatever its exit status."""
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit(seconds), **more)
 
 
 def until(

@@ -27,16 +27,6 @@ from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import name
 
 
-@pytest.fixture
-def site() -> MemorySite:
-    """Four brokers and one partition, on brokers 1 to 3, led by 1; broker 1 is to be demoted."""
-    cluster = MemoryCluster(4)
-    cluster.create_topic("orders", assignment=[(1, 2, 3)])
-    made = MemorySite(cluster)
-    made.signals.override(1, OverrideState.DEMOTED)
-    return made
-
-
 def moved(site: MemorySite, target: Sequence[int]) -> Callable[[], None]:
     """Somebody moves the partition's data, and is done with it."""
 
@@ -111,8 +101,7 @@ def test_replicas_that_a_killed_run_set_moving_are_cancelled_by_its_successor(si
 
 
 def test_a_foreign_reassignment_is_never_cancelled(site: MemorySite):
-    operator = Operator(site)
-    operator.reconciles(2)
+    operator = Operator(site).reconciles(2)
     displaced = orders(site).replicas
     moved(site, (2, 3, 4))()
     # They put back what stood before, which is our very order; but that had been seen, so it is theirs.

@@ -8,23 +8,12 @@ import pytest
 
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.reasons import Reason
-from bellwether.core.signals import OverrideState
 from bellwether.ports.errors import BellwetherError, LeaseUnconfirmed, NotSent, Terminal
 from bellwether.ports.kafka import Outcome
-from bellwether.simulation.memory_cluster import MemoryCluster
 from testkit.simulation.fault_injection import Fate
 from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.operators import Operator
 from testkit.values.builders import name
-
-
-@pytest.fixture
-def site() -> MemorySite:
-    cluster = MemoryCluster(4)
-    cluster.create_topic("orders", assignment=[(1, 2, 3)])
-    made = MemorySite(cluster)
-    made.signals.override(1, OverrideState.DEMOTED)
-    return made
 
 
 def moved(site: MemorySite) -> Callable[[], None]:

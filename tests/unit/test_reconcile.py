@@ -32,10 +32,7 @@ FROZEN = replace(POLICY, suspend=True)
 
 def well(made: MemorySite | None = None) -> MemorySite:
     """Three brokers of which only good is heard."""
-    made = made or site()
-    for broker in made.cluster.brokers:
-        made.signals.say(broker, Reading.PASSING)
-    return made
+    return (made or site()).well()
 
 
 def said(operator: Operator) -> Report:
@@ -120,8 +117,7 @@ def test_observing_keeps_the_record_of_the_store_unchanged():
 def test_another_tool_s_order_is_kept_and_named_once_while_the_policy_does_not_act(policy: Policy):
     made = well(site(4, {"orders": 1}))
     made.signals.override(1, OverrideState.DEMOTED)
-    operator = Operator(made)
-    operator.reconciles(2)
+    operator = Operator(made).reconciles(2)
     operator.policy = policy
     made.cluster.foreign_reorder(name(), (3, 1, 2))
     operator.reports.clear()
@@ -142,8 +138,7 @@ def test_another_tool_s_order_is_kept_and_named_once_while_the_policy_does_not_a
 def test_a_demotion_by_hand_that_is_undone_while_the_policy_is_suspended_leaves_the_baseline_as_it_was():
     made = well(site(3, {"orders": 1}))
     made.signals.override(1, OverrideState.DEMOTED)
-    operator = Operator(made)
-    operator.reconciles(2)
+    operator = Operator(made).reconciles(2)
     ours = made.cluster.partition("orders").replicas
     operator.policy = FROZEN
     for order in ((3, 1, 2), (1, 2, 3), ours):

@@ -21,10 +21,7 @@ from testkit.values.builders import site
 
 @pytest.fixture
 def made() -> MemorySite:
-    found = site(3, {"orders": 6})
-    for broker in found.cluster.brokers:
-        found.signals.say(broker, Reading.PASSING)
-    return found
+    return site(3, {"orders": 6}).well()
 
 
 def said(operator: Operator, type_: str, broker: int = 2) -> Any:
@@ -33,8 +30,7 @@ def said(operator: Operator, type_: str, broker: int = 2) -> Any:
 
 
 def test_a_broker_without_maintenance_has_no_such_condition(made: MemorySite):
-    operator = Operator(made)
-    operator.reconciles(1)
+    operator = Operator(made).reconciles(1)
     assert (said(operator, "Drained"), said(operator, "Overridden")) == (None, None)
 
 
@@ -52,8 +48,7 @@ def test_it_is_drained_once_it_leads_nothing_and_is_first_nowhere(made: MemorySi
 
 def test_it_is_not_while_first_where_another_broker_leads():
     made = site(4, {"orders": 6})
-    operator = Operator(made)
-    operator.reconciles(1)
+    operator = Operator(made).reconciles(1)
     led = next(p for p in made.cluster.partitions() if p.leader == 2)
     made.cluster.kill(2)
     made.cluster.revive(2, catch_up=False)
@@ -82,8 +77,7 @@ def test_what_stays_with_it_for_want_of_room_is_counted(made: MemorySite):
 
 def test_what_only_a_sicker_broker_could_lead_is_counted(made: MemorySite):
     made.cluster.create_topic("pair", assignment=[(2, 3)])
-    operator = Operator(made)
-    operator.reconciles(1)
+    operator = Operator(made).reconciles(1)
     made.signals.say(3, Reading.FAILING)
     operator.reconciles(3)
     made.signals.drain(2)
@@ -171,8 +165,7 @@ def test_it_is_not_safe_to_stop_in_the_turn_that_gives_it_what_only_a_sicker_bro
 def test_ready_names_a_drain_that_an_override_holds(made: MemorySite):
     made.pods = {b: Pod(f"kafka-{b}", ready=b != 2) for b in (1, 2, 3)}
     made.signals.override(2, OverrideState.PROMOTED)
-    operator = Operator(made)
-    operator.reconciles(3)
+    operator = Operator(made).reconciles(3)
     text = "not drained: spec.override of its BrokerHealth lets it lead; remove it to drain the broker"
     assert said(operator, "Drained") == Condition("Drained", False, Reason.MOVES_BLOCKED, text)
     ready = next(c for c in operator.reports[-1].conditions if c.type == "Ready")

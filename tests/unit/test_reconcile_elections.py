@@ -9,7 +9,6 @@ import pytest
 from bellwether.core.execution.reorder_checks import UnseenElection
 from bellwether.core.planning.preferred_election import AUTO_REBALANCE_CONFIG, AutoRebalance
 from bellwether.core.reporting.report import Report
-from bellwether.core.signals import Reading
 from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.operators import POLICY, Operator
 from testkit.values.builders import site
@@ -20,10 +19,7 @@ EVERY_30 = replace(POLICY, election=replace(POLICY.election, interval_seconds=30
 @pytest.fixture
 def restarted() -> MemorySite:
     """Four brokers, of which 1 was away for a moment: its leaders are elsewhere, and it is back in every ISR."""
-    made = site(4, {"orders": 40})
-    for broker in made.cluster.brokers:
-        made.signals.say(broker, Reading.PASSING)
-    return made
+    return site(4, {"orders": 40}).well()
 
 
 def bounce(made: MemorySite, broker: int = 1) -> None:
@@ -41,8 +37,7 @@ def last(operator: Operator) -> Report:
 
 
 def test_leaders_are_back_once_the_interval_is_over_and_the_figures_say_so(restarted: MemorySite):
-    operator = Operator(restarted, EVERY_30)
-    operator.reconciles(5)
+    operator = Operator(restarted, EVERY_30).reconciles(5)
     bounce(restarted)
     assert imbalance(restarted) == 10
     operator.reconciles(20)
@@ -57,8 +52,7 @@ def test_leaders_are_back_once_the_interval_is_over_and_the_figures_say_so(resta
 
 
 def test_leaders_that_metadata_shows_late_are_counted_once(restarted: MemorySite, monkeypatch: pytest.MonkeyPatch):
-    operator = Operator(restarted, EVERY_30)
-    operator.reconciles(5)
+    operator = Operator(restarted, EVERY_30).reconciles(5)
     bounce(restarted)
     trailing = restarted.cluster.snapshot()
     with monkeypatch.context() as patched:
@@ -71,8 +65,7 @@ def test_leaders_that_metadata_shows_late_are_counted_once(restarted: MemorySite
 
 
 def test_elections_that_are_seen_late_are_no_part_of_the_last_run(restarted: MemorySite):
-    operator = Operator(restarted, EVERY_30)
-    operator.reconciles(5)
+    operator = Operator(restarted, EVERY_30).reconciles(5)
     bounce(restarted)
     while (found := last(operator).election) is None or found.last is None:
         led = next(p for p in restarted.cluster.partitions() if p.leader == 2)
@@ -84,8 +77,7 @@ def test_elections_that_are_seen_late_are_no_part_of_the_last_run(restarted: Mem
 
 
 def test_without_an_interval_nothing_is_elected_or_read(restarted: MemorySite):
-    operator = Operator(restarted)
-    operator.reconciles(2)
+    operator = Operator(restarted).reconciles(2)
     bounce(restarted)
     operator.reconciles(60)
     assert imbalance(restarted) == 10
@@ -95,8 +87,7 @@ def test_without_an_interval_nothing_is_elected_or_read(restarted: MemorySite):
 
 
 def test_an_election_writes_no_record_and_reorders_nothing(restarted: MemorySite):
-    operator = Operator(restarted, EVERY_30)
-    operator.reconciles(2)
+    operator = Operator(restarted, EVERY_30).reconciles(2)
     bounce(restarted)
     orders, writes = {p.name: p.replicas for p in restarted.cluster.partitions()}, restarted.store.writes
     operator.reconciles(40)
@@ -105,8 +96,7 @@ def test_an_election_writes_no_record_and_reorders_nothing(restarted: MemorySite
 
 
 def test_balanced_cluster_is_asked_for_nothing_however_often_interval_passes(restarted: MemorySite):
-    operator = Operator(restarted, EVERY_30)
-    operator.reconciles(2)
+    operator = Operator(restarted, EVERY_30).reconciles(2)
     before = restarted.cluster.mutations
     operator.reconciles(100)
     assert restarted.cluster.mutations == before
@@ -116,8 +106,7 @@ def test_balanced_cluster_is_asked_for_nothing_however_often_interval_passes(res
 def test_it_says_what_it_found_of_kafkas_own_balancing(restarted: MemorySite):
     for broker in restarted.cluster.brokers:
         restarted.cluster.configure_broker(broker, AUTO_REBALANCE_CONFIG, "false")
-    operator = Operator(restarted, EVERY_30)
-    operator.reconciles(40)
+    operator = Operator(restarted, EVERY_30).reconciles(40)
     found = last(operator).election
     assert found is not None
     assert found.auto is AutoRebalance.DISABLED

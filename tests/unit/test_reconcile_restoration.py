@@ -21,10 +21,7 @@ COLD = replace(POLICY, promotion=replace(POLICY.promotion, waves=replace(WAVES, 
 @pytest.fixture
 def made() -> MemorySite:
     """Four brokers that lead 50 partitions each."""
-    found = site(4, {"orders": 200})
-    for broker in found.cluster.brokers:
-        found.signals.say(broker, Reading.PASSING)
-    return found
+    return site(4, {"orders": 200}).well()
 
 
 def leads(made: MemorySite, broker: int = 1) -> int:
@@ -33,8 +30,7 @@ def leads(made: MemorySite, broker: int = 1) -> int:
 
 def well_after_sickness(made: MemorySite, policy: Policy = WAVED) -> Operator:
     """Broker 1 was demoted and has just been promoted."""
-    operator = Operator(made, policy)
-    operator.reconciles(2)
+    operator = Operator(made, policy).reconciles(2)
     made.signals.say(1, Reading.FAILING)
     operator.reconciles(2)
     made.signals.say(1, Reading.PASSING)
@@ -72,8 +68,7 @@ def test_another_operator_goes_on_with_the_wave_that_it_finds(made: MemorySite):
     well_after_sickness(made)
     first = leads(made)
     made.clock.advance(15)
-    successor = Operator(made, WAVED, identity="operator-b")
-    successor.reconciles(1)
+    successor = Operator(made, WAVED, identity="operator-b").reconciles(1)
     assert leads(made) == first
     successor.reconciles(15)
     assert first < leads(made) <= 36
@@ -92,8 +87,7 @@ def test_another_broker_that_becomes_sick_meanwhile_is_demoted(made: MemorySite)
 
 class TestDown:
     def down(self, made: MemorySite, policy: Policy = COLD) -> Operator:
-        operator = Operator(made, policy)
-        operator.reconciles(2)
+        operator = Operator(made, policy).reconciles(2)
         made.cluster.kill(1)
         made.signals.say(1, Reading.UNKNOWN)
         operator.reconciles(40)

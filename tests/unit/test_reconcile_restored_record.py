@@ -45,13 +45,7 @@ def racked() -> MemorySite:
     """Four brokers in two racks: two of eight partitions are at home in rack b, with a replica in rack a."""
     made = MemorySite(MemoryCluster({1: "a", 2: "b", 3: "a", 4: "b"}))
     made.cluster.create_topic("orders", 8, 2)
-    return well(made)
-
-
-def well(made: MemorySite) -> MemorySite:
-    for broker in made.cluster.brokers:
-        made.signals.say(broker, Reading.PASSING)
-    return made
+    return made.well()
 
 
 def test_partitions_away_for_their_racks_are_reported_as_such(racked: MemorySite):
@@ -83,7 +77,7 @@ def test_without_preferred_racks_partitions_away_are_to_return(racked: MemorySit
 
 
 def test_a_drained_broker_that_is_stopped_for_hours_is_demoted_all_the_while():
-    made = well(site(3, {"orders": 6}))
+    made = site(3, {"orders": 6}).well()
     operator = Watched(made)
     operator.reconciles(2)
     made.signals.drain(2)
@@ -97,7 +91,7 @@ def test_a_drained_broker_that_is_stopped_for_hours_is_demoted_all_the_while():
 
 
 def test_a_broker_that_comes_back_over_days_waits_for_time_alone_as_metrics_say():
-    made = well(site(4, {"orders": 200}))
+    made = site(4, {"orders": 200}).well()
     operator = Watched(made, DAILY)
     operator.reconciles(2)
     made.signals.override(1, OverrideState.DEMOTED)
@@ -114,7 +108,7 @@ def test_a_broker_that_comes_back_over_days_waits_for_time_alone_as_metrics_say(
 
 
 def test_a_broker_that_does_not_come_on_tells_what_it_waits_for():
-    made = well(site(4, {"orders": 200}))
+    made = site(4, {"orders": 200}).well()
     operator = Watched(made, replace(DAILY, promotion=replace(DAILY.promotion, waves=PromotionWaves(pause_seconds=60))))
     operator.reconciles(2)
     made.signals.say(1, Reading.FAILING)

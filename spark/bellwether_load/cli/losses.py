@@ -19,6 +19,7 @@ from bellwether.core.settings.objective import Objective, Statistic
 from bellwether.core.settings.rebalance import Rebalance
 from bellwether.foreign_text import printable
 from bellwether.ports.errors import BellwetherError, Terminal
+from bellwether_load.page.figures import Unit
 from bellwether_load.plan.evidence import Evidence
 from bellwether_load.plan.problem import Problem
 
@@ -181,9 +182,8 @@ def _present(kafka: KafkaTarget, statistic: Statistic) -> Problem:
 
 
 def _show(document: dict[str, Any], top: int) -> None:
-    from bellwether_load.cli.plan_figures import rate
-
     evidence, reachable = document["evidence"], document["reachableByReorders"]
+    rate = Unit.of(max([document["busiest"], *(loss["bytesPerSecond"] for loss in document["losses"])])).said
     click.echo(evidence["text"])
     if missing := evidence["partitions"] - evidence["measured"]:
         click.echo(f"figures may be too low: partitions without a measured load ({missing:,}) count as 0")

@@ -20,7 +20,7 @@ from bellwether.core.settings.objective import Objective, Statistic
 from bellwether.core.settings.rebalance import Rebalance, RebalanceWaves
 from bellwether.ports.errors import BellwetherError, Terminal
 from bellwether.ports.rebalance import RunState
-from bellwether_load.cli.approve import finish
+from bellwether_load.cli.approve import finish, show_left, show_run
 from bellwether_load.plan.problem import LARGEST_CAPACITY
 
 if TYPE_CHECKING:
@@ -120,10 +120,7 @@ def rebalance(**options: Any) -> None:
 
 
 def _through_operator(options: dict[str, Any]) -> None:
-    from rich.console import Console
-
     from bellwether_load.cli import plan_request
-    from bellwether_load.cli.plan_figures import show_run
 
     context = click.get_current_context()
     default = click.core.ParameterSource.DEFAULT
@@ -133,7 +130,6 @@ def _through_operator(options: dict[str, Any]) -> None:
         raise click.UsageError(f"{named}: requires --bootstrap; otherwise the LeaderRebalance has the settings")
     api, namespace, policy = connect_policy(options["target"])
     seconds = options["wait_seconds"]
-    console = Console(soft_wrap=True)
     if options["dry_run"] and plan_request.approves_itself(api, namespace, policy):
         raise Terminal(
             f"the LeaderRebalance of policy {namespace}/{policy} applies plans without approval (spec.approval:"
@@ -141,24 +137,22 @@ def _through_operator(options: dict[str, Any]) -> None:
         )
     token = SystemClock().now().isoformat(timespec="seconds")
     run = plan_request.request_plan(api, namespace, policy, token, seconds, click.echo)
-    show_run(run, console)
+    show_run(run)
     if run.state is RunState.PROPOSED:
         if options["dry_run"] or not (options["yes"] or _confirmed(f"approve plan {run.digest}?")):
             click.echo(f"to apply it: bellwether approve {run.digest} --policy {policy} -n {namespace}")
             return
     elif run.state not in (RunState.APPROVED, RunState.APPLYING, RunState.DONE):  # approved by the policy itself
         raise click.exceptions.Exit(exit_status.BLOCKED)
-    finish(plan_request.approve(api, namespace, policy, run.digest, seconds, click.echo), console)
+    finish(plan_request.approve(api, namespace, policy, run.digest, seconds, click.echo))
 
 
 def _offline(options: dict[str, Any]) -> None:
-    from rich.console import Console
-
     from bellwether_load.cli import offline_rebalance
-    from bellwether_load.cli.plan_figures import show_brokers, show_figures, show_left
-    from bellwether_load.controller.reported_figures import plan_figures
+    from bellwether_load.cli.show import show_story
+    from bellwether_load.page.plan_summary import tell
     from bellwether_load.store.filesystems import Store
-    from bellwether_load.store.plans.plan_files import read_plan
+    from bellwether_load.store.plans.plan_files import read_moves, read_plan
     from bellwether_load.store.store_errors import StoreMissing
 
     if not options["store"]:
@@ -171,13 +165,12 @@ def _offline(options: dict[str, Any]) -> None:
     settings = _settings(options)
     connection = options["kafka"].connection()
     inputs = offline_rebalance.OfflineRun(connection, options["store"], options["days"])
-    console = Console(soft_wrap=True)
+    store = Store.open(inputs.uri)
     if digest is None:
         found = offline_rebalance.plan_offline(inputs, record, settings, click.echo)
         plan = found.plan
         _require_evidence(plan, settings)
-        show_figures(plan_figures(plan, found.bound_reason), plan.digest, console)
-        show_brokers(plan, console)
+        show_story(tell(plan, read_moves(store, plan.digest)).verified(found.report), waves=settings.waves)
         if not plan.moved.partitions + plan.moved.reordered:
             click.echo("the plan moves nothing")
             return
@@ -189,14 +182,14 @@ def _offline(options: dict[str, Any]) -> None:
         digest = plan.digest
     else:
         with suppress(StoreMissing):  # what applies the plan says so
-            _require_evidence(read_plan(Store.open(inputs.uri), digest), settings)
+            _require_evidence(read_plan(store, digest), settings)
     try:
         application = offline_rebalance.apply_offline(inputs, record, settings, digest, click.echo)
     except KeyboardInterrupt:
         click.echo(f"interrupted; to continue, repeat the command with --approve {digest}", err=True)
         raise click.Abort from None
     if application is not None:
-        show_left(application.left, application.sample, console)
+        show_left(application.left, application.sample)
     if application is None or application.ended is not ApplicationEnd.DONE or application.left:
         raise click.exceptions.Exit(exit_status.BLOCKED)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,25 +9,14 @@ import click
 
 from bellwether.cli.kubernetes_target import Target, connect, policy_options
 from bellwether.cli.output import document_text
+from bellwether.core.settings.rebalance import RebalanceWaves
 from bellwether.foreign_text import printable
 from bellwether.ports.errors import BellwetherError, Terminal
 from bellwether_load.cli.verify_plan import progress_callback
 from bellwether_load.page.figures import Unit, change, moment, percent
-from bellwether_load.page.plan_page import WAVES, plan_page
+from bellwether_load.page.plan_page import plan_page
 from bellwether_load.page.plan_summary import Story, tell
-from bellwether_load.page.plan_text import (
-    bound_text,
-    busiest_hour,
-    cap_text,
-    faults_text,
-    levels,
-    measure,
-    no_proposal,
-    page_unit,
-    unmeasured_text,
-    verdict,
-    waves_text,
-)
+from bellwether_load.page.plan_text import WAVES, levels, measure, no_proposal, page_unit, summary
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 
 if TYPE_CHECKING:
@@ -36,7 +24,7 @@ if TYPE_CHECKING:
 
     from bellwether_load.store.filesystems import Store
 
-_BAR = 40
+_BAR, _TOP = 40, 20
 _FULL, _BEFORE, _BOUND = "█", "○", "│"
 
 
@@ -50,7 +38,7 @@ _FULL, _BEFORE, _BOUND = "█", "○", "│"
     help="Store of samples, loads and plans; that of a policy is STORE/NAMESPACE/NAME.",
 )
 @policy_options
-@click.option("--top", default=20, show_default=True, help="Maximum number of brokers and of moves to show.")
+@click.option("--top", default=_TOP, show_default=True, help="Maximum number of brokers and of moves to show.")
 @click.option(
     "--output",
     "-o",
@@ -90,7 +78,7 @@ def show(digest: str | None, uri: str, target: Target, top: int, output: str, ou
             return
     except BellwetherError as error:
         raise click.ClickException(printable(str(error))) from None
-    _show(story, top)
+    show_story(story, top)
 
 
 def newest(history: tuple[RebalancePlan, ...], store: str, policy: str | None) -> RebalancePlan:
@@ -114,8 +102,7 @@ def _verified(store: Store, story: Story) -> Story:
     if found is None:
         return story
     problem, loads, report = found
-    verified = replace(story, problem=problem, loads=loads, faults=report.faults)
-    return verified if report.faults else replace(verified, proof=report.reasons, unmeasured=report.unmeasured)
+    return story.verified(report, problem=problem, loads=loads)
 
 
 def _policy(target: Target) -> str | None:
@@ -136,33 +123,20 @@ def _write(file: Path | None, text: str) -> None:
     click.echo(f"written to {file}", err=True)
 
 
-def _show(story: Story, top: int) -> None:
+def show_story(story: Story, top: int = _TOP, waves: RebalanceWaves = WAVES) -> None:
+    """Print the plan in sentences, its sums, and its first brokers and moves."""
     from rich.console import Console
     from rich.markup import escape
 
     found, console = story.plan, Console(highlight=False)
     unit, say = page_unit(found), console.print
-    say(escape(found.evidence_line), soft_wrap=True)
-    say(
-        escape(printable(f"plan {found.digest} of policy {found.policy}, as of {moment(found.made_at)}")),
-        soft_wrap=True,
-    )
+    evidence, *rest = summary(story, waves)
     missing = no_proposal(found)
-    if missing:
-        say(escape(missing), soft_wrap=True)
-    say(escape(verdict(found, unit)), soft_wrap=True, style="dim" if missing else "")
-    texts = (
-        faults_text(story),
-        bound_text(story),
-        cap_text(found, unit),
-        busiest_hour(found, unit),
-        found.losses_line,
-        unmeasured_text(story),
-        waves_text(found, WAVES),
-    )
-    for text in texts:
+    say(escape(evidence), soft_wrap=True)
+    named = f"plan {found.digest} of policy {found.policy}, as of {moment(found.made_at)}"
+    for text in (named, missing, *rest):
         if text:
-            say(escape(printable(text)), soft_wrap=True)
+            say(escape(printable(text)), soft_wrap=True, style="dim" if missing and text is rest[0] else "")
     say()
     say(_sums(found, unit))
     say()

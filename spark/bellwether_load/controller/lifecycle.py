@@ -8,14 +8,13 @@ plan in the undo record, the plan itself in the store.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from bellwether.api.v1alpha1.status.rebalance_status import (
     REQUEST_LIMIT,
     LeaderRebalanceStatus,
     Losses,
-    PlanFigures,
     SkippedPartition,
     SkippedReason,
 )
@@ -26,7 +25,7 @@ from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.settings.rebalance import Approval, Rebalance
 from bellwether.core.waves.rebalance_waves import EXPIRED_MESSAGE, SUPERSEDED_MESSAGE
 from bellwether.ports.rebalance import RunState
-from bellwether_load.controller.reported_figures import losses, plan_figures
+from bellwether_load.controller.reported_figures import improvement, losses, plan_figures
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 
 APPROVED_MESSAGE = "The plan is approved; its first wave has not started yet."
@@ -125,17 +124,17 @@ def on_planned(
     plan: RebalancePlan,
     settings: Rebalance,
     forced: int = 0,
-    bound_reason: str = "",
+    summary: Iterable[str] = (),
     max_load: int | None = None,
 ) -> Run:
     """The run whose job computed that plan, after the plan was verified.
 
     ``forced`` leaders may not stay where they are, for example in a rack that is not preferred. Then the plan is
-    proposed however small its improvement. One that rests on too little is not. ``bound_reason``: what decides its
-    bound. ``max_load``: what the policy lets a broker carry, in bytes/s per 100 of capacity.
+    proposed however small its improvement. One that rests on too little is not. ``summary``: the plan in sentences.
+    ``max_load``: what the policy lets a broker carry, in bytes/s per 100 of capacity.
     """
-    figures = plan_figures(plan, bound_reason)
-    judged, improvement = _improvement(figures)
+    figures = plan_figures(plan, summary)
+    what, share = improvement(plan)
     found = run.model_copy(update={"digest": plan.digest, "made_at": plan.made_at, "plan": figures})
     least = settings.minimum_improvement_percent
     if missing := plan.missing(settings):
@@ -143,8 +142,8 @@ def on_planned(
     found = found.model_copy(update={"losses": losses(plan, settings.maximum_loss_percent, max_load)})
     if not figures.moves + figures.reorders:
         return become(found, RunState.IDLE, Reason.NO_PLAN_PENDING, "no move would improve the balance of the leaders")
-    if improvement * 100 < least and not forced:
-        text = f"{judged} would fall by {improvement:.1%}, less than spec.minimumImprovementPercent ({least})"
+    if share * 100 < least and not forced:
+        text = f"{what} would fall by {share:.1%}, less than spec.minimumImprovementPercent ({least})"
         return become(found, RunState.IDLE, Reason.NO_PLAN_PENDING, text)
     text = _proposal(found)
     if forced:
@@ -243,17 +242,4 @@ def _proposal(run: Run) -> str:
     figures = run.plan
     if figures is None:
         return DESCRIPTIONS[Reason.PLAN_PROPOSED]
-    judged, improvement = _improvement(figures)
-    return (
-        f"plan {run.digest} waits for approval: {figures.moves} leaders move and {judged}"
-        f" {'falls' if improvement >= 0 else 'rises'} by {abs(improvement):.1%}"
-    )
-
-
-def _improvement(figures: PlanFigures) -> tuple[str, float]:
-    """What falls, and by how much, 0 to 1: the busiest broker-hour where that is bounded, else the highest load."""
-    what, before, after = "the highest load", figures.load_before, figures.load_after
-    week = figures.forecast
-    if week is not None and week.bound is not None:
-        what, before, after = "the load of the busiest hour", *week.highest
-    return what, 1 - after / before if before > 0 else 0.0
+    return f"plan {run.digest} waits for approval: {figures.moves} leaders move and {figures.improvement}"

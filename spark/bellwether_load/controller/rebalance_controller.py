@@ -44,6 +44,8 @@ from bellwether_load.controller.lifecycle import (
     with_next_run_time,
 )
 from bellwether_load.controller.load_cache import LoadCache, LoadQuery
+from bellwether_load.page.plan_summary import Story
+from bellwether_load.page.plan_text import summary
 from bellwether_load.plan.problem_builder import rebalance_problem
 from bellwether_load.store.store_errors import PlanUnfit, StoreError
 
@@ -298,8 +300,9 @@ class RebalanceController:
             text = f"{DESCRIPTIONS[Reason.PLANNING]} {job.message}".strip()
             return become(run, RunState.RUNNING, Reason.PLANNING, text)
         rechecked = tools.plans.plan_for(name, run.input_digest)
-        most = facts.policy.policy().demotion.capacity.max_load
-        found = on_planned(run, rechecked.plan, facts.settings, rechecked.forced, rechecked.bound_reason, most)
+        most, report = facts.policy.policy().demotion.capacity.max_load, rechecked.report
+        said = summary(Story(rechecked.plan).verified(report), facts.settings.waves)
+        found = on_planned(run, rechecked.plan, facts.settings, report.forced, said, most)
         tools.plans.tidy(file_name(metadata.namespace, metadata.name, ""))
         return found
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from bellwether.core.settings.rebalance import Rebalance
 from bellwether_load.page.charts import Line, bar, keys, lines
 from bellwether_load.page.figures import Unit, change, moment, percent
 from bellwether_load.page.markup import STYLE, Child, Markup, join, section, table, tag
@@ -37,8 +36,6 @@ MOST_ROWS = 48
 
 PROVING = "\N{BLACK DIAMOND} "
 """Marks a broker that proves the bound."""
-
-WAVES = Rebalance().waves
 
 # A page that loads nothing says so, should anything in it ever try.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -80,7 +77,7 @@ def _opening(story: Story, unit: Unit) -> Markup:
         "Approve",
         tag("p", f"{what}:"),
         tag("pre", approve_command(story)),
-        tag("p", waves_text(plan, WAVES)),
+        tag("p", waves_text(plan)),
         tag("p", pinned_text(plan), class_="soft"),
     )
     change_of_most = f"{unit.bare(plan.before.max)} → {unit.said(plan.after.max)}"

@@ -9,11 +9,12 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bellwether.core.waves.approved_plan import RebalanceMove
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 from bellwether_load.verify.bound_reasons import BoundReasons
+from bellwether_load.verify.plan_verifier import Report
 
 HEAVIEST = 25
 FORMER = 60
@@ -39,6 +40,11 @@ class Story:
     proof: BoundReasons | None = None
     unmeasured: Mapping[str, int] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
+
+    def verified(self, report: Report, *, problem: str = "", loads: str = "") -> Story:
+        """The story with what the verification found; nothing of a plan that failed is explained."""
+        found = replace(self, problem=problem, loads=loads, faults=report.faults)
+        return found if report.faults else replace(found, proof=report.reasons, unmeasured=report.unmeasured)
 
 
 def tell(

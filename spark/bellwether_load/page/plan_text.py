@@ -16,6 +16,26 @@ MOST_TOPICS = 5
 """Topics without measured consumption that are named."""
 
 
+WAVES = Rebalance().waves
+
+
+def summary(story: Story, waves: RebalanceWaves = WAVES) -> list[str]:
+    """The plan in sentences: what it rests on first. The same in terminal and status."""
+    plan, unit = story.plan, page_unit(story.plan)
+    texts = (
+        plan.evidence_line,
+        verdict(plan, unit),
+        faults_text(story),
+        bound_text(story),
+        cap_text(plan, unit),
+        busiest_hour(plan, unit),
+        plan.losses_line,
+        unmeasured_text(story),
+        waves_text(plan, waves),
+    )
+    return [text for text in texts if text]
+
+
 def page_unit(plan: RebalancePlan) -> Unit:
     """The unit of all loads of a plan."""
     return Unit.of(max(plan.before.max, plan.after.max, plan.certificate.bound))
@@ -111,7 +131,7 @@ def faults_text(story: Story) -> str | None:
     return f"Do not approve this plan: it does not pass verification. {'; '.join(story.faults[:3])}{more}."
 
 
-def waves_text(plan: RebalancePlan, waves: RebalanceWaves) -> str:
+def waves_text(plan: RebalancePlan, waves: RebalanceWaves = WAVES) -> str:
     """What applying the plan takes and costs."""
     moved = plan.moved
     count = -(-(moved.partitions + moved.reordered) // waves.partitions)
@@ -121,9 +141,10 @@ def waves_text(plan: RebalancePlan, waves: RebalanceWaves) -> str:
     pause = f" and pauses of {_duration(pauses)}" if pauses else ""
     order = " What relieves the busiest broker most comes first: a plan that is stopped has most of its gain."
     reorders = f", and {_many(moved.reordered, 'reorder')} without one" if moved.reordered else ""
+    by = ", by the default settings" * (waves == WAVES)
     return (
-        f"Applying it takes {_many(count, 'wave')} of up to {waves.partitions:,} partitions{pause}, by the default"
-        f" settings. It costs {_many(moved.partitions, 'election')}, in each of which one partition has no leader for a"
+        f"Applying it takes {_many(count, 'wave')} of up to {waves.partitions:,} partitions{pause}{by}."
+        f" It costs {_many(moved.partitions, 'election')}, in each of which one partition has no leader for a"
         f" moment{reorders}; no data is copied.{order * (count > 1)}"
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from bellwether.core.doctor.remediation import CommandOptions
 from realparts import kafka_tools
 from testkit.values.doctor_commands import commands
-from waiting import limit
+from waiting import ran
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 
@@ -32,9 +31,7 @@ def test_the_tool_knows_every_option_that_is_passed_to_it(tool: str, scripts: Pa
     passed = {word for line in LINES if line.startswith(tool) for word in shlex.split(line) if word.startswith("--")}
     told = ""
     for words in ([], ["describe"]) if tool == "kafka-metadata-quorum.sh" else ([],):
-        done = subprocess.run(
-            [scripts / tool, *words, "--help"], capture_output=True, text=True, check=False, timeout=limit(60)
-        )
+        done = ran([scripts / tool, *words, "--help"], 60)
         told += done.stdout + done.stderr
     assert passed
     assert passed <= set(re.findall(r"--[a-z-]+", told)), told

@@ -16,6 +16,7 @@ import pytest
 from bellwether.core.model.cluster import Partition
 from testkit.kafka.kafka_site import KafkaSite
 from testkit.kafka.risk_clients import TAKEN, consume, produce
+from waiting import ran
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -48,9 +49,7 @@ def test_last_replica_is_waited_for_or_else_records_are_lost(four: Any, topic: s
     def run(command: str, typed: str = "") -> subprocess.CompletedProcess[str]:
         told = command.replace("BOOTSTRAP", bootstrap).replace("orders", topic).replace(" 600", " 60")
         environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-        return subprocess.run(
-            told.split(), cwd=EXAMPLE, env=environment, input=typed, capture_output=True, text=True, check=False
-        )
+        return ran(told.split(), cwd=EXAMPLE, env=environment, input=typed)
 
     look, wait, elect = COMMANDS
     lose()

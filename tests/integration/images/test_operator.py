@@ -117,11 +117,8 @@ def test_it_moves_leaders_off_a_demoted_broker_and_back(
     site.policy()
     begun = begin(start, images("operator"), site.namespace, access)
     begun.until(site.settled, 90)
-    baselines = site.orders()
-    site.demote(2)
-    site.until_demoted(2, baselines)
-    site.lift(2)
-    site.until_restored(baselines)
+    baselines = site.demote_and_wait(2)
+    site.lift_and_wait(2, baselines)
 
 
 @pytest.mark.kafka

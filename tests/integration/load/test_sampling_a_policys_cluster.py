@@ -28,7 +28,7 @@ from testkit.kafka.producer import SteadyWriter
 from testkit.kubernetes import api_objects
 from testkit.loads.load_configs import options
 from testkit.loads.sample_rounds import read_table
-from waiting import limit, until
+from waiting import limit, ran, until
 
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
@@ -177,12 +177,6 @@ def test_a_policy_that_is_not_there_is_named(apiserver: ApiServer, namespace: st
         "--store",
         str(tmp_path),
     ]
-    found = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "KUBECONFIG": str(apiserver.kubeconfig)},
-    )
+    found = ran(command, env={**os.environ, "KUBECONFIG": str(apiserver.kubeconfig)})
     assert found.returncode == 1
     assert "absent" in found.stderr

@@ -39,9 +39,7 @@ def breakable_apiserver(apiserver: ApiServer, bare_site: Site) -> Iterator[ApiSe
 def test_demotions_stay_during_an_api_outage_and_work_continues_afterwards(
     site: Site, breakable_apiserver: ApiServer, how: str
 ) -> None:
-    before = site.orders()
-    site.demote(1)
-    site.until_demoted(1, before)
+    before = site.demote_and_wait(1)
     displaced = site.orders()
     if how == "frozen":
         breakable_apiserver.pause_apiserver()
@@ -68,9 +66,7 @@ def test_five_minutes_without_the_api_need_no_restart(site: Site, breakable_apis
     site.processes[0].stop()
     process = site.operator("--health-port", str(port))
     site.until(lambda: answers(port) and ask(port, "/readyz")[0] == 200, 60, "it is ready")
-    before = site.orders()
-    site.demote(1)
-    site.until_demoted(1, before)
+    before = site.demote_and_wait(1)
     displaced = site.orders()
     breakable_apiserver.stop_apiserver()
     site.until(lambda: ask(port, "/readyz")[0] == 503, 30, "it says that it is not ready")
@@ -110,8 +106,7 @@ def test_run_stops_before_its_next_batch_when_api_goes_away(bare_site: Site, bre
     away(site, part, 5)
     breakable_apiserver.start_apiserver()
     site.until_demoted(1, before)
-    site.lift(1)
-    site.until_restored(before, 120)
+    site.lift_and_wait(1, before, 120)
 
 
 def changed(site: Site, before: Mapping[TopicPartition, tuple[int, ...]]) -> int:

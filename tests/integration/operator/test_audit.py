@@ -37,9 +37,7 @@ def history(site: Site, *arguments: str) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 def test_the_trail_names_the_word_and_outlives_operator_and_policy(site: Site) -> None:
-    before = site.orders()
-    site.demote(1, "its disk is replaced")
-    site.until_demoted(1, before)
+    before = site.demote_and_wait(1, "its disk is replaced")
     led = sum(1 for order in before.values() if order[0] == 1)
     # Where Kafka or the machine is slow, another turn goes on with what is left; it names no broker.
     falls = history(site)
@@ -52,8 +50,7 @@ def test_the_trail_names_the_word_and_outlives_operator_and_policy(site: Site) -
 
     site.processes[0].kill()
     site.operator()
-    site.lift(1)
-    site.until_restored(before)
+    site.lift_and_wait(1, before)
     site.until(lambda: len(history(site)) > len(falls), 60, "the promotion is logged", lambda: history(site))
     rise = history(site)[len(falls)]
     assert rise["epoch"] == fall["epoch"] + 1

@@ -23,9 +23,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 def test_a_bootstrap_that_leads_to_another_cluster_is_refused_and_nothing_is_lost(
     site: Site, other_kafka: KafkaCluster
 ) -> None:
-    before = site.orders()
-    site.demote(1)
-    site.until_demoted(1, before)
+    before = site.demote_and_wait(1)
     displaced = site.orders()
     site.change(kafka={"bootstrapServers": [other_kafka.bootstrap]})
     site.until(lambda: site.ready()[0] == "ClusterChanged", 30, "it is refused", site.ready)
@@ -37,8 +35,7 @@ def test_a_bootstrap_that_leads_to_another_cluster_is_refused_and_nothing_is_los
     assert site.baselines(site.record())
 
     site.change(kafka={"bootstrapServers": site.kafka.bootstrap.split(",")})
-    site.lift(1)
-    site.until_restored(before)
+    site.lift_and_wait(1, before)
 
 
 @pytest.mark.slow
@@ -46,9 +43,7 @@ def test_the_second_policy_for_a_cluster_is_refused_and_takes_over_when_the_firs
     site.policy("second")
     site.until(lambda: site.ready("second")[0] == "ClusterClaimed", 30, "it is refused", lambda: site.ready("second"))
     assert f"policy {site.namespace}/main" in site.ready("second")[1]
-    before = site.orders()
-    site.demote(1)
-    site.until_demoted(1, before)
+    before = site.demote_and_wait(1)
     site.delete()
     site.until(site.gone, 60, "the first is gone")
     assert site.restored(before)

@@ -113,9 +113,7 @@ def test_the_annotation_that_abandons_ends_a_waiting_deletion_at_once(
 
 @pytest.mark.slow
 def test_foreground_deletion_restores_although_it_takes_the_dependents_first(site: Site) -> None:
-    before = site.orders()
-    site.demote(1)
-    site.until_demoted(1, before)
+    before = site.demote_and_wait(1)
     site.delete("--cascade=foreground")
     # What Kubernetes' garbage collector does, which does not run here.
     for health in site.api.list(BROKER_HEALTHS, site.namespace):
@@ -129,9 +127,7 @@ def test_foreground_deletion_restores_although_it_takes_the_dependents_first(sit
 
 @pytest.mark.slow
 def test_a_policy_deleted_while_no_operator_runs_waits_for_one(site: Site) -> None:
-    before = site.orders()
-    site.demote(2)
-    site.until_demoted(2, before)
+    before = site.demote_and_wait(2)
     site.processes[0].stop()
     site.delete()
     assert "bellwether.dev/restore" in finalizers(site)

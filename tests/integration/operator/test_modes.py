@@ -60,9 +60,7 @@ def test_observe_says_and_diff_foretells_what_happens_only_once_it_enforces(
 
 def test_suspend_freezes_what_is_demoted_and_what_is_not(shared_site: Site) -> None:
     site = shared_site
-    before = site.orders()
-    site.demote(1)
-    site.until_demoted(1, before)
+    before = site.demote_and_wait(1)
     said = site.run("suspend", "--all", "--wait", "60").output
     assert said.startswith(f"policy {site.namespace}/main: suspended: nothing is moved")
     assert site.status()["mode"] == "Suspended"
@@ -76,8 +74,7 @@ def test_suspend_freezes_what_is_demoted_and_what_is_not(shared_site: Site) -> N
 
     assert site.run("resume", "--wait", "60").output == f"policy {site.namespace}/main: resumed; mode Enforce\n"
     site.until_demoted(3, before)
-    site.lift(3)
-    site.until_restored(before)
+    site.lift_and_wait(3, before)
 
 
 def difference(site: Site, folder: Path, **changed: str) -> Any:

@@ -32,8 +32,7 @@ def test_a_demotion_is_finished_though_three_operators_are_killed_in_the_middle_
     site.until_reported()
     die_one_after_another(site, lambda: site.demote(1))
     site.until_demoted(1, before)
-    site.lift(1)
-    site.until_restored(before)
+    site.lift_and_wait(1, before)
 
 
 @pytest.mark.slow

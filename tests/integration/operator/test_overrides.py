@@ -23,9 +23,7 @@ FAILING = Reading.FAILING
 
 def test_override_demotes_and_holds_and_its_end_restores_every_baseline(shared_site: Site) -> None:
     site = shared_site
-    before = site.orders()
-    site.demote(1, "its disk is being exchanged")
-    site.until_demoted(1, before)
+    before = site.demote_and_wait(1, "its disk is being exchanged")
     # Where broker 1 was last already, nothing was written and nothing need be kept.
     assert site.baselines(site.record()) == {name: order for name, order in before.items() if order[-1] != 1}
     why = condition(site.health(1), "Demoted")
@@ -36,8 +34,7 @@ def test_override_demotes_and_holds_and_its_end_restores_every_baseline(shared_s
     # Events are posted once the status is written.
     site.until(lambda: "its disk is being exchanged" in site.kubectl(*messages), 30, "an event says so")
 
-    site.lift(1)
-    site.until_restored(before)
+    site.lift_and_wait(1, before)
     site.until(lambda: not demoted(site.health(1)), 30, "the promotion is reported")
 
 
@@ -70,9 +67,7 @@ def back(site: Site, before: Mapping[TopicPartition, tuple[int, ...]], leaders: 
 
 @pytest.mark.slow
 def test_topic_made_while_broker_is_demoted_gets_its_leaders_elsewhere(site: Site) -> None:
-    before = site.orders()
-    site.demote(2)
-    site.until_demoted(2, before)
+    site.demote_and_wait(2)
     late = f"{site.topic}-late"
     site.topics({late: 6}, assignments={late: [[2, 1, 3]] * 6})
     site.until(lambda: site.led_by(2) == 0, 30, "the new topic's leaders have left", site.partitions)

@@ -12,7 +12,7 @@ import pytest
 
 from bellwether.adapters.kubernetes.api_client import SIGNAL_SOURCES
 from testkit.kubernetes import api_objects
-from waiting import limit
+from waiting import limit, ran
 
 if TYPE_CHECKING:
     from testkit.processes.sites import Site
@@ -36,9 +36,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 def bellwether(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "bellwether", "probe", "plugin", *arguments]
-    return subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=limit(60), env={**os.environ, **environment}
-    )
+    return ran(command, 60, env={**os.environ, **environment})
 
 
 def plugin(minimum: str) -> dict[str, Any]:

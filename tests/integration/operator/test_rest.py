@@ -22,9 +22,7 @@ def test_a_settled_cluster_gets_no_mutation_with_and_without_demotions(shared_si
         voice.calls_well(1, 2, 3)
     site.until(lambda: [site.verdict(b)[0] for b in (1, 2, 3)] == ["Healthy"] * 3, 30, "all are Healthy")
     comes_to_rest(site)
-    before = site.orders()
-    site.demote(1)
-    site.until_demoted(1, before)
+    site.demote_and_wait(1)
     comes_to_rest(site)  # metadata is polled every 5 s now
 
 

@@ -51,8 +51,7 @@ def succeeded(site: Site, first: ManagedProcess) -> tuple[ManagedProcess, float,
     second.ask_to_stop()
     stopped = site.until(lambda: site.status()["epoch"] > epoch, 60, "the third has taken over from the stopped one")
     site.until(lambda: not second.alive, 30, "the second has ended")
-    site.lift(1)
-    site.until_restored(before)
+    site.lift_and_wait(1, before)
     assert third.alive
     return third, killed, stopped
 
@@ -69,8 +68,7 @@ def test_an_operator_frozen_before_its_request_and_continued_later_loses_no_base
     site.until(lambda: REACHED in frozen.log.read_text(), 30, "the first operator is frozen")
     site.operator(*QUICK)
     site.until_demoted(1, before)
-    site.lift(1)
-    site.until_restored(before)
+    site.lift_and_wait(1, before)
 
     frozen.resume()
     site.until(lambda: "leadership_lost" in frozen.log.read_text(), 30, "the one that was frozen has noticed")
@@ -101,8 +99,7 @@ def test_operator_frozen_past_its_lease_and_continued_does_not_fight(bare_site: 
     epoch = site.status()["epoch"]
     frozen.resume()
     site.until(lambda: waits(site, port), 30, "the one that was frozen has noticed")
-    site.lift(2)
-    site.until_restored(before)
+    site.lift_and_wait(2, before)
     # What it was saying as it froze may have come out late; a take-over would have raised the epoch.
     site.until(lambda: site.status()["epoch"] == epoch, 30, "the one that was frozen has taken nothing back")
 

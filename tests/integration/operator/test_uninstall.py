@@ -29,9 +29,7 @@ def held(site: Site) -> list[str]:
 
 @pytest.mark.slow
 def test_all_orders_are_back_and_nothing_waits_for_an_operator(site: Site) -> None:
-    before = site.orders()
-    site.demote(1)
-    site.until_demoted(1, before)
+    before = site.demote_and_wait(1)
     assert "all replica orders are restored" in site.run("uninstall").output
     assert site.restored(before)
     assert held(site) == []
@@ -45,9 +43,7 @@ def test_all_orders_are_back_and_nothing_waits_for_an_operator(site: Site) -> No
 
 
 def test_a_namespace_deleted_with_its_operator_in_mid_demotion_has_a_way_out(site: Site, tmp_path: Path) -> None:
-    before = site.orders()
-    site.demote(1)
-    site.until_demoted(1, before)
+    before = site.demote_and_wait(1)
     site.processes[0].kill()  # its pod goes with the namespace
     site.kubectl("delete", "namespace", site.namespace, "--wait=false")
     # What the namespace controller does, which does not run here.
@@ -73,9 +69,7 @@ def test_namespace_deleted_under_operator_elsewhere_is_restored_and_ends(bare_si
     site.policy()
     site.operator("--lease-namespace", home)
     site.until_reported()
-    before = site.orders()
-    site.demote(1)
-    site.until_demoted(1, before)
+    before = site.demote_and_wait(1)
     site.kubectl("delete", "namespace", site.namespace, "--wait=false")
     for kind in ("lp", "cm"):
         site.kubectl("delete", kind, "--all", "--wait=false")

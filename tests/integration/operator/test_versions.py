@@ -71,14 +71,11 @@ def test_definitions_of_an_older_version_are_named_and_work_goes_on_without_a_re
     site.until(lambda: site.status().get("displacedPartitions"), 60, "the whole status is written", site.status)
     site.until(lambda: ask(port, "/readyz")[0] == 200, 30, "it is ready", lambda: ask(port, "/readyz"))
     assert process.alive
-    site.lift(1)
-    site.until_restored(before)
+    site.lift_and_wait(1, before)
 
 
 def test_an_older_operator_refuses_a_newer_undo_record_and_loses_nothing_of_it(site: Site) -> None:
-    before = site.orders()
-    site.demote(1)
-    site.until_demoted(1, before)
+    before = site.demote_and_wait(1)
     displaced = site.orders()
     site.processes[0].stop()
     newer = str(FORMAT_VERSION + 1)

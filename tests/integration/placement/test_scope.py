@@ -43,6 +43,5 @@ def test_demotion_moves_what_is_in_scope_and_leaves_rest(policy_site: Site) -> N
     site.change(scope=None)
     site.until(lambda: led(site, "private") == 0, 60, "they leave", site.partitions)
     site.change(scope={"excludedTopics": ["priv*"]})
-    site.lift(1)
-    site.until_restored(before)
+    site.lift_and_wait(1, before)
     assert led(site, "private") == kept

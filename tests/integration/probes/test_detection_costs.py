@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from waiting import limit
+from waiting import ran
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.slow]
 
 
 def test_thirty_brokers_at_rest_cost_nothing_but_renewals_of_leases(tmp_path: Path) -> None:
     sizes = ["--brokers", "30", "--partitions", "60", "--vantages", "3", "--probers", "2", "--seconds", "5"]
-    done = subprocess.run(
-        [sys.executable, "-m", "detectioncosts", *sizes, "--reports", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        timeout=limit(240),
-        check=False,
-    )
+    done = ran([sys.executable, "-m", "detectioncosts", *sizes, "--reports", str(tmp_path)], 240)
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "detection-costs.json").read_text())
     assert found["other_writes_per_second"] == 0

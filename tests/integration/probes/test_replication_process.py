@@ -16,7 +16,7 @@ import pytest
 from bellwether.adapters.kubernetes.api_client import POLICIES
 from realparts.kafka import create_topics
 from testkit.kafka.producer import SteadyWriter
-from waiting import limit
+from waiting import limit, ran
 
 if TYPE_CHECKING:
     from realparts.kafka import KafkaCluster
@@ -120,13 +120,7 @@ def test_one_measurement_is_a_table_and_an_exit_status(bench: Any, written: Kafk
     written.slow_disk(3).set(1000)
     time.sleep(3)
     environment = {**os.environ, "KUBECONFIG": str(bench.server.kubeconfig)}
-    sick = subprocess.run(
-        [*command, "--policy", "main", "-n", bench.namespace],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
-    )
+    sick = ran([*command, "--policy", "main", "-n", bench.namespace], env=environment)
     written.slow_disk(3).clear()
     assert (sick.returncode, sick.stdout.count("Failing")) == (4, 1), sick.stdout + sick.stderr
     assert bench.entry(3) == {}

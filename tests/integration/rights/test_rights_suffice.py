@@ -148,11 +148,8 @@ def over_tls(crew: Crew) -> None:
     site = crew.site
     listener = {"externalReachability": {"vantages": ["zone-a"], "listeners": ["SECURE"]}}
     crew.policy(kafka=crew.secured(), detection=listener)
-    before = site.orders()
-    site.demote(3, "its turn")
-    site.until_demoted(3, before)
-    site.lift(3)
-    site.until_restored(before)
+    before = site.demote_and_wait(3, "its turn")
+    site.lift_and_wait(3, before)
 
 
 def job_that_fails(crew: Crew) -> None:
@@ -185,9 +182,7 @@ def job_that_fails(crew: Crew) -> None:
 def end_of_a_policy(crew: Crew) -> None:
     """It restores, and takes its record away."""
     site = crew.site
-    before = site.orders()
-    site.demote(1)
-    site.until_demoted(1, before)
+    before = site.demote_and_wait(1)
     site.delete()
     site.until(site.gone, 90, "the policy is gone")
     site.until_restored(before, 10)  # no process is left to do it; a broker may know a moment later
@@ -200,9 +195,7 @@ def end_of_a_namespace(crew: Crew) -> None:
     site.kubectl("delete", "bh", "--all")  # as Kubernetes' garbage collector does, which does not run here
     made = crew.policy(deletionPolicy="Abandon")
     site.until_reported()
-    before = site.orders()
-    site.demote(1)
-    site.until_demoted(1, before)
+    site.demote_and_wait(1)
     export = f"{object_names.export(POLICY, made['metadata']['uid'])}.{site.namespace}"
     taken = {"metadata": {"name": export, "namespace": crew.home}, "data": {"record.json": "of another tool"}}
     site.api.create(CONFIG_MAPS, crew.home, taken)

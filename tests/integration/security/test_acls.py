@@ -335,5 +335,4 @@ def test_the_operator_says_which_acl_it_misses_and_goes_on_when_it_is_granted(
     secured.grant(user, [Acl("Alter", "Cluster")])
     site.until_demoted(1, before)
     secured.revoke(user, [Acl("Describe", "Cluster")])
-    site.lift(1)
-    site.until_restored(before)
+    site.lift_and_wait(1, before)

@@ -159,8 +159,7 @@ def test_no_secret_comes_out_of_anything(
     site.until(lambda: site.ready()[0] == "AclMissing", 40, "what it may is taken away", site.ready)
     secured.grant(user, ALL)
     site.until(site.settled, 60, "and given back", site.ready)
-    site.lift(1)
-    site.until_restored(before)
+    site.lift_and_wait(1, before)
     for process in site.processes:
         lines.update(_proc(process.pid))
 

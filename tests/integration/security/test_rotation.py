@@ -70,8 +70,7 @@ def test_a_password_renewed_in_kafka_first_stops_the_operator_until_its_secret_s
     unmoved(site, displaced, lambda: refused(site, *said))
     renewed("pw-1")
     unmoved(site, displaced, lambda: at_work(site))
-    site.lift(1)
-    site.until_restored(demoted)
+    site.lift_and_wait(1, demoted)
     assert "pw-1" not in site.kubectl("get", "lp,bh,cm,events", "-o", "json") + site.processes[0].log.read_text()
 
 
@@ -88,8 +87,7 @@ def test_secret_renewed_first_is_followed_before_former_user_goes(
     end = time.monotonic() + 8
     unmoved(site, displaced, lambda: time.monotonic() > end)
     unmoved(site, displaced, lambda: at_work(site))  # the former user is not needed any more
-    site.lift(1)
-    site.until_restored(demoted)
+    site.lift_and_wait(1, demoted)
     secured.revoke(other)
 
 
@@ -129,8 +127,7 @@ def test_password_renewed_in_middle_of_run_leaves_nothing_half_done(
     assert site.baselines(site.record()), "what was begun is on record"
     renewed("pw-1")
     site.until_demoted(1, before)
-    site.lift(1)
-    site.until_restored(before)
+    site.lift_and_wait(1, before)
 
 
 def test_a_client_certificate_that_has_expired_is_named_and_its_renewal_is_enough(

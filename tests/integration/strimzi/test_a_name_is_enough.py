@@ -26,11 +26,8 @@ def test_a_policy_of_a_mode_and_a_name_demotes_a_broker_and_gives_its_leaders_ba
     site.operator()
     bare.until_ready()
     site.tell(f"found and settled {time.monotonic() - began:.1f} s after the policy and the operator's start")
-    before = site.orders()
-    site.demote(1, "its disk is being exchanged")
-    site.until_demoted(1, before)
-    site.lift(1)
-    site.until_restored(before)
+    before = site.demote_and_wait(1, "its disk is being exchanged")
+    site.lift_and_wait(1, before)
     site.until(lambda: not demoted(site.health(1)), 30, "the promotion is reported")
 
 

@@ -78,9 +78,7 @@ def test_a_cluster_of_another_namespace_has_to_agree(bare: StrimziSite) -> None:
 
 def test_objects_removed_under_a_demotion_are_named_and_it_stays(strimzi: StrimziSite) -> None:
     site = strimzi.site
-    before = site.orders()
-    site.demote(3)
-    site.until_demoted(3, before)
+    before = site.demote_and_wait(3)
 
     strimzi.take(strimzi.users, USER)
     strimzi.take(SECRETS, USER)
@@ -92,15 +90,12 @@ def test_objects_removed_under_a_demotion_are_named_and_it_stays(strimzi: Strimz
 
     strimzi.everything()
     site.until(lambda: not condition(site.status(), "CredentialsCurrent"), 40, "it is found again", site.status)
-    site.lift(3)
-    site.until_restored(before)
+    site.lift_and_wait(3, before)
 
 
 def test_a_policy_whose_cluster_is_gone_can_be_deleted(strimzi: StrimziSite) -> None:
     site = strimzi.site
-    before = site.orders()
-    site.demote(3)
-    site.until_demoted(3, before)
+    before = site.demote_and_wait(3)
     strimzi.take(strimzi.kafkas, CLUSTER)
     site.delete()
     site.until(site.gone, 60, "the policy is gone")
@@ -109,9 +104,7 @@ def test_a_policy_whose_cluster_is_gone_can_be_deleted(strimzi: StrimziSite) -> 
 
 def test_renewed_passwords_and_authorities_are_followed_without_a_restart(strimzi: StrimziSite) -> None:
     site = strimzi.site
-    before = site.orders()
-    site.demote(2)
-    site.until_demoted(2, before)
+    before = site.demote_and_wait(2)
     log = site.processes[0].log
     strimzi.user("renewed-by-the-user-operator")
     # Kafka may refuse the former one before anyone has looked for another.
@@ -126,8 +119,7 @@ def test_renewed_passwords_and_authorities_are_followed_without_a_restart(strimz
     site.until(lambda: connected_anew(log.read_text()) > at_first, 30, "the authorities are followed", site.logs)
     strimzi.cluster(bootstrap={"tls": known.bootstrap.split(",")[0], "external": strimzi.kafka.external_bootstrap})
     site.until(lambda: connected_anew(log.read_text()) > at_first + 1, 30, "the addresses are followed", site.logs)
-    site.lift(2)
-    site.until_restored(before)
+    site.lift_and_wait(2, before)
     assert PASSWORD not in log.read_text()
     assert "renewed-by" not in log.read_text()
 

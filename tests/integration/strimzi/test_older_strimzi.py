@@ -35,11 +35,8 @@ def test_strimzi_may_come_later_and_be_an_older_one(strimzi_kafka: KafkaCluster,
             older.until_said("StrimziReferenceInvalid", "Kafka my-cluster does not exist")
             older.everything()
             older.until_ready()
-            before = site.orders()
-            site.demote(1)
-            site.until_demoted(1, before)
+            before = site.demote_and_wait(1)
             site.until(lambda: site.health(1).get("pod") == "my-cluster-brokers-1", 30, "its pod is known")
-            site.lift(1)
-            site.until_restored(before)
+            site.lift_and_wait(1, before)
         finally:
             site.close()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from realparts import kubernetes_binaries
-from waiting import limit, until
+from waiting import ran, until
 
 T = TypeVar("T")
 
@@ -32,9 +32,7 @@ class Kubectl:
         """Run it and return what it printed. Raises KubectlFailed."""
         command = [str(self._program), "--kubeconfig", str(self.kubeconfig), *arguments]
         try:
-            ended = subprocess.run(
-                command, input=stdin, capture_output=True, text=True, check=False, timeout=limit(timeout_seconds)
-            )
+            ended = ran(command, timeout_seconds, input=stdin)
         except subprocess.TimeoutExpired as late:
             raise KubectlFailed(f"kubectl {' '.join(arguments)}: no end after {timeout_seconds:g} s") from late
         if ended.returncode != 0:

@@ -17,6 +17,7 @@ from pathlib import Path
 from node.addresses import HOST_LINK, NETWORK
 from node.places import HIDDEN
 from realparts.progress import say, step
+from waiting import ran
 
 PACKAGES: Mapping[str, str] = {
     "containerd": "containerd",
@@ -83,9 +84,7 @@ def install(packages: list[str]) -> None:
     """Have apt install them. Raises NotHere with what it printed."""
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for command in (["update"], ["install", "--yes", "--no-install-recommends", *packages]):
-        ended = subprocess.run(
-            ["apt-get", "-q", *command], env=environment, capture_output=True, text=True, check=False
-        )
+        ended = ran(["apt-get", "-q", *command], env=environment)
         if ended.returncode != 0:
             raise NotHere(f"apt-get {' '.join(command)} failed:\n{ended.stdout[-1500:]}{ended.stderr[-1500:]}")
     if left := missing_packages():

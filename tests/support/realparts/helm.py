@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 import yaml
 
 from realparts import gotools
-from waiting import limit
+from waiting import ran
 
 Object = dict[str, Any]
 
@@ -52,13 +51,10 @@ class Helm:
         environment = {**{k: v for k, v in os.environ.items() if not k.startswith("HELM_")}, **folders}
         if self._kubeconfig is not None:
             environment["KUBECONFIG"] = str(self._kubeconfig)
-        ended = subprocess.run(
+        ended = ran(
             [gotools.binary(gotools.HELM), *(str(one) for one in arguments)],
+            timeout_seconds,
             env={**environment, "HOME": str(self._home)},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=limit(timeout_seconds),
         )
         if ended.returncode != 0:
             raise HelmFailed(f"{ended.stderr.strip()}\n{ended.stdout.strip()}".strip())

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import shutil
-import subprocess
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 from realparts import kafka_jars
 from realparts.kafka_settings import SECURE_PASSWORD, SECURE_USER, Node
 from realparts.processes import StartFailed
+from waiting import ran
 
 
 def random_uuid() -> str:
@@ -46,12 +46,7 @@ def _run_storage_tool(node: Node, cluster_id: str, *, scram: bool, features: Map
     arguments = ["format", "--cluster-id", cluster_id, "--config", str(node.folder / "server.properties")]
     for name, level in features.items():
         arguments += ["--feature", f"{name}={level}"]
-    ended = subprocess.run(
-        kafka_jars.command("kafka.tools.StorageTool", [*arguments, *(["--add-scram", user] if scram else [])]),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ended = ran(kafka_jars.command("kafka.tools.StorageTool", [*arguments, *(["--add-scram", user] if scram else [])]))
     if ended.returncode != 0:
         raise StartFailed(f"formatting {node.folder} failed:\n{ended.stdout[-2000:]}{ended.stderr[-2000:]}")
 

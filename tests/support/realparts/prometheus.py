@@ -7,7 +7,6 @@ In: samples with times, as OpenMetrics text, or the addresses of pages to scrape
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from realparts import gotools
 from realparts.ports import HeldPorts, accepts
 from realparts.processes import ManagedProcess, StartFailed
 from realparts.started import Started
-from waiting import limit
+from waiting import limit, ran
 
 
 class PrometheusServer(Started):
@@ -56,12 +55,7 @@ class PrometheusServer(Started):
         self._directory.mkdir(parents=True, exist_ok=True)
         text = self._directory / "past.om"
         text.write_text(openmetrics)
-        made = subprocess.run(
-            [gotools.binary(gotools.PROMTOOL), "tsdb", "create-blocks-from", "openmetrics", text, self._data],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        made = ran([gotools.binary(gotools.PROMTOOL), "tsdb", "create-blocks-from", "openmetrics", text, self._data])
         if made.returncode != 0:
             raise StartFailed(f"promtool did not take the past:\n{made.stdout}{made.stderr}")
 

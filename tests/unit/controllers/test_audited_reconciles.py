@@ -28,8 +28,7 @@ from testkit.simulation.operator_fixture import MemoryOperator
 @pytest.fixture
 def operator() -> Iterator[MemoryOperator]:
     made = MemoryOperator(audited=True)
-    for broker in made.site.cluster.brokers:
-        made.site.signals.say(broker, Reading.PASSING)
+    made.site.well()
     yield made
     made.close()
 
@@ -39,8 +38,7 @@ def trail(operator: MemoryOperator) -> list[AuditEntry]:
 
 
 def test_a_demotion_and_its_end_are_logged_with_reasons(operator: MemoryOperator):
-    loop = operator.make(promotion={"stabilizationSeconds": 1})
-    operator.step(loop)
+    loop = operator.begin(promotion={"stabilizationSeconds": 1})
     assert trail(operator) == []
     operator.site.signals.say(1, Reading.FAILING)
     operator.step(loop, 2)
@@ -70,8 +68,7 @@ def test_a_settled_cluster_writes_nothing_with_and_without_demotions(operator: M
 
 
 def test_an_override_is_logged_with_its_reason(operator: MemoryOperator):
-    loop = operator.make()
-    operator.step(loop)
+    loop = operator.begin()
     operator.site.signals.override(2, OverrideState.DEMOTED, "its disk is replaced")
     operator.step(loop)
     (change,) = trail(operator)[0].changes
@@ -86,8 +83,7 @@ def test_who_observes_moves_nothing_and_tells_nothing(operator: MemoryOperator):
 
 
 def test_a_trail_that_cannot_be_written_holds_no_demotion(operator: MemoryOperator):
-    loop = operator.make()
-    operator.step(loop)
+    loop = operator.begin()
     operator.api.refuse("create", CONFIG_MAPS, Terminal("quota"))
     operator.site.signals.say(1, Reading.FAILING)
     operator.step(loop, 2)
@@ -131,8 +127,7 @@ def test_late_order_is_undone_from_audit_trail_after_record_is_lost(
 ):
     faults, before = Faults(), replicas(operator)
     operator.faults = faults.around
-    loop = operator.make()
-    operator.step(loop)
+    loop = operator.begin()
     operator.site.signals.override(1, OverrideState.DEMOTED)
     if killed:
         operator.faults = lambda world: Interruptions(2, before=True).around(world)
@@ -199,8 +194,7 @@ def test_settled_orders_of_a_deleted_policy_are_not_undone(
     if noted == "at the deletion":  # the process before was killed between both writes
         monkeypatch.setattr(Session, "remember", forgetful)
     operator.faults = faults.around
-    loop = operator.make(promotion={"stabilizationSeconds": 1})
-    operator.step(loop)
+    loop = operator.begin(promotion={"stabilizationSeconds": 1})
     operator.site.signals.override(1, OverrideState.DEMOTED)
     faults.fail_next("reorder", Fate.UNANSWERED)
     operator.step(loop, 4)
@@ -222,8 +216,7 @@ def test_settled_orders_of_a_deleted_policy_are_not_undone(
 def test_export_of_deleted_policy_is_imported_with_late_orders(operator: MemoryOperator, arrives: bool):
     faults, before = Faults(), replicas(operator)
     operator.faults = faults.around
-    loop = operator.make(deletionTimeoutSeconds=5)
-    operator.step(loop)
+    loop = operator.begin(deletionTimeoutSeconds=5)
     operator.site.signals.say(1, Reading.FAILING)
     faults.fail_next("reorder", Fate.LATE if arrives else Fate.UNANSWERED)
     operator.step(loop, 1 if arrives else 300)
@@ -240,8 +233,7 @@ def test_export_of_deleted_policy_is_imported_with_late_orders(operator: MemoryO
 
 
 def test_answered_orders_do_not_stay_in_audit_trail(operator: MemoryOperator):
-    loop = operator.make()
-    operator.step(loop)
+    loop = operator.begin()
     operator.site.signals.override(1, OverrideState.DEMOTED)
     operator.step(loop, 2)
     assert [entry.orders for entry in trail(operator)] == [()]

@@ -46,8 +46,7 @@ def leaders(operator: MemoryOperator) -> int:
 
 def test_second_installation_observes_until_first_withdraws(operator: MemoryOperator):
     marks = MemoryMarks(operator, OURS, {THEIRS: 1})
-    loop = operator.make()
-    operator.step(loop)
+    loop = operator.begin()
     operator.site.signals.say(1, Reading.FAILING)
     operator.step(loop)
     assert leaders(operator) == 2
@@ -65,8 +64,7 @@ def test_second_installation_observes_until_first_withdraws(operator: MemoryOper
 
 def test_first_installation_acts_and_names_the_second(operator: MemoryOperator):
     marks = MemoryMarks(operator, OURS, {})
-    loop = operator.make()
-    operator.step(loop)
+    loop = operator.begin()
     assert marks.kept == {OURS: 1}
     marks.kept[THEIRS] = 2
     operator.site.signals.say(1, Reading.FAILING)
@@ -79,15 +77,13 @@ def test_first_installation_acts_and_names_the_second(operator: MemoryOperator):
 
 def test_policy_that_only_observes_has_no_mark(operator: MemoryOperator):
     marks = MemoryMarks(operator, OURS, {OURS: 1, THEIRS: 2})
-    loop = operator.make(mode="Observe")
-    operator.step(loop)
+    operator.begin(mode="Observe")
     assert marks.kept == {THEIRS: 2}
 
 
 def test_deleted_policy_takes_its_mark_away(operator: MemoryOperator):
     marks = MemoryMarks(operator, OURS, {})
-    loop = operator.make()
-    operator.step(loop)
+    loop = operator.begin()
     operator.api.delete(POLICIES, "default", "main")
     operator.step(loop, 2)
     assert marks.kept == {}
@@ -96,8 +92,7 @@ def test_deleted_policy_takes_its_mark_away(operator: MemoryOperator):
 @pytest.mark.parametrize("error", [Terminal("AlterConfigs on Cluster is missing"), Transient("no answer")])
 def test_marks_that_become_unreadable_stop_no_cure(operator: MemoryOperator, error: BellwetherError):
     marks = MemoryMarks(operator, OURS, {})
-    loop = operator.make()
-    operator.step(loop)
+    loop = operator.begin()
     marks.error = error
     operator.site.signals.say(1, Reading.FAILING)
     operator.step(loop, 2, seconds=LOOK_SECONDS)

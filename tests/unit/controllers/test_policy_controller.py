@@ -40,8 +40,7 @@ def test_the_first_step_adopts_the_policy_and_reports(operator: MemoryOperator):
 
 
 def test_a_settled_policy_causes_no_write_at_all(operator: MemoryOperator):
-    loop = operator.make()
-    operator.step(loop, 2)
+    loop = operator.begin(2)
     operator.api.writes.clear()
     before = operator.site.cluster.mutations
     assert operator.step(loop, 5, seconds=10) == PACE.idle_seconds
@@ -50,8 +49,7 @@ def test_a_settled_policy_causes_no_write_at_all(operator: MemoryOperator):
 
 
 def test_a_sick_broker_loses_its_leaders_in_one_step_and_the_next_looks_at_once(operator: MemoryOperator):
-    loop = operator.make()
-    operator.step(loop)
+    loop = operator.begin()
     sick(operator)
     assert operator.step(loop) == 0.0
     assert operator.site.cluster.snapshot().leaders()[1] == 0
@@ -277,8 +275,7 @@ def test_refused_credentials_are_read_again_and_said(
     operator: MemoryOperator, trouble: BellwetherError | None, message: str
 ):
     operator.faults = lambda world: replace(world, clusters=Refusing(world.clusters))  # type: ignore[arg-type]
-    loop = operator.make()
-    operator.step(loop)
+    loop = operator.begin()
     operator.connector.trouble = trouble
     assert operator.step(loop) == PACE.retry_seconds
     assert operator.connector.renewed == 1
@@ -303,8 +300,7 @@ def test_a_record_that_cannot_be_taken_over_is_said(operator: MemoryOperator):
 def test_a_reconcile_without_an_answer_is_said_and_tried_again(operator: MemoryOperator):
     faults = Faults()
     operator.faults = faults.around
-    loop = operator.make()
-    operator.step(loop)
+    loop = operator.begin()
     faults.fail_next("read")
     assert operator.step(loop) == PACE.retry_seconds
     assert operator.condition()[1] == "NoAnswer"
@@ -323,16 +319,14 @@ def test_an_invalid_policy_has_its_field_in_the_condition(operator: MemoryOperat
 
 
 def test_the_same_trouble_is_written_once(operator: MemoryOperator):
-    loop = operator.make(demotion={"maxBrokers": 0})
-    operator.step(loop, 1)
+    loop = operator.begin(1, demotion={"maxBrokers": 0})
     operator.api.writes.clear()
     operator.step(loop, 5)
     assert operator.api.writes == []
 
 
 def test_a_corrected_policy_is_reconciled_again(operator: MemoryOperator):
-    loop = operator.make(demotion={"maxBrokers": 0})
-    operator.step(loop)
+    loop = operator.begin(demotion={"maxBrokers": 0})
     operator.change(demotion={"maxBrokers": 1})
     operator.step(loop)
     assert operator.condition()[:2] == ("True", "UpToDate")
@@ -340,8 +334,7 @@ def test_a_corrected_policy_is_reconciled_again(operator: MemoryOperator):
 
 
 def test_another_connection_makes_another_link(operator: MemoryOperator):
-    loop = operator.make()
-    operator.step(loop, 2)
+    loop = operator.begin(2)
     assert operator.connector.linked == 1
     operator.change(kafka=kafka(bootstrapServers=["other.example:9092"]))
     operator.step(loop)
@@ -349,8 +342,7 @@ def test_another_connection_makes_another_link(operator: MemoryOperator):
 
 
 def test_a_fenced_process_drops_its_memory_and_starts_again(operator: MemoryOperator):
-    loop = operator.make()
-    operator.step(loop)
+    loop = operator.begin()
     before = loop.record
     # Another writer has the record: the shards carry another epoch.
     thief = MemoryOperator(operator.site, operator.api, holder="thief").connector.link
@@ -366,8 +358,7 @@ def test_a_fenced_process_drops_its_memory_and_starts_again(operator: MemoryOper
 
 
 def test_a_settled_policy_hears_of_a_record_that_a_person_took_over(operator: MemoryOperator):
-    loop = operator.make()
-    operator.step(loop, 2)
+    loop = operator.begin(2)
     ConfigMapRecords(operator.api, "default", "main").take_over(operator.site.cluster_id)
     assert operator.step(loop) == 0.0
     operator.step(loop)
@@ -376,8 +367,7 @@ def test_a_settled_policy_hears_of_a_record_that_a_person_took_over(operator: Me
 
 
 def test_an_api_that_is_away_stops_new_moves_and_nothing_is_lost(operator: MemoryOperator):
-    loop = operator.make()
-    operator.step(loop)
+    loop = operator.begin()
     sick(operator)
     operator.api.refuse("replace", CONFIG_MAPS, Transient("the API is away"))
     before = operator.site.cluster.mutations
@@ -389,8 +379,7 @@ def test_an_api_that_is_away_stops_new_moves_and_nothing_is_lost(operator: Memor
 
 
 def test_news_that_cannot_be_written_do_not_hold_a_demotion_up(operator: MemoryOperator):
-    loop = operator.make()
-    operator.step(loop)
+    loop = operator.begin()
     sick(operator)
     for resource in (POLICIES, EVENTS):
         operator.api.refuse("apply", resource, Transient("away"))

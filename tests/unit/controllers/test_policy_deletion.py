@@ -32,8 +32,7 @@ HOME = [(1, 2, 3), (2, 3, 1), (3, 1, 2), (1, 3, 2), (2, 1, 3), (3, 2, 1)]
 
 def demoting(operator: MemoryOperator, **spec: Any) -> PolicyController:
     """A policy under which broker 1 is demoted."""
-    loop = operator.make(**spec)
-    operator.step(loop)
+    loop = operator.begin(**spec)
     operator.site.signals.say(1, Reading.FAILING)
     operator.step(loop, 2)
     assert operator.site.cluster.snapshot().leaders()[1] == 0
@@ -79,8 +78,7 @@ def records(operator: MemoryOperator) -> list[str]:
 
 
 def test_a_policy_that_displaced_nothing_goes_at_once(operator: MemoryOperator):
-    loop = operator.make()
-    operator.step(loop)
+    loop = operator.begin()
     delete(operator)
     end(operator, loop, most=1)
     assert (gone(operator), records(operator), exports(operator)) == (True, [], [])
@@ -204,8 +202,7 @@ def test_a_policy_whose_finalizer_is_gone_is_none_of_ours_any_more(operator: Mem
 
 
 def test_another_finalizer_is_left_to_its_owner(operator: MemoryOperator):
-    loop = operator.make()
-    operator.step(loop)
+    loop = operator.begin()
     operator.api.objects["leadershippolicies", "default", "main"]["metadata"]["finalizers"].append("another.example/f")
     delete(operator)
     end(operator, loop)
@@ -240,8 +237,7 @@ def test_a_new_process_finishes_what_a_killed_one_had_begun(operator: MemoryOper
 
 
 def test_retries_of_a_deletion_are_spread_too(operator: MemoryOperator):
-    loop = operator.make()
-    operator.step(loop, 3)
+    loop = operator.begin(3)
     loop._requeue = Requeue(jitter=lambda seconds: seconds / 4)
     operator.connector.trouble = Transient("no broker answers")
     loop.release()

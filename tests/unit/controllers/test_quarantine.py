@@ -131,8 +131,7 @@ def orders_of(operator: MemoryOperator) -> dict[str, str]:
 
 def ordered_by(operator: MemoryOperator) -> PolicyController:
     """Its loop, up to the order; the agent confirms it."""
-    loop = operator.make(quarantine=QUARANTINE)
-    operator.step(loop, 8)
+    loop = operator.begin(8, quarantine=QUARANTINE)
     assert orders_of(operator) == {ORDER: "operator-a"}
     operator.site.signals.put(agent(1, Reading.FAILING, 1))
     operator.step(loop, 2)
@@ -264,8 +263,7 @@ def test_an_order_that_status_shows_is_released_by_the_next_operator_though_quar
 
 
 def test_without_quarantine_there_is_no_lease_and_no_write(operator: MemoryOperator):
-    loop = operator.make()
-    operator.step(loop, 10)
+    loop = operator.begin(10)
     writes = len(operator.api.writes)
     operator.step(loop, 10)
     assert operator.api.writes[writes:] == []

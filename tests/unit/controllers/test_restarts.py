@@ -84,8 +84,7 @@ def test_pod_is_the_broker_that_advertises_its_host_whatever_its_number(operator
     for broker, number in ((1, 2), (2, 0), (3, 1)):
         address = f"INTERNAL://kafka-{number}.kafka.default.svc:9092"
         operator.site.cluster.configure_broker(broker, "advertised.listeners", address)
-    loop = operator.make(maintenance={"pods": {"selector": "app=kafka"}}, promotion=QUICK)
-    operator.step(loop, 2)
+    loop = operator.begin(2, maintenance={"pods": {"selector": "app=kafka"}}, promotion=QUICK)
     health = operator.api.get(BROKER_HEALTHS, "default", "main-3")
     assert health["status"]["advertisedHosts"] == ["broker-3.test", "kafka-1.kafka.default.svc"]
     becomes(operator, loop, 1, leaving=True)

@@ -64,8 +64,7 @@ def test_orders_of_unreleased_lease_are_shown_as_unsettled(released: bool) -> No
     faults, old = Faults(), MemoryOperator.well()
     old.sender, new_sender = (Sender(f"ops/{pod}", pod, "operator", "node", "boot", START) for pod in ("old", "new"))
     old.faults = faults.around
-    loop = old.make()
-    old.step(loop)
+    loop = old.begin()
     old.site.signals.override(1, OverrideState.DEMOTED)
     faults.fail_next("reorder", Fate.UNANSWERED)
     old.step(loop)

@@ -15,8 +15,7 @@ NAMED = {"signalSources": [{"name": "prom"}]}
 
 def test_missing_source_is_named_in_a_condition_until_it_exists(operator: MemoryOperator) -> None:
     operator.api.put(SIGNAL_SOURCES, api_objects.source("proms", **api_objects.prometheus(query="up")["spec"]))
-    loop = operator.make(detection=NAMED)
-    operator.step(loop, 2)
+    loop = operator.begin(2, detection=NAMED)
     status, reason, message = operator.condition("SourcesUsable")
     assert (status, reason) == ("False", "NoEvidence")
     assert_wording(message)

@@ -291,8 +291,7 @@ def test_a_loop_that_was_stopped_is_not_reported(operator: MemoryOperator, clock
 
 
 def test_a_lease_whose_renewal_died_is_reported(operator: MemoryOperator, clock: ManualClock):
-    loop = operator.make()
-    operator.step(loop)
+    loop = operator.begin()
     link = loop._session.link
     assert link is not None
     lease = link.lease
@@ -307,8 +306,7 @@ def test_a_lease_whose_renewal_died_is_reported(operator: MemoryOperator, clock:
 
 
 def test_a_lease_whose_renewal_hangs_is_reported(operator: MemoryOperator, clock: ManualClock):
-    loop = operator.make()
-    operator.step(loop)
+    loop = operator.begin()
     link = loop._session.link
     assert link is not None
     operator.site.clock.advance(100)
@@ -318,8 +316,7 @@ def test_a_lease_whose_renewal_hangs_is_reported(operator: MemoryOperator, clock
 
 
 def test_a_world_is_attended_without_being_changed(operator: MemoryOperator, clock: ManualClock):
-    loop = operator.make()
-    operator.step(loop)
+    loop = operator.begin()
     link = loop._session.link
     assert link is not None
 

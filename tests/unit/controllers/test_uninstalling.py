@@ -23,8 +23,7 @@ ENOUGH = 60
 
 def demoting(operator: MemoryOperator, **spec: Any) -> PolicyController:
     """A policy under which broker 1 is demoted."""
-    loop = operator.make(**spec)
-    operator.step(loop)
+    loop = operator.begin(**spec)
     operator.site.signals.say(1, Reading.FAILING)
     operator.step(loop, 2)
     assert orders(operator) != HOME

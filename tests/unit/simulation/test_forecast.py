@@ -78,9 +78,7 @@ def situation(site: MemorySite, operator: Operator) -> Situation:
 
 def running(rng: random.Random) -> tuple[MemorySite, Operator]:
     """An operator on a random cluster that has had some faults."""
-    site = MemorySite(random_cluster(rng))
-    for broker in site.cluster.brokers:
-        site.signals.say(broker, Reading.PASSING)
+    site = MemorySite(random_cluster(rng)).well()
     operator = Operator(site, random_policy(rng))
     for _ in range(rng.randint(1, 4)):
         operator.reconciles(rng.randint(1, 12))
@@ -122,10 +120,8 @@ def test_a_forecast_reaches_a_periodic_election():
     site.cluster.create_topic("orders", assignment=[(2, 1, 3)] * 4)
     for partition in site.cluster.partitions():
         site.cluster.foreign_reorder(partition.name, (1, 2, 3))
-    for broker in site.cluster.brokers:
-        site.signals.say(broker, Reading.PASSING)
+    site.well()
     policy = Policy(name="main", mode=Mode.ENFORCE, election=Election(interval_seconds=60))
-    operator = Operator(site, policy)
-    operator.reconciles(1)
+    operator = Operator(site, policy).reconciles(1)
     assert forecast(situation(site, operator), policy, SECONDS).moved == 4
     assert len(made(site, operator)) == 4

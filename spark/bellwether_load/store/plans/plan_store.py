@@ -24,7 +24,7 @@ from bellwether_load.store.plans import plan_files, problem_files
 from bellwether_load.store.plans.load_reader import read_loads
 from bellwether_load.store.plans.plan_verification import recheck
 from bellwether_load.store.store_errors import PlanUnfit, StoreDamaged, StoreMissing
-from bellwether_load.verify.plan_verifier import INPUT_DIGEST
+from bellwether_load.verify.plan_verifier import INPUT_DIGEST, Report
 
 KEPT = 5
 """Number of problems of a policy that are kept with their loads, to verify plans. All plans are kept."""
@@ -36,12 +36,10 @@ MOST_MOVES = 500_000
 
 @dataclass(frozen=True, slots=True)
 class Rechecked:
-    """A verified plan, the number of its leaders that must move (because of racks, for example), and why its bound is
-    not lower, in words."""
+    """A plan that passed its verification, and the report of that."""
 
     plan: RebalancePlan
-    forced: int
-    bound_reason: str = ""
+    report: Report
 
 
 class FilePlanStore:
@@ -92,7 +90,7 @@ class FilePlanStore:
         if not report.passed:
             more = f" (and {len(report.faults) - 3} more)" if len(report.faults) > 3 else ""
             raise PlanUnfit(f"plan {plan.digest} is rejected: {'; '.join(report.faults[:3])}{more}")
-        return Rechecked(plan, report.forced, report.reasons.text if report.reasons else "")
+        return Rechecked(plan, report)
 
     def accepted(self, digest: str, input_digest: str = "") -> ApprovedPlan:
         """An approved plan, ready to be applied. Raises PlanUnfit if its moves do not match the digest, or if it does

@@ -20,7 +20,7 @@ from typing import Any
 from bellwether.adapters.kubernetes.api_client import JOBS, PODS, connect
 from bellwether.ports.errors import Terminal, Transient
 from realparts.apiserver import ApiServer, KubectlFailed
-from waiting import limit
+from waiting import ran
 
 _LOOK_SECONDS = 0.2
 _RUN_SECONDS = 120.0
@@ -102,14 +102,7 @@ def bellwether(
     server: ApiServer, namespace: str, account: str, arguments: Sequence[str]
 ) -> subprocess.CompletedProcess[str]:
     """Run the command line outside, with the token of a ServiceAccount."""
-    return subprocess.run(
-        command(arguments),
-        env=environment(server, namespace, account),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=limit(_RUN_SECONDS),
-    )
+    return ran(command(arguments), _RUN_SECONDS, env=environment(server, namespace, account))
 
 
 def command(arguments: Sequence[str]) -> list[str]:

@@ -31,7 +31,7 @@ from bellwether_load.sampling.topic_consumption import DEFAULT_QUERY
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.samples.sample_files import list_rounds
 from testkit.loads.sample_rounds import read_table
-from waiting import limit, until
+from waiting import limit, ran, until
 
 if TYPE_CHECKING:
     from realparts.kafka import KafkaCluster
@@ -241,13 +241,7 @@ def sampling(brokers: KafkaCluster, prometheus: PrometheusServer, store: Path) -
 def bellwether(verb: str, brokers: KafkaCluster, store: Path, *arguments: str) -> str:
     """What a verb prints for these brokers and this store. Fails where its exit status is not 0."""
     command = [sys.executable, "-m", "bellwether", verb, "--bootstrap", brokers.bootstrap, "--store", str(store)]
-    done = subprocess.run(
-        [*command, "--statistic", "Median", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=limit(400),
-        check=False,
-    )
+    done = ran([*command, "--statistic", "Median", *arguments], 400)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from realparts.apiserver import ApiServer
-from waiting import limit
+from waiting import ran
 
 
 class Ended(NamedTuple):
@@ -32,14 +32,5 @@ def environment(server: ApiServer, directory: Path, user: str | None = None) -> 
 
 def run(command: Sequence[str], variables: Mapping[str, str], directory: Path | None = None) -> Ended:
     """Run a command to its end, without input. Raises subprocess.TimeoutExpired."""
-    done = subprocess.run(
-        command,
-        env=variables,
-        cwd=directory,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=limit(180),
-    )
+    done = ran(command, 180, env=variables, cwd=directory, stdin=subprocess.DEVNULL)
     return Ended(done.returncode, done.stdout, done.stderr)

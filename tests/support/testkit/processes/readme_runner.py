@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from realparts import kafka_tools, kubernetes_binaries
 from testkit.processes.sites import Site
-from waiting import TooLate, limit, until
+from waiting import TooLate, ran, until
 
 BOOTSTRAP = "kafka-bootstrap.kafka:9092"
 """What every example calls its brokers."""
@@ -79,15 +79,7 @@ class Guide:
             raise Unlike(f"$ {step.command}\n{shown}\n{self._site.logs()}") from late
 
     def _run(self, command: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["/bin/sh", "-c", command],
-            cwd=self._folder,
-            env=self._environment,
-            capture_output=True,
-            text=True,
-            timeout=limit(120),
-            check=False,
-        )
+        return ran(["/bin/sh", "-c", command], 120, cwd=self._folder, env=self._environment)
 
     def _here(self, text: str) -> str:
         for word, other in self._words.items():

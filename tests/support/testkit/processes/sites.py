@@ -329,9 +329,21 @@ class Site:
         )
         return took
 
+    def demote_and_wait(self, broker: int, *reason: str) -> dict[TopicPartition, tuple[int, ...]]:
+        """Demote a broker as a person does, until that is done and reported; the orders before."""
+        before = self.orders()
+        self.demote(broker, *reason)
+        self.until_demoted(broker, before)
+        return before
+
     def until_restored(self, baselines: Mapping[TopicPartition, tuple[int, ...]], seconds: float = 60) -> float:
         """Wait until all orders and leaders are as they were."""
         return self.until(lambda: self.restored(baselines), seconds, "every baseline is restored", self.partitions)
+
+    def lift_and_wait(self, broker: int, baselines: Mapping[TopicPartition, tuple[int, ...]], *seconds: float) -> None:
+        """Take the override away, until all orders and leaders are as they were."""
+        self.lift(broker)
+        self.until_restored(baselines, *seconds)
 
     def tell(self, measured: str) -> None:
         """Say a measured time; pytest shows it with -rA or -s."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.reasons import Reason
@@ -38,11 +40,12 @@ class LinkStage:
             value = 2.0 if broker == slow else 0.01
             self.site.signals.say(broker, Reading.PASSING, type=kind, sources=[f"disk-{broker}"], value=value)
 
-    def cut(self, one: int = 1, other: int = 2, turns: int = 2) -> None:
+    def cut(self, one: int = 1, other: int = 2, turns: int = 2) -> Self:
         """Two brokers do not reach each other from now on."""
         self.say(one, other)
         self.say(other, one)
         self.turn(turns)
+        return self
 
     def mend(self, one: int = 1, other: int = 2, turns: int = 1) -> None:
         """They do again."""

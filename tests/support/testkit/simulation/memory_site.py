@@ -15,7 +15,7 @@ from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.quarantine.agent import HoldOrder, OrderRead, ProcessState
 from bellwether.core.reporting.report import Report
-from bellwether.core.signals import Override, Signal
+from bellwether.core.signals import Override, Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Fenced, Terminal, Transient
 from bellwether.ports.kafka import Outcome
@@ -214,6 +214,12 @@ class MemorySite(SimulatedSite):
     def cluster_id(self) -> str:
         """The Kafka cluster's id."""
         return self.cluster.cluster_id
+
+    def well(self) -> MemorySite:
+        """Every broker passes."""
+        for broker in self.cluster.brokers:
+            self.signals.say(broker, Reading.PASSING)
+        return self
 
     def process(self, identity: str = "operator-a", *, request_timeout_seconds: float = 2.0) -> World:
         """A new operator process on this site; reader and mover share the choice of the broker to talk through.

@@ -27,7 +27,6 @@ from bellwether.controllers.policy_rebalance import MakeRebalancer
 from bellwether.controllers.reporting.status_reporter import StatusReporter
 from bellwether.core.condition import Condition
 from bellwether.core.model.undo_record import Sender
-from bellwether.core.signals import Reading
 from bellwether.ports.errors import BellwetherError
 from bellwether.ports.kafka import FaultToleranceReader
 from bellwether.ports.world import World
@@ -144,8 +143,7 @@ class MemoryOperator:
     def well(cls) -> MemoryOperator:
         """An operator over three well brokers with six partitions."""
         made = cls()
-        for broker in made.site.cluster.brokers:
-            made.site.signals.say(broker, Reading.PASSING)
+        made.site.well()
         return made
 
     def body(self, name: str = "main") -> dict[str, Any]:
@@ -162,6 +160,12 @@ class MemoryOperator:
         if rebalance is not None:
             self.api.put(LEADER_REBALANCES, api_objects.rebalance(policy=name, **rebalance))
         return self.loop(name)
+
+    def begin(self, steps: int = 1, **spec: Any) -> PolicyController:
+        """A policy and its loop, as in ``make``, after its first steps."""
+        loop = self.make(**spec)
+        self.step(loop, steps)
+        return loop
 
     def loop(self, name: str = "main") -> PolicyController:
         """A loop of an existing policy; its thread is not started."""

@@ -7,7 +7,7 @@ published status say.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.status.policy_status import LeadershipPolicyStatus
@@ -115,11 +115,12 @@ class Operator:
         self.reports.append(done.report)
         return done.report
 
-    def reconciles(self, count: int, seconds: float = 1.0) -> None:
+    def reconciles(self, count: int, seconds: float = 1.0) -> Self:
         """So many turns, some time apart."""
         for _ in range(count):
             self.reconcile()
             self.site.clock.advance(seconds)
+        return self
 
     def settle(self, most: int = 400, seconds: float = 1.0) -> Report:
         """Turns until nothing is left to do and the record holds no tombstone. Raises AssertionError when none ends."""

@@ -17,7 +17,6 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.status.rebalance_status import LeaderRebalanceStatus
 from bellwether.controllers.policy_controller import PolicyController
 from bellwether.controllers.policy_rebalance import MakeRebalancer
-from bellwether.core.signals import Reading
 from bellwether.ports.clock import Clock
 from bellwether_load.api.load_config import LoadConfig
 from bellwether_load.controller.job_commands import JobState, JobStatus, file_name
@@ -132,8 +131,7 @@ class Desked(MemoryOperator):
         self.planner = Planner(Store.open(str(folder)))
         self.desks: list[RebalanceController] = []
         self.desk = desk_of(self.planner, self.site.clock, self.desks)
-        for broker in self.site.cluster.brokers:
-            self.site.signals.say(broker, Reading.PASSING)
+        self.site.well()
 
     def annotate(self, **annotations: str) -> None:
         """Set annotations of ours on the LeaderRebalance."""

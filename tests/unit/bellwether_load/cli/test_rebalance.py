@@ -13,10 +13,8 @@ from click.testing import CliRunner, Result
 
 from bellwether.adapters.kubernetes.api_client import LEADER_REBALANCES, POLICIES
 from bellwether.cli.main import main
-from bellwether.core.signals import Reading
 from bellwether.simulation.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
 from bellwether_load.cli import offline_rebalance, plan_request
-from bellwether_load.cli.plan_figures import rate
 from bellwether_load.store.filesystems import Store
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
@@ -72,14 +70,6 @@ class TestMistakes:
 
     def test_a_file_of_a_password_is_read_and_no_password_is_an_argument(self):
         assert "--sasl-password " not in run("--help").output
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0, "0 B/s"), (999, "999 B/s"), (1000, "1 kB/s"), (12345, "12.3 kB/s"), (5e9, "5 GB/s"), (2e15, "2e+03 TB/s")],
-)
-def test_rates_are_printed_with_units(value: float, text: str):
-    assert rate(value) == text
 
 
 class Hand:
@@ -138,9 +128,10 @@ class TestByHand:
         assert found.exit_code == DONE, found.output
         assert_wording(found.output)
         assert "verified from its inputs" in found.output
-        assert re.search(r"busiest broker   5\.5 kB/s before, 4\.72 kB/s after \(-14\.3%\)", found.output)
+        assert "The busiest broker goes from 5.50 kB/s to 4.72 kB/s" in found.output
         assert hand.site.cluster.mutations == before
         assert not (hand.folder / "undo.json").exists()
+        assert hand.planner.closed == 1
 
     def test_too_little_evidence_gives_no_proposal(self, hand: Hand):
         hand.planner.rates = lambda one: None if one.partition == 0 else 100.0
@@ -203,14 +194,11 @@ class TestByHand:
         found = hand.run("--dry-run")
         assert found.exit_code == FAILED
         assert_wording(words(found))
+        assert hand.planner.closed == 1
 
     def test_a_long_job_says_now_and_then_how_far_it_is(self, hand: Hand):
         hand.planner.looks = 50
         assert hand.run("--dry-run").output.count("8 partitions, 0 without measured load") == 2
-
-    def test_a_job_is_closed_however_it_ends(self, hand: Hand):
-        hand.run("--dry-run")
-        assert hand.planner.closed == 1
 
     def test_what_is_asked_for_reaches_the_problem(self, hand: Hand):
         hand.run("--dry-run", "--capacity", "2=300", "--max-moves", 1, "--exclude", "pay*", "--statistic", "Peak")
@@ -241,8 +229,7 @@ class Served:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, **spec: Any) -> None:
         self.operator = MemoryOperator(site=site(3, {"orders": 8}))
-        for broker in self.operator.site.cluster.brokers:
-            self.operator.site.signals.say(broker, Reading.PASSING)
+        self.operator.site.well()
         self.desks: list[Any] = []
         self.planner = Planner(Store.open(str(folder)))
         self.operator.desk = desk_of(self.planner, self.operator.site.clock, self.desks)
@@ -292,7 +279,7 @@ class TestThroughTheOperator:
         found = run("--policy", "main")
         assert found.exit_code == DONE, found.output
         digest = digest_in(found)
-        assert "busiest broker   5.5 kB/s before, 4.72 kB/s after" in found.output
+        assert "The busiest broker goes from 5.50 kB/s to 4.72 kB/s" in found.output
         assert f"bellwether approve {digest} --policy main -n default" in words(found)
 
     @pytest.mark.usefixtures("served")
@@ -324,10 +311,10 @@ class TestThroughTheOperator:
         assert "bellwether.dev/rebalance" not in served.annotations()
 
     def test_another_digest_is_refused_before_anything_is_approved(self, served: Served):
-        run("--policy", "main")
+        digest = digest_in(run("--policy", "main"))
         found = CliRunner().invoke(main, ["approve", "f" * 32, "--policy", "main"])
         assert found.exit_code == FAILED
-        assert_wording(words(found))
+        assert_wording(words(found).replace(digest, "DIGEST"))
         assert "bellwether.dev/approve-plan" not in served.annotations()
 
     def test_a_small_improvement_is_printed_and_sets_the_exit_status(self, served: Served):

@@ -6,7 +6,6 @@ import json
 import random
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,7 +23,7 @@ from bellwether_load.plan.certificate import OtherCap
 from bellwether_load.plan.problem import BrokerInput, Problem
 from testkit.loads.plan_verification import Folders, folders, load_problems
 from testkit.loads.small_planner import loads, planned, problem, slot
-from waiting import limit
+from waiting import ran
 
 POSED = problem(*(slot(i) for i in range(6)), slot(0, topic="payments"))
 KNOWN = loads(POSED, 100.0, 200.0, 300.0, 400.0, 500.0, 600.0)
@@ -250,13 +249,7 @@ def test_a_quarter_of_a_million_partitions_take_little_memory(tmp_path: Path) ->
     known = loads(posed, *(1e4 * rng.paretovariate(1.5) for _ in range(LARGE_PLAN)))
     plan, moves = planned(posed, known, weights=dict.fromkeys(range(1, MANY_BROKERS + 1), 1))
     written = folders(str(tmp_path), posed, known, plan, moves)
-    done = subprocess.run(
-        [sys.executable, "-c", PEAK_MEMORY, "verify-plan", *written.arguments()],
-        capture_output=True,
-        text=True,
-        timeout=limit(120),
-        check=False,
-    )
+    done = ran([sys.executable, "-c", PEAK_MEMORY, "verify-plan", *written.arguments()], 120)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{len(moves):,}" in done.stdout
     peak = re.search(r"VmHWM:\s*(\d+) kB", done.stderr)

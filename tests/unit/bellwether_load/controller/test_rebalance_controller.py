@@ -36,6 +36,7 @@ def test_a_plan_that_was_asked_for_is_proposed_with_its_figures_and_moves_nothin
     assert plan["loadAfter"] < plan["loadBefore"]
     assert plan["bound"] <= plan["loadAfter"]
     assert plan["moves"] >= 1
+    assert [line.split()[0] for line in plan["summary"][:2]] == ["measured", "The"]
     assert conditions(desked) == {
         "RebalanceProposed": ("True", "PlanProposed"),
         "Rebalancing": ("False", "PlanProposed"),

@@ -12,22 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.core.settings.objective import Objective
-from bellwether.core.waves.approved_plan import RebalanceMove
 from bellwether_load.page.charts import NARROW
-from bellwether_load.page.plan_page import WAVES, plan_page
-from bellwether_load.page.plan_summary import FORMER, HEAVIEST, Story, tell
+from bellwether_load.page.plan_page import plan_page
+from bellwether_load.page.plan_summary import FORMER, HEAVIEST, tell
 from bellwether_load.page.plan_text import pinned_text, waves_text
 from bellwether_load.plan.certificate import CertificateLevel, HourlyProof, OtherCap, StatisticPlan
 from bellwether_load.plan.forecast import BrokerHour, Forecast
 from bellwether_load.plan.plan_losses import PlanLoss, PlanLosses, WorstLoss
-from bellwether_load.plan.problem import NO_BROKER, Problem
+from bellwether_load.plan.problem import NO_BROKER
 from bellwether_load.plan.rebalance_plan import BY_HAND, MoveTotals, RebalancePlan
 from testkit.loads.plan_pages import former, needs, plan_of_size, said, small_plan, taken_apart
 from testkit.loads.plan_verification import rechecked
-from testkit.loads.small_planner import Loads, loads, move_of, planned, problem, slot
+from testkit.loads.small_planner import loads, move_of, planned, problem, slot
 from testkit.messages import assert_wording
 
 SIZES = [1, 3, 12, 48, 49, 1000]
+SEEN = Forecast(168, BrokerHour(3, 38, 7e7), BrokerHour(1, 39, 5e7))
 
 
 def page(brokers: int, history: Sequence[RebalancePlan] = (), **change: object) -> str:
@@ -78,9 +78,12 @@ def test_a_plan_made_by_hand_has_the_command_that_applies_it() -> None:
 
 def test_evidence_verdict_and_approval_come_before_all_figures() -> None:
     text = said(taken_apart(page(12)))
+    assert "This is the policy's only plan in the store." in text
     parts = ("measured 2026-11-07 to 2026-11-21, 168 of 168", "No plan can bring it", "Approve", "gap to the bound")
     assert sorted(parts, key=text.index) == list(parts)
     assert "bytes in them 100.0 %" in text
+    most = max(b.before for b in plan_of_size(12)[0].brokers if b.rack == "zone-a")
+    assert f"zone-a 4 {most / 1e6:,.1f}" in text
 
 
 def test_a_plan_that_rests_on_too_little_has_no_command_to_approve_it() -> None:
@@ -94,44 +97,30 @@ def test_a_plan_that_rests_on_too_little_has_no_command_to_approve_it() -> None:
 def test_the_page_says_what_the_waves_take_and_cost() -> None:
     plan, _ = small_plan()
     many = replace(plan, moved=replace(plan.moved, partitions=1_200, reordered=1))
-    assert_wording([waves_text(one, WAVES) for one in (many, plan, replace(plan, moved=MoveTotals(0, 0, 0, 0)))])
+    assert_wording([waves_text(one) for one in (many, plan, replace(plan, moved=MoveTotals(0, 0, 0, 0)))])
 
 
 def test_loads_by_hour_are_said_not_to_be_pinned() -> None:
-    seen = Forecast(24, BrokerHour(3, 38, 7e7), BrokerHour(1, 39, 5e7))
-    assert_wording(pinned_text(replace(small_plan()[0], forecast=seen)), pinned_text(small_plan()[0]))
+    assert_wording(pinned_text(replace(small_plan()[0], forecast=SEEN)), pinned_text(small_plan()[0]))
 
 
-def test_the_page_names_the_busiest_hour() -> None:
-    seen = Forecast(24, BrokerHour(3, 38, 7e7), BrokerHour(1, 39, 5e7))
-    text = said(taken_apart(page(3, forecast=seen)))
-    assert "70.0 MB/s before (broker 3, Tuesday 14:00 UTC) and 50.0 MB/s after (broker 1, Tuesday 15:00 UTC)" in text
+def test_the_busiest_hour_comes_after_the_verdict_and_before_the_bound() -> None:
     assert "By the hours of the week" not in said(taken_apart(page(3)))
-
-
-def test_the_busiest_hour_comes_after_the_verdict_and_before_what_decides_the_bound() -> None:
-    seen = Forecast(168, BrokerHour(3, 38, 7e7), BrokerHour(1, 39, 5e7))
-    text = said(taken_apart(page(3, forecast=seen, without_consumption=2)))
+    text = said(taken_apart(page(3, forecast=SEEN, without_consumption=2)))
+    assert "70.0 MB/s before (broker 3, Tuesday 14:00 UTC) and 50.0 MB/s after (broker 1, Tuesday 15:00 UTC)" in text
     parts = ("No plan can bring it below", "By the hours of the week", "It counts as 0", "Why not lower")
     assert sorted(parts, key=text.index) == list(parts)
 
 
-def test_the_page_says_how_far_the_busiest_hour_is_above_the_best_possible_and_what_that_costs() -> None:
-    seen = Forecast(168, BrokerHour(3, 38, 7e7), BrokerHour(1, 39, 5e7))
+def test_the_page_says_how_good_the_busiest_hour_is() -> None:
     proof = HourlyProof({38: {1: 1}}, 0, None, 4.9e7, StatisticPlan(6e7, 9))
     with_proof = replace(small_plan()[0].certificate, hourly=proof)
-    text = said(taken_apart(page(3, forecast=seen, certificate=with_proof)))
+    text = said(taken_apart(page(3, forecast=SEEN, certificate=with_proof)))
     assert "No plan can bring it below 49.0 MB/s: this one is at most 2.04 % above the best possible." in text
     assert "The plan for the P95 alone moves 9 leaders instead of" in text
     assert "and its busiest hour has 60.0 MB/s" in text
     alone = replace(with_proof, hourly=replace(proof, statistic_plan=None))
-    assert "alone moves" not in said(taken_apart(page(3, forecast=seen, certificate=alone)))
-
-
-def test_light_and_dark_and_paper_have_their_styles() -> None:
-    style = next(taken_apart(page(3)).iter("style")).text or ""
-    assert "prefers-color-scheme: dark" in style
-    assert "@media print" in style
+    assert "alone moves" not in said(taken_apart(page(3, forecast=SEEN, certificate=alone)))
 
 
 # Charts
@@ -200,23 +189,14 @@ def test_nothing_is_drawn_outside_its_chart(brokers: int) -> None:
             assert left + long < width + 8, (title, said(label))
 
 
-def test_racks_have_the_busiest_broker_of_each() -> None:
-    plan, _ = plan_of_size(12)
-    most = max(b.before for b in plan.brokers if b.rack == "zone-a")
-    assert f"zone-a 4 {most / 1e6:,.1f}" in said(taken_apart(page(12)))
-
-
 def test_the_worst_losses_are_shown_before_and_after_the_plan() -> None:
     plan, moves = small_plan()
     loss = PlanLoss("broker", WorstLoss("1", 2, 70e6), WorstLoss("3", 1, 42e6), 40e6, {}, {}, None)
     text = said(taken_apart(plan_page(tell(replace(plan, losses=PlanLosses((loss,))), moves))))
     assert "busiest then before, MB/s after bound times the busiest broker 3 1 70.00 42.00 40.00 1.20" in text
-    assert "If a broker or a rack is lost" not in said(taken_apart(plan_page(tell(plan, moves))))
-
-
-def test_one_rack_needs_no_view_of_racks() -> None:
-    plan, moves = small_plan()
-    assert "Per rack" not in said(taken_apart(plan_page(tell(plan, moves))))
+    without = said(taken_apart(plan_page(tell(plan, moves))))
+    assert "If a broker or a rack is lost" not in without
+    assert "Per rack" not in without, "one rack needs no view of racks"
 
 
 def test_former_plans_are_in_a_chart_and_a_table() -> None:
@@ -238,29 +218,22 @@ def test_the_chart_of_the_past_begins_with_the_first_measured_plan() -> None:
     assert "Busiest broker" not in drawings(plan_page(tell(plan, moves, [thin])))
 
 
-def test_a_first_plan_has_no_charts_of_the_past() -> None:
-    assert "This is the policy's only plan in the store." in said(taken_apart(page(3)))
-
-
-def test_a_phone_shows_the_whole_chart() -> None:
+def test_phones_dark_screens_and_paper_have_their_styles() -> None:
     text = page(49)
-    assert "@media (max-width: 760px)" in (next(taken_apart(text).iter("style")).text or "")
+    style = next(taken_apart(text).iter("style")).text or ""
+    for media in ("@media (max-width: 760px)", "prefers-color-scheme: dark", "@media print"):
+        assert media in style
     assert drawings(text)["Load per broker, sorted, narrow"].get("viewBox", "").split()[2] == str(NARROW)
 
 
 # The bound and the cap
 
 
-def verified(plan: RebalancePlan, posed: Problem, known: Loads, moves: Sequence[RebalanceMove]) -> Story:
-    report = rechecked(posed, known, plan, moves)
-    return replace(tell(plan, moves), proof=report.reasons, unmeasured=report.unmeasured, faults=report.faults)
-
-
 def test_the_page_names_the_brokers_and_partitions_that_prove_the_bound() -> None:
     posed = problem(slot(0, held="Excluded"), *(slot(i) for i in range(1, 6)), objective=Objective(follow_weight=0))
     known = loads(posed, 9e6, *[1e6] * 5)
     plan, moves = planned(posed, known)
-    text = plan_page(verified(plan, posed, known, moves))
+    text = plan_page(tell(plan, moves).verified(rechecked(posed, known, plan, moves)))
     words = said(taken_apart(text))
     assert "Why not lower No plan brings the busiest broker below 27.00 MB/s. Broker 1 cannot go lower" in words
     assert "orders-0 1 27.00 100.0 % must stay" in words
@@ -283,7 +256,7 @@ def test_a_plan_that_fails_its_verification_is_not_recommended() -> None:
     assert "Do not approve this plan: it does not pass verification. bound: wrong; gap: wrong; a (and 1 more)." in words
 
 
-def test_the_page_says_what_the_cap_costs_and_what_more_moves_would_give() -> None:
+def test_the_page_says_what_the_cap_costs() -> None:
     plan, moves = small_plan()
     others = (OtherCap(8, {1: 1}, 5, 31e6, 32e6, 8), OtherCap(None, {1: 1}, 0, 27e6, 28e6, 12))
     proof = replace(plan.certificate, weights={1: 1}, move_weight=150_000_000, other_caps=others)

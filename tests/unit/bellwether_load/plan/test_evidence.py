@@ -16,6 +16,7 @@ from bellwether_load.controller.lifecycle import Run, on_planned
 from bellwether_load.jobs.compute_plan import compute_plan, write_plan
 from bellwether_load.page.plan_page import plan_page
 from bellwether_load.page.plan_summary import tell
+from bellwether_load.page.plan_text import summary
 from bellwether_load.plan.evidence import Evidence, measured_share
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 from bellwether_load.store.filesystems import Store
@@ -60,9 +61,10 @@ def lines(folder: Path, plan: RebalancePlan) -> str:
         assert terminal.output.splitlines()[0] == plan.evidence_line, terminal.output
     page = said(taken_apart(plan_page(tell(plan, ()))))
     assert page.index(f": {plan.evidence_line} ") < page.index("busiest broker")
-    run, missing = on_planned(Run(state=RunState.RUNNING), plan, Rebalance()), plan.missing(Rebalance())
+    run = on_planned(Run(state=RunState.RUNNING), plan, Rebalance(), summary=summary(tell(plan, ())))
+    missing = plan.missing(Rebalance())
     assert run.plan is not None
-    assert run.plan.evidence == plan.evidence_line
+    assert run.plan.summary[0] == plan.evidence_line
     assert run.state is (RunState.IDLE if missing else RunState.PROPOSED)
     assert ("Approve" in page) is (missing == "")
     return f"{plan.evidence_line}\n{missing}"

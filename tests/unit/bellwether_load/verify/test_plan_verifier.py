@@ -66,26 +66,17 @@ def test_an_empty_problem_has_a_plan() -> None:
 # Moves
 
 
-def test_a_partition_that_the_problem_does_not_have_is_named() -> None:
-    assert_wording(forge(move_of(slot(0, topic="logs"), 2, 1)))
+MOVES = {
+    "of another topic": (move_of(slot(0, topic="logs"), 2, 1),),
+    "of a topic that was made again": (move_of(slot(2), 2, 300 * 300)._replace(topic_id="new"),),
+    "beyond the last partition": (move_of(slot(6), 2, 1),),
+    "twice": (move_of(slot(2), 2, 60_000),) * 2,
+    "out of order": (move_of(slot(2), 2, 60_000), move_of(slot(1), 2, 40_000)),
+}
 
 
-def test_a_topic_that_was_made_again_is_another_one() -> None:
-    move = move_of(slot(2), 2, 300 * 300)._replace(topic_id="new")
-    assert_wording(forge(move))
-
-
-def test_a_move_beyond_the_last_partition_is_named() -> None:
-    assert_wording(forge(move_of(slot(6), 2, 1)))
-
-
-def test_a_partition_that_is_moved_twice_is_named() -> None:
-    move = move_of(slot(2), 2, 60_000)
-    assert_wording(forge(move, move))
-
-
-def test_moves_out_of_order_are_named() -> None:
-    moves = (move_of(slot(2), 2, 60_000), move_of(slot(1), 2, 40_000))
+@pytest.mark.parametrize("moves", MOVES.values(), ids=MOVES)
+def test_a_move_of_no_partition_or_out_of_order_is_named(moves: tuple[RebalanceMove, ...]) -> None:
     assert_wording(forge(*moves))
 
 
@@ -113,21 +104,16 @@ def test_a_leader_that_is_no_replica_is_refused() -> None:
     assert_wording(said)
 
 
-def test_a_leader_on_a_closed_broker_is_refused() -> None:
-    one = slot(0, (1, 4))
-    assert_wording(forge(move_of(one, 4, 10_000), of=posed_with(one)))
-
-
-def test_a_leader_outside_the_isr_is_refused() -> None:
-    one = slot(0, (1, 2, 3), isr=(1, 3))
-    said = forge(move_of(one, 2, 20_000), of=posed_with(one))
-    assert_wording(said)
-
-
-def test_a_leader_outside_the_preferred_rack_is_refused() -> None:
-    one = slot(0, (1, 2, 3))
-    said = forge(move_of(one, 3, 20_000), of=posed_with(one, objective=Objective(preferred_racks=("z", "b"))))
-    assert_wording(said)
+@pytest.mark.parametrize(
+    ("one", "to", "load", "racks"),
+    [
+        pytest.param(slot(0, (1, 4)), 4, 10_000, (), id="on a closed broker"),
+        pytest.param(slot(0, (1, 2, 3), isr=(1, 3)), 2, 20_000, (), id="outside the ISR"),
+        pytest.param(slot(0, (1, 2, 3)), 3, 20_000, ("z", "b"), id="outside the preferred rack"),
+    ],
+)
+def test_a_leader_that_may_not_lead_is_refused(one: PartitionInput, to: int, load: int, racks: tuple[str, ...]) -> None:
+    assert_wording(forge(move_of(one, to, load), of=posed_with(one, objective=Objective(preferred_racks=racks))))
 
 
 @pytest.mark.parametrize(
@@ -144,16 +130,9 @@ def test_what_must_stay_is_not_moved(one: PartitionInput, rate: float | None, wh
     assert_wording(forge(move_of(one, 2, 0), of=(posed, known)))
 
 
-def test_a_leader_that_may_not_lead_must_be_moved() -> None:
-    posed, known = posed_with(slot(0, (4, 1, 2)))
-    plan, moves = planned(posed, known)
-    assert rechecked(posed, known, plan, moves).passed
-    said = refusal(posed, known, again(plan, ()), ())
-    assert_wording(said)
-
-
-def test_a_partition_without_a_leader_must_get_one() -> None:
-    posed, known = posed_with(slot(0, (1, 2), leader=NO_BROKER))
+@pytest.mark.parametrize("one", [slot(0, (4, 1, 2)), slot(0, (1, 2), leader=NO_BROKER)], ids=["closed", "leaderless"])
+def test_what_no_eligible_broker_leads_must_move(one: PartitionInput) -> None:
+    posed, known = posed_with(one)
     plan, moves = planned(posed, known)
     assert rechecked(posed, known, plan, moves).passed
     assert_wording(refusal(posed, known, again(plan, ()), ()))

@@ -56,8 +56,7 @@ def run(
 
 
 def demoting(operator: MemoryOperator) -> PolicyController:
-    loop = operator.make()
-    operator.step(loop)
+    loop = operator.begin()
     operator.site.signals.say(1, Reading.FAILING)
     operator.step(loop, 2)
     return loop

@@ -93,8 +93,7 @@ def test_leaders_are_moved_after_one_full_read_and_a_second_one_confirms_without
 def test_what_racks_keep_away_in_an_exported_record_goes_back_and_is_announced(
     kafka: MemorySite, tmp_path: Path, dry_run: bool
 ):
-    operator = Operator(kafka, IN_A)
-    operator.reconciles(5)
+    operator = Operator(kafka, IN_A).reconciles(5)
     assert orders(kafka) == IN_RACK_A
     found = run("demote", 1, exported(operator, tmp_path / "undo.json"), *(["--dry-run"] if dry_run else []))
     # Of the two that are away one is on broker 1, which explains it.
@@ -111,8 +110,7 @@ def test_what_a_demotion_keeps_away_is_not_announced(kafka: MemorySite, tmp_path
 
 
 def test_an_operator_at_work_gives_a_broker_back_what_the_racks_want_it_to_lead(kafka: MemorySite, tmp_path: Path):
-    operator = Operator(kafka, IN_A)
-    operator.reconciles(5)
+    operator = Operator(kafka, IN_A).reconciles(5)
     run("demote", 1, tmp_path / "undo.json")
     assert kafka.cluster.snapshot().leaders()[1] == 0
     operator.reconciles(30)
@@ -121,8 +119,7 @@ def test_an_operator_at_work_gives_a_broker_back_what_the_racks_want_it_to_lead(
 
 
 def test_an_operator_whom_no_rack_matters_leaves_it(kafka: MemorySite, tmp_path: Path):
-    operator = Operator(kafka)
-    operator.reconciles(5)
+    operator = Operator(kafka).reconciles(5)
     run("demote", 1, tmp_path / "undo.json")
     operator.reconciles(30)
     assert kafka.cluster.snapshot().leaders()[1] == 0
@@ -132,8 +129,7 @@ def test_an_operator_whom_no_rack_matters_leaves_it(kafka: MemorySite, tmp_path:
 
 
 def test_next_to_a_suspended_policy_it_lasts_and_leaves_nothing(kafka: MemorySite, tmp_path: Path):
-    operator = Operator(kafka, IN_A)
-    operator.reconciles(5)
+    operator = Operator(kafka, IN_A).reconciles(5)
     operator.policy = replace(IN_A, suspend=True)
     run("demote", 1, tmp_path / "undo.json")
     operator.reconciles(30)

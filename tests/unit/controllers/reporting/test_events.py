@@ -206,11 +206,8 @@ def test_a_wave_more_is_no_news_and_neither_is_a_start():
 
 
 def test_a_drain_is_news_and_nobodys_bad_night():
-    made = site(3)
-    for broker in made.cluster.brokers:
-        made.signals.say(broker, Reading.PASSING)
-    operator = Operator(made)
-    operator.reconciles(1)
+    made = site(3).well()
+    operator = Operator(made).reconciles(1)
     made.signals.drain(1)
     operator.reconciles(3)
     first, moving, drained, rest = operator.reports
@@ -221,9 +218,7 @@ def test_a_drain_is_news_and_nobodys_bad_night():
 
 
 def test_a_restart_in_the_middle_of_a_way_back_is_no_relapse():
-    made = site(3, {"orders": 60})
-    for broker in made.cluster.brokers:
-        made.signals.say(broker, Reading.PASSING)
+    made = site(3, {"orders": 60}).well()
     operator = Operator(
         made, replace(POLICY, promotion=Promotion(stabilization_seconds=1, waves=PromotionWaves(skip_up_to_leaders=0)))
     )

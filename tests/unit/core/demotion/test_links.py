@@ -32,8 +32,7 @@ WAVES = replace(POLICY, promotion=Promotion(stabilization_seconds=10, waves=Prom
 
 
 def test_third_broker_leads_what_broken_pair_shares_without_new_replicas():
-    stage = Stage()
-    stage.cut()
+    stage = Stage().cut()
     assert (stage.led(1), stage.led(2), stage.led(3)) == (0, 0, 12)
     assert {k: set(v) for k, v in stage.orders().items()} == {k: set(v) for k, v in stage.home.items()}
     for broker, other in ((1, 2), (2, 1)):
@@ -65,8 +64,7 @@ def test_one_that_alone_reports_the_other_moves_nothing():
 
 
 def test_without_a_third_replica_nothing_moves_and_it_is_said():
-    stage = Stage(replicas=2)
-    stage.cut()
+    stage = Stage(replicas=2).cut()
     assert stage.orders() == stage.home
     assert not stage.record.links
     assert_wording(stage.ready())
@@ -82,8 +80,7 @@ def test_a_third_that_is_not_healthy_takes_nothing():
 
 class TestReturn:
     def test_leaders_return_once_no_lag_was_seen_for_stabilization_time(self):
-        stage = Stage()
-        stage.cut()
+        stage = Stage().cut()
         stage.mend(turns=8)
         assert stage.led(3) == 12
         assert_wording(stage.report().verdict.message)
@@ -93,8 +90,7 @@ class TestReturn:
         assert not stage.record.links
 
     def test_leaders_return_in_waves_and_lagging_wave_is_undone(self):
-        stage = Stage(policy=WAVES, partitions=60)
-        stage.cut()
+        stage = Stage(policy=WAVES, partitions=60).cut()
         stage.mend(turns=STABLE)
         assert 0 < stage.led(1) + stage.led(2) < 10, "the first wave"
         stage.cut()
@@ -106,8 +102,7 @@ class TestReturn:
         assert stage.orders() == stage.home
 
     def test_link_that_breaks_again_after_full_return_is_remembered(self):
-        stage = Stage()
-        stage.cut()
+        stage = Stage().cut()
         stage.mend(turns=STABLE + WATCHED_SECONDS // 2)
         assert stage.orders() == stage.home
         stage.cut()
@@ -130,8 +125,7 @@ class TestReturn:
 
     def test_manual_promotion_waits_for_a_person(self):
         manual = replace(POLICY, promotion=replace(POLICY.promotion, mode=PromotionMode.MANUAL))
-        stage = Stage(policy=manual)
-        stage.cut()
+        stage = Stage(policy=manual).cut()
         stage.mend(turns=3 * STABLE)
         assert stage.led(3) == 12
         assert Reason.PROMOTION_MANUAL in stage.held()
@@ -145,8 +139,7 @@ class TestEnd:
 
     @pytest.mark.parametrize("end", [1, 2])
     def test_it_ends_at_once_when_an_end_is_fenced(self, end: int):
-        stage = Stage(6, partitions=24)
-        stage.cut()
+        stage = Stage(6, partitions=24).cut()
         stage.site.cluster.fence(end)
         stage.turn(1)
         assert not stage.record.links
@@ -154,15 +147,13 @@ class TestEnd:
         assert stage.orders() == stage.home
 
     def test_it_ends_when_dead_end_is_no_longer_registered(self):
-        stage = Stage(6, partitions=24)
-        stage.cut()
+        stage = Stage(6, partitions=24).cut()
         stage.site.cluster.kill(2)
         stage.turn(2)
         assert not stage.record.links
 
     def test_it_stays_while_metadata_omits_living_end(self):
-        stage = Stage(6, partitions=24)
-        stage.cut()
+        stage = Stage(6, partitions=24).cut()
         led = stage.leaders()
         stage.site.cluster.without_listener.add(2)
         stage.turn(2)
@@ -170,16 +161,14 @@ class TestEnd:
         assert stage.leaders() == led
 
     def test_it_ends_when_policy_stops_measuring_replication_lag(self):
-        stage = Stage()
-        stage.cut()
+        stage = Stage().cut()
         off = replace(POLICY, detection=Detection(replication_lag=ReplicationLag(enabled=False)))
         stage.operator.policy = off
         stage.turn()
         assert stage.orders() == stage.home
 
     def test_deleting_the_policy_restores_the_orders(self):
-        stage = Stage()
-        stage.cut()
+        stage = Stage().cut()
         stage.operator.reconcile(decide_on_deletion)
         assert stage.orders() == stage.home
         assert not stage.record.links
@@ -189,16 +178,14 @@ class TestTheThird:
     """Leaders do not go to and fro with the health of the third broker."""
 
     def test_one_that_turns_suspect_keeps_them(self):
-        stage = Stage()
-        stage.cut()
+        stage = Stage().cut()
         led = stage.leaders()
         stage.site.signals.say(3, BAD, sources=["vantage-a"])
         stage.turn(4)
         assert stage.leaders() == led
 
     def test_one_that_becomes_sick_but_stays_undemoted_keeps_them(self):
-        stage = Stage(policy=replace(POLICY, demotion=Demotion(dwell_seconds=0, max_brokers=1)))
-        stage.cut()
+        stage = Stage(policy=replace(POLICY, demotion=Demotion(dwell_seconds=0, max_brokers=1))).cut()
         led, orders = stage.leaders(), stage.orders()
         for reading in (BAD, GOOD) * 3:
             stage.operator.policy = replace(POLICY, demotion=Demotion(dwell_seconds=30))
@@ -207,8 +194,7 @@ class TestTheThird:
         assert (stage.leaders(), stage.orders()) == (led, orders)
 
     def test_demoted_third_gives_leaders_to_pair_until_well_for_long(self):
-        stage = Stage()
-        stage.cut()
+        stage = Stage().cut()
         stage.site.signals.say(3, BAD)
         stage.turn(3)
         assert stage.led(3) == 0
@@ -223,8 +209,7 @@ class TestTheThird:
         assert stage.led(3) == 12
 
     def test_dead_third_gets_leaders_back_from_kafka_without_new_orders(self):
-        stage = Stage()
-        stage.cut()
+        stage = Stage().cut()
         orders = stage.orders()
         stage.site.cluster.kill(3)
         stage.turn(4)
@@ -239,14 +224,12 @@ class TestTheThird:
 class TestLimits:
     def test_a_third_at_its_limit_takes_no_more(self):
         capacity = Capacity(max_leaders=6)
-        stage = Stage(policy=replace(POLICY, demotion=Demotion(dwell_seconds=0, capacity=capacity)))
-        stage.cut()
+        stage = Stage(policy=replace(POLICY, demotion=Demotion(dwell_seconds=0, capacity=capacity))).cut()
         assert stage.led(3) == 6
         assert {h.reason for h in stage.operator.reports[-1].plan.holds} == {Reason.CAPACITY_REACHED}
 
     def test_a_topic_out_of_scope_stays(self):
-        stage = Stage(policy=replace(POLICY, scope=Scope(excluded=("orders",))))
-        stage.cut()
+        stage = Stage(policy=replace(POLICY, scope=Scope(excluded=("orders",)))).cut()
         assert stage.orders() == stage.home
         assert not stage.record.links
         assert Reason.NO_HEALTHY_ISR_MEMBER in stage.held()
@@ -256,16 +239,14 @@ class TestLimits:
         stage.cut(1, 2)
         stage.cut(3, 4)
         assert set(stage.record.links) == {PAIR, Link(3, 4)}
-        stage = Stage(12, replace(POLICY, demotion=Demotion(dwell_seconds=0, max_brokers=1)), partitions=48)
-        stage.cut(1, 2)
+        stage = Stage(12, replace(POLICY, demotion=Demotion(dwell_seconds=0, max_brokers=1)), partitions=48).cut(1, 2)
         stage.cut(3, 4)
         assert set(stage.record.links) == {PAIR}
         assert Reason.CAP_REACHED in stage.held()
         assert "spec.demotion.maxBrokers is 1" in stage.ready()
 
     def test_a_broken_link_keeps_no_sick_broker_from_being_demoted(self):
-        stage = Stage(6, replace(POLICY, demotion=Demotion(dwell_seconds=0, max_brokers=1)), partitions=24)
-        stage.cut()
+        stage = Stage(6, replace(POLICY, demotion=Demotion(dwell_seconds=0, max_brokers=1)), partitions=24).cut()
         stage.site.signals.say(5, BAD)
         stage.turn()
         assert set(stage.record.demoted) == {5}
@@ -312,22 +293,19 @@ class TestPeople:
         stage.turn()
         stage.cut()
         assert not stage.record.links
-        stage = Stage()
-        stage.cut()
+        stage = Stage().cut()
         stage.site.signals.override(2, OverrideState.DEMOTED, purpose=Purpose.MAINTENANCE)
         stage.turn(3 * STABLE)
         assert stage.led(3) == 12
 
     def test_an_override_that_lets_an_end_lead_ends_the_link(self):
-        stage = Stage()
-        stage.cut()
+        stage = Stage().cut()
         stage.site.signals.override(1, OverrideState.PROMOTED)
         stage.turn()
         assert stage.orders() == stage.home
 
     def test_command_leaves_links_as_they_are_and_promotion_ends_them(self):
-        stage = Stage()
-        stage.cut()
+        stage = Stage().cut()
         stage.operator.reconcile(manual_decision())
         assert stage.led(3) == 12
         assert set(stage.record.links) == {PAIR}
@@ -366,8 +344,7 @@ class TestDeferral:
         assert Reason.SYNCS_SLOW in stage.held()
 
     def test_a_wave_is_neither_undone_nor_followed_by_another(self):
-        stage = Stage(6, WAVES, partitions=240)
-        stage.cut()
+        stage = Stage(6, WAVES, partitions=240).cut()
         stage.mend(turns=STABLE)
         led, wave = stage.leaders(), stage.record.links[PAIR].wave
         assert wave is not None
@@ -390,8 +367,7 @@ class TestDeferral:
 
 
 def test_a_link_waits_for_the_dwell_time():
-    stage = Stage(policy=replace(POLICY, demotion=Demotion(dwell_seconds=5)))
-    stage.cut(turns=3)
+    stage = Stage(policy=replace(POLICY, demotion=Demotion(dwell_seconds=5))).cut(turns=3)
     assert stage.orders() == stage.home
     assert stage.report().condition("Demoted").reason is Reason.DWELL_PENDING
     stage.turn(4)
@@ -399,8 +375,7 @@ def test_a_link_waits_for_the_dwell_time():
 
 
 def test_the_report_stays_the_same_while_nothing_changes():
-    stage = Stage()
-    stage.cut(turns=3)
+    stage = Stage().cut(turns=3)
     before = stage.operator.reports[-1]
     writes = stage.site.store.writes
     stage.turn(30)
@@ -411,8 +386,7 @@ def test_the_report_stays_the_same_while_nothing_changes():
 
 
 def test_the_next_process_continues():
-    stage = Stage()
-    stage.cut()
+    stage = Stage().cut()
     record = stage.record.links
     stage.operator = Operator(stage.site)
     stage.turn(5)
@@ -421,8 +395,7 @@ def test_the_next_process_continues():
 
 
 def test_status_events_and_explain_name_the_other_end():
-    stage = Stage()
-    stage.cut()
+    stage = Stage().cut()
     now, at = stage.operator.reports[-1], stage.site.clock.now()
     body = broker_status(stage.report(), None, {}, at)
     (told,) = body["brokenLinks"]

@@ -41,9 +41,7 @@ def demoted() -> tuple[Report, UndoRecord]:
 
 @pytest.fixture
 def settled() -> tuple[Report, UndoRecord]:
-    made = site()
-    for broker in made.cluster.brokers:
-        made.signals.say(broker, Reading.PASSING)
+    made = site().well()
     return after_reconciles(made, 2)
 
 

@@ -88,100 +88,15 @@ class SkippedPartition(Reported):
     reason: ReasonName = Field(description="Why it was skipped, in CamelCase.")
 
 
-class PlanWithoutCap(Reported):
-    """What is possible without maxMoves. Unset if the cap does not make the plan worse."""
-
-    load_after: Count = Field(description="Highest relative load after such a plan, as the planner claims.")
-    bound: Count = Field(description="Lower bound of the highest relative load of all plans without maxMoves.")
-    moves: Count = Field(description="Number of leaders that this plan moves, as the planner claims.")
-
-
-Hour = Annotated[
-    str, Field(max_length=32, pattern=r"^(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day ([01][0-9]|2[0-3]):00 UTC$")
-]
-
-
-class BrokerHour(Reported):
-    """The busiest broker in its busiest hour of the week."""
-
-    broker: Count = Field(description="Id of the broker.")
-    hour: Hour = Field(description="The hour that begins then, such as Tuesday 14:00 UTC.")
-    load: Count = Field(description="Its mean load in that hour, in bytes/s per 100 of capacity.")
-
-
-class StatisticPlan(Reported):
-    """The plan that balances the statistic alone, as the planner claims. Unset unless leaders were chosen for hours."""
-
-    load: Count = Field(description="Its busiest broker-hour, in bytes/s per 100 of capacity.")
-    moves: Count = Field(description="Number of leaders that it moves.")
-
-
-class RequestHour(Reported):
-    """The busiest broker by requests, in its busiest hour of the week."""
-
-    broker: Count = Field(description="Id of the broker.")
-    hour: Hour = Field(description="The hour that begins then.")
-    per_second: Count = Field(description="Its mean requests per second in that hour, per 100 of its requestCapacity.")
-
-
-class BusiestRequests(Reported):
-    """The busiest broker by requests, before and after the plan. Unset unless requests count."""
-
-    before: RequestHour = Field(description="Before the plan.")
-    after: RequestHour = Field(description="After the plan.")
-    request_bytes: Count = Field(description="Bytes per second that one request per second counts as.")
-    not_measured: Count = Field(
-        default=0, description="Number of partitions whose requests are not measured. They count as 0."
-    )
-
-
-class Forecast(Reported):
-    """The busiest broker in its busiest hour, before and after the plan. Unset if the history has no hour with enough
-    samples.
-    """
-
-    hours: Annotated[int, Field(ge=1, le=168)] = Field(
-        description="Number of hours of the week of which the history has samples. Nothing is known about the others."
-    )
-    before: BrokerHour = Field(description="The busiest broker-hour before the plan.")
-    after: BrokerHour = Field(description="The busiest broker-hour after the plan.")
-    bound: Count | None = Field(
-        default=None,
-        description="Lower bound of the busiest broker-hour that any plan can reach, by bytes and, where they count, by"
-        " requests, as proved by the certificate. Unset if the plan is not made for the hours.",
-    )
-    gap_percent: Percent | None = Field(
-        default=None,
-        description="Percentage by which the load after the plan exceeds the bound. Unset if the bound is 0.",
-    )
-    statistic_plan: StatisticPlan | None = None
-    requests: BusiestRequests | None = None
-
-    @property
-    def highest(self) -> tuple[int, int]:
-        """The busiest broker-hour before and after, by bytes or by requests, whichever is more; in bytes/s."""
-        found, of = (self.before.load, self.after.load), self.requests
-        if of is None:
-            return found
-        before, after = (of.request_bytes * one.per_second for one in (of.before, of.after))
-        return max(found[0], before), max(found[1], after)
-
-
 class PlanFigures(Reported):
     """Figures of a load plan. Loads are those of the busiest broker, in bytes/s per 100 of capacity."""
 
-    evidence: str = Field(
-        default="",
-        max_length=MESSAGE_LIMIT,
-        description="What the plan rests on: measured period, hours of the week, partitions, and share of the bytes.",
-    )
-    losses: str = Field(
-        default="",
-        max_length=MESSAGE_LIMIT,
-        description=(
-            "Load of the busiest survivor after the worst loss of one broker and of a rack, in multiples of the busiest"
-            " broker after the plan."
-        ),
+    summary: tuple[Annotated[str, Field(max_length=MESSAGE_LIMIT)], ...] = Field(
+        default=(),
+        max_length=16,
+        description="The plan in sentences, as `bellwether rebalance show` prints them. The first says what it rests"
+        " on: measured period, hours of the week, partitions, and share of the bytes.",
+        json_schema_extra=ATOMIC,
     )
     load_before: Count = Field(description="Highest relative load before the plan.")
     load_after: Count = Field(description="Highest relative load after the plan.")
@@ -191,31 +106,9 @@ class PlanFigures(Reported):
     gap_percent: Percent | None = Field(
         default=None, description="Percentage by which loadAfter exceeds the bound. Unset if the bound is 0."
     )
-    spread_percent_before: Percent = Field(
-        description="Percentage by which the highest load exceeds the mean before the plan."
-    )
-    spread_percent_after: Percent = Field(
-        description="Percentage by which the highest load exceeds the mean after the plan."
-    )
     moves: Count = Field(description="Number of leaders that move.")
     reorders: Count = Field(description="Number of partitions whose replica order changes but not their leader.")
-    moved_bytes_per_second: Count = Field(description="Load of the leaders that move, in bytes per second.")
-    least_moved_bytes_per_second: Count = Field(
-        description="Minimum load that any plan that reaches loadAfter has to move, in bytes per second."
-    )
-    without_consumption: Count = Field(
-        default=0,
-        description="Number of partitions whose consumption is not measured. It counts as 0, so brokers with many"
-        " consumers seem less loaded than they are; run the sampler with Prometheus to measure it.",
-    )
-    bound_reason: str = Field(
-        default="",
-        max_length=MESSAGE_LIMIT,
-        description="Why no plan can bring the highest load below the bound: the brokers that prove it, and their"
-        " heaviest partitions.",
-    )
-    without_cap: PlanWithoutCap | None = None
-    forecast: Forecast | None = None
+    improvement: str = Field(default="", max_length=64, description="What falls, and by how much.")
 
 
 class LeaderRebalanceStatus(Reported):

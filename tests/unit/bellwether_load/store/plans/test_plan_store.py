@@ -13,7 +13,7 @@ from bellwether_load.plan.problem import BrokerInput, Problem
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import plan_files, plan_store, problem_files
-from bellwether_load.store.plans.plan_store import KEPT, FilePlanStore, Rechecked
+from bellwether_load.store.plans.plan_store import KEPT, FilePlanStore
 from bellwether_load.store.store_errors import PlanUnfit, StoreDamaged
 from testkit.loads.approved_plans import write_plan
 from testkit.loads.small_planner import again, loads, planned, problem, slot, write_loads
@@ -51,7 +51,10 @@ def test_the_plan_of_a_problem_is_found_among_others_and_rechecked(shelf: FilePl
     work(store, *made(another))
     plan = work(store)
     why = "All 3 open brokers prove the bound: it is their mean."
-    assert shelf.plan_for(NAME, DIGEST) == Rechecked(plan, 0, why)
+    found = shelf.plan_for(NAME, DIGEST)
+    assert (found.plan, found.report.forced) == (plan, 0)
+    assert found.report.reasons is not None
+    assert found.report.reasons.text == why
 
 
 def test_leaders_that_may_not_stay_are_counted(shelf: FilePlanStore, store: Store):
@@ -59,7 +62,7 @@ def test_leaders_that_may_not_stay_are_counted(shelf: FilePlanStore, store: Stor
     racks = problem(*POSED.partitions, brokers=brokers, objective=Objective(preferred_racks=("rack-2",)))
     digest = shelf.put_problem(NAME, racks)
     work(store, *planned(racks, KNOWN))
-    assert shelf.plan_for(NAME, digest).forced == 6
+    assert shelf.plan_for(NAME, digest).report.forced == 6
 
 
 def test_plan_with_more_moves_than_are_held_is_refused(
