@@ -23,7 +23,7 @@ DEPTH_LIMIT = 64
 
 T = TypeVar("T")
 Path_ = tuple[str | int, ...]
-_TEMPLATE = "is a Helm template and not YAML: check the output of `helm template`"
+_TEMPLATE = "a Helm template and not YAML: check the output of `helm template`"
 _PREFIX = "tag:yaml.org,2002:"
 
 

@@ -218,10 +218,10 @@ def test_fields_that_a_template_fills_in_are_not_checked(tmp_path: Path, mode: s
     [
         (release(valuesFrom=[{"kind": "ConfigMap", "name": "v"}]), "values of a ConfigMap or Secret"),
         (application(parameters=[{"name": "policies[0].name"}]), "parameters, use valuesObject"),
-        ("spec:\n  {{- if .Values.x }}\n  mode: x\n", "is a Helm template and not YAML"),
+        ("spec:\n  {{- if .Values.x }}\n  mode: x\n", "a Helm template and not YAML"),
         (
             nested("kind: ApplicationSet", "spec", "source", "helm", "values", leaf="policies:\n{{ range .x }}\n- a\n"),
-            "is a Helm template and not YAML",
+            "a Helm template and not YAML",
         ),
         (
             nested("kind: Kustomization", "patches", 0, leaf={"target": {"name": "main"}, "patch": JSON_PATCH}),
