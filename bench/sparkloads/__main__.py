@@ -20,7 +20,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from bellwether_load.engines.engine import Engine, ProcessEngine
+from bellwether_load.jobs.engines import Engine, ProcessEngine
 from bellwether_load.jobs.loads import Period, run
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.rollups.hour_roller import due_hours, roll_hour
@@ -85,7 +85,7 @@ def _engine(kind: str) -> Iterator[Engine]:
     if kind == "process":
         yield ProcessEngine()
         return
-    from bellwether_load.engines.spark import SparkEngine  # noqa: PLC0415
+    from bellwether_load.jobs.engines import SparkEngine  # noqa: PLC0415
     from bellwether_load.jobs.sessions import session  # noqa: PLC0415
 
     with session("bench", master="local[2]", memory="1g") as spark:

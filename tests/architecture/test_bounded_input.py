@@ -18,7 +18,7 @@ ALLOWED = {
     "operator/bellwether/cli/diagnosis/remedies.py: json.loads": "a file of the package itself",
     "operator/bellwether/cli/output.py: json.loads": "what the command itself has written",
     "operator/bellwether/adapters/kubernetes/admission_server.py: request.read": "aiohttp reads up to client_max_size",
-    "spark/bellwether_load/engines/spark.py: pickle.loads": "what the job's own tasks have written",
+    "spark/bellwether_load/jobs/engines.py: pickle.loads": "what the job's own tasks have written",
     "operator/bellwether/quarantine/broker_process.py: DOTALL": "the administrator's own pattern",
 }
 _RECEIVERS = re.compile(

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether_load.balancing.balance import TOLERANCE, balance, capped
-from bellwether_load.balancing.blocks import Block
-from bellwether_load.balancing.brokers import Brokers
+from bellwether_load.balancing.blocks import Block, Brokers
 from testkit.loads.small_problems import best_possible, carried, heaviest_item, problems
 
 Problem = tuple[Brokers, Block]

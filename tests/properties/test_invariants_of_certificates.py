@@ -12,7 +12,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.settings.objective import Objective
 from bellwether_load.plan.problem import BrokerInput, Problem
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 from testkit.loads.plan_verification import load_problems, rechecked
@@ -21,6 +20,7 @@ from testkit.loads.small_planner import (
     again,
     bound,
     carried,
+    led,
     level,
     loads,
     move_of,
@@ -289,8 +289,8 @@ def test_weights_on_relievable_brokers_alone_give_a_higher_bound() -> None:
 
 def test_a_bound_that_counted_ineligible_replicas_would_be_loose() -> None:
     brokers = (BrokerInput(1), BrokerInput(2), BrokerInput(3, open=False, why="Sick"))
-    posed = problem(slot(0, (1, 3)), slot(1, (1, 3)), brokers=brokers, objective=Objective(follow_weight=0))
-    known = loads(posed, 50.0, 50.0)
+    posed = problem(slot(0, (1, 3)), slot(1, (1, 3)), brokers=brokers)
+    known = led(posed, 50.0, 50.0)
     plan, moves = planned(posed, known, weights={1: 1})
     assert rechecked(posed, known, plan, moves).passed
     assert Fraction(plan.certificate.bound) == optimum(posed, known) == 2 * 50 * 2

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from bellwether_load.balancing.blocks import Block
-from bellwether_load.balancing.brokers import Brokers
+from bellwether_load.balancing.blocks import Block, Brokers
 from bellwether_load.balancing.hourly import by_hours
 from bellwether_load.balancing.levels import levelled
 from testkit.loads.hourly_problems import HourlyCase

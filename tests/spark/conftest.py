@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bellwether_load.engines.engine import Engine, ProcessEngine
+from bellwether_load.jobs.engines import Engine, ProcessEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,6 +29,6 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     if request.param == "process":
         yield ProcessEngine()
         return
-    from bellwether_load.engines.spark import SparkEngine
+    from bellwether_load.jobs.engines import SparkEngine
 
     yield SparkEngine(request.getfixturevalue("spark"))

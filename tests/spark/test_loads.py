@@ -22,7 +22,7 @@ from testkit.loads.sample_rounds import read_table
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from bellwether_load.engines.engine import Engine
+    from bellwether_load.jobs.engines import Engine
 
 HISTORIES: Histories = {
     **{("apples", n): steady(70, messages=10 * n, each=100) for n in range(20)},
@@ -77,7 +77,7 @@ def test_ranges_of_partitions_do_not_change_a_load(engine: Engine, store: Store,
 
 @pytest.mark.spark
 def test_both_engines_write_the_same_bytes(engine: Engine, store: Store, spark: SparkSession):
-    from bellwether_load.engines.spark import SparkEngine
+    from bellwether_load.jobs.engines import SparkEngine
 
     def contents(chosen: Engine) -> list[bytes]:
         store.delete_directory("rollups")
@@ -90,7 +90,7 @@ def test_both_engines_write_the_same_bytes(engine: Engine, store: Store, spark: 
 @pytest.mark.spark
 @pytest.mark.parametrize("kind", [Terminal, Transient])
 def test_an_error_of_a_task_is_named(spark: SparkSession, kind: type[BellwetherError]):
-    from bellwether_load.engines.spark import SparkEngine
+    from bellwether_load.jobs.engines import SparkEngine
 
     def work(number: int) -> int:
         if number == 2:

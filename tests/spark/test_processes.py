@@ -20,8 +20,8 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from bellwether_load.engines.engine import ProcessEngine
 from bellwether_load.jobs import loads
+from bellwether_load.jobs.engines import ProcessEngine
 from bellwether_load.store.filesystems import Store
 from sourcetree import ROOT
 from testkit.loads.load_histories import MIDNIGHT, deleted, led, steady
@@ -36,7 +36,7 @@ JOB = """
 import os, sys, time
 from datetime import UTC, datetime
 from pathlib import Path
-from bellwether_load.engines.spark import SparkEngine
+from bellwether_load.jobs.engines import SparkEngine
 from bellwether_load.jobs import loads
 from bellwether_load.jobs.sessions import session
 

@@ -14,9 +14,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from bellwether_load.balancing.blocks import Block, Floats, Tell
+from bellwether_load.balancing.blocks import Block, Brokers, Floats, Tell
 from bellwether_load.balancing.bounds import Bound, Priced, Prices, heaviest_item, highest, prefix_bound
-from bellwether_load.balancing.brokers import Brokers
 from bellwether_load.balancing.descent import Descent, Parts, returned
 from bellwether_load.balancing.exchanges import exchanged
 from bellwether_load.balancing.fewest_changes import MOST_PARTITIONS, reduce_changes

@@ -20,8 +20,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from bellwether_load.balancing.blocks import Block, Floats, Int64s, sums
-from bellwether_load.balancing.brokers import Brokers
+from bellwether_load.balancing.blocks import Block, Brokers, Floats, Int64s, sums
 
 _ANY = 2**62
 

@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bellwether.core.settings.objective import Objective
+from bellwether.core.settings.objective import WHOLE
+from bellwether.ports.errors import Terminal
 from bellwether_load.balancing.blocks import Block, Bools, Int32s, Int64s, sums
 from bellwether_load.plan.problem import ProblemHeader
 
@@ -22,7 +23,7 @@ LARGEST = 2**53
 """The most that all loads together may be: sums are exact up to it."""
 
 
-class Refused(ValueError):
+class Refused(Terminal):
     """Invalid input; the message names the partition or the field."""
 
 
@@ -115,15 +116,8 @@ def choices(batch: pa.RecordBatch, terms: ProblemHeader) -> Choices:
     known = batch.column("produce").is_valid().to_numpy(zero_copy_only=False)
     consumed = batch.column("consume").is_valid().to_numpy(zero_copy_only=False)
     produce, consume = rates(batch)
-    _refuse_inexact(batch, costs, produce, consume, rf)
-    follow = costs.follow_weight * produce
-    loads = (costs.produce_weight + costs.replication_weight * (rf - 1)) * produce + costs.consume_weight * consume
-    loads -= follow
-    if (loads < 0).any():
-        raise Refused(
-            f"{name_of(batch, int((loads < 0).argmax()))}: leading it would cost less than following it with these"
-            " weights: lower objective.followWeight"
-        )
+    _refuse_inexact(batch, produce, consume, rf)
+    follow, loads = WHOLE * produce, WHOLE * ((rf - 1) * produce + costs.consumption * consume)
     held = pc.not_equal(batch.column("held"), "").to_numpy(zero_copy_only=False)
     open_ = np.array([*(b.open for b in listed), False])
     order = np.array([*(places.get(b.rack, len(racks)) for b in listed), 0])
@@ -177,14 +171,12 @@ def _index(ids: Int64s, brokers: Int64s) -> Int32s:
     return np.where(ids == -1, len(brokers), at).astype(np.int32)
 
 
-def _refuse_inexact(batch: pa.RecordBatch, costs: Objective, produce: Int64s, consume: Int64s, rf: Int64s) -> None:
-    weight = costs.produce_weight + costs.replication_weight * (rf - 1.0) + costs.follow_weight * rf
-    most = weight * produce + 1.0 * costs.consume_weight * consume
+def _refuse_inexact(batch: pa.RecordBatch, produce: Int64s, consume: Int64s, rf: Int64s) -> None:
+    most = WHOLE * (2.0 * rf * produce + 1.0 * consume)
     if most.sum() > LARGEST:
         raise Refused(
-            f"loads: with these weights all partitions together are {most.sum() / 100:.3g} bytes/s, more than the"
-            f" {LARGEST / 100:.3g} up to which sums are exact: check the rates, of which"
-            f" {name_of(batch, int(most.argmax()))} has the most, or lower the weights of the objective"
+            f"loads: all partitions together are {most.sum() / WHOLE:.3g} bytes/s, more than the {LARGEST / WHOLE:.3g}"
+            f" up to which sums are exact: check the rates, of which {name_of(batch, int(most.argmax()))} has the most"
         )
 
 

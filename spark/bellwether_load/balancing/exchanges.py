@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bellwether_load.balancing.blocks import Block, Int64s
-from bellwether_load.balancing.brokers import Brokers
+from bellwether_load.balancing.blocks import Block, Brokers, Int64s
 
 MOST_STEPS = 400
 """And as many as there are brokers, or without a limit of changed leaders, when steps are cheap, four times as many."""

@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bellwether_load.balancing.blocks import Block, Int32s, Int64s
+from bellwether_load.balancing.blocks import Block, Brokers, Int32s, Int64s
 from bellwether_load.balancing.bounds import Pruning
-from bellwether_load.balancing.brokers import Brokers
 from bellwether_load.balancing.programs import Program
 
 MOST_PARTITIONS = 20_000
@@ -41,11 +40,11 @@ def _answers(planned: Block, brokers: Brokers, limits: Int64s) -> Iterator[Block
     able = Pruning(0.0, limits - brokers.fixed).of_block(start)
     limited = replace(brokers, ceiling=np.where(brokers.open, limits, -1))
     program = Program(able, limited, brokers.fixed + able.led, len(able), fewest=True)
-    if not len(program.columns):
+    if not len(program):
         return
     relaxed = program.relaxed()
     answers = [_repaired(able, limited, program.above(relaxed.shares, share)) for share in SHARES]
-    if len(program.columns) <= SMALL:
+    if len(program) <= SMALL:
         answers += program.rounded(relaxed)
     for leader in answers:
         if leader is not None and bool((brokers.fixed + able.led_by(leader).led <= limits)[brokers.open].all()):

@@ -13,8 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from bellwether_load.balancing.blocks import Block, Int32s, Int64s, Tell
-from bellwether_load.balancing.brokers import Brokers
+from bellwether_load.balancing.blocks import Block, Brokers, Int32s, Int64s, Tell
 from bellwether_load.balancing.descent import Descent, Parts, returned
 from bellwether_load.balancing.hourly_loads import HourlyLoads, HourlySums
 from bellwether_load.balancing.hourly_prices import (
@@ -68,14 +67,9 @@ class HourlyResult:
 
 def by_hours(
     hourly: HourlyLoads, block: Block, brokers: Brokers, most: int | None, tell: Tell = lambda _: None
-) -> HourlyResult | None:
-    """Change leaders if the busiest broker-hour becomes lower by 0.5 % or more; at most ``most`` in all.
-
-    None where leading costs less than following in some hour.
-    """
+) -> HourlyResult:
+    """Change leaders if the busiest broker-hour becomes lower by 0.5 % or more; at most ``most`` in all."""
     held = hourly.held(block)
-    if held.lowest < 0:
-        return None
     problem = HourlyProblem(block, brokers, hourly.hours, held.loads, held.fixed, most)
     best = divided(problem, tell)
     leader, replaced = balanced(problem, best, tell), None

@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bellwether.core.settings.objective import Objective
-from bellwether_load.balancing.blocks import Block, Int32s, Int64s, column_sums
-from bellwether_load.balancing.brokers import Brokers
+from bellwether.core.settings.objective import WHOLE, Objective
+from bellwether_load.balancing.blocks import Block, Brokers, Int32s, Int64s, column_sums
 from bellwether_load.balancing.choices import Choices
 from bellwether_load.balancing.descent import Float32s
 from bellwether_load.balancing.hourly_prices import HourlyPrices, Item, needed_alone, prices_of
@@ -25,12 +24,10 @@ them costs each broker, likewise."""
 
 @dataclass(frozen=True)
 class HeldLoads:
-    """``loads`` of a block's partitions, a column an hour; ``fixed``: of each broker without them; ``lowest``: of all
-    partitions in an hour."""
+    """``loads`` of a block's partitions, a column an hour; ``fixed``: of each broker without them."""
 
     loads: Float32s
     fixed: Int64s
-    lowest: int
 
 
 @dataclass(frozen=True)
@@ -65,15 +62,14 @@ class HourlyLoads:
 
     def held(self, block: Block) -> HeldLoads:
         """The loads of the block's partitions, and of brokers without them."""
-        loads, lowest = np.zeros((len(block), self.columns), np.float32), 0
+        loads = np.zeros((len(block), self.columns), np.float32)
         fixed, places = np.zeros((block.brokers, self.columns), np.int64), self._places(block)
         for rows, load, base in self.parts():
             at = places[rows]
             mine = at >= 0
             loads[at[mine]] = load[mine]
             fixed += base + column_sums(self.leaders[rows[~mine]], load[~mine], block.brokers)
-            lowest = min(lowest, int(load[mine].min(initial=0)))
-        return HeldLoads(loads, fixed, lowest)
+        return HeldLoads(loads, fixed)
 
     def sums(self, block: Block, brokers: Brokers, prices: HourlyPrices, fixed: Int64s) -> HourlySums:
         """What all partitions add up to, with the leaders of the block. ``fixed``: of each broker without these."""
@@ -122,10 +118,8 @@ def loads_by_hour(
     """Some partitions from their bytes/s in and out, a column an hour; and from hundredths of a request/s, if given."""
     replicas = found.replicas[rows]
     rf = (replicas < found.brokers).sum(axis=1)
-    follow = costs.follow_weight * produce
-    weight = (costs.produce_weight + costs.replication_weight * (rf - 1))[:, None]
-    load = weight * produce + costs.consume_weight * consume - follow
-    base = column_sums(replicas, follow, found.brokers)
+    load = WHOLE * ((rf - 1)[:, None] * produce + costs.consumption * consume)
+    base = column_sums(replicas, WHOLE * produce, found.brokers)
     if requests is None:
         return rows, load, base
     return rows, np.hstack([load, costs.request_bytes * requests]), np.hstack([base, np.zeros_like(base)])

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bellwether_load.balancing.blocks import Block, Floats, Int32s, Int64s, column_sums
-from bellwether_load.balancing.brokers import Brokers
+from bellwether_load.balancing.blocks import Block, Brokers, Floats, Int32s, Int64s, column_sums
 from bellwether_load.balancing.descent import Float32s
 
 _FIRST_STEP, _CLIP = 0.03, 3.0

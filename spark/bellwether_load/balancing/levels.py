@@ -13,9 +13,8 @@ from fractions import Fraction
 import numpy as np
 
 from bellwether_load.balancing.balance import TOLERANCE, Alternative, Balance, better, capped
-from bellwether_load.balancing.blocks import Block, Bools, Int32s, Int64s, Tell
+from bellwether_load.balancing.blocks import Block, Bools, Brokers, Int32s, Int64s, Tell
 from bellwether_load.balancing.bounds import Bound, Priced, bound_of
-from bellwether_load.balancing.brokers import Brokers
 from bellwether_load.balancing.fewest_changes import reduce_changes
 from bellwether_load.balancing.hourly import HourlyResult
 
@@ -26,7 +25,7 @@ CLOSE = 1 + 2 * float(TOLERANCE)
 """A busiest broker that is no further than this above its bound is proved to be as low as it can be."""
 
 
-ByHours = Callable[[Block, Brokers, int | None, Tell], HourlyResult | None]
+ByHours = Callable[[Block, Brokers, int | None, Tell], HourlyResult]
 """Changes leaders, at most so many of them, if that lowers the busiest broker-hour; says how it went on."""
 
 

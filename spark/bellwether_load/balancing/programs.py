@@ -15,9 +15,8 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import coo_array, csr_array
 
-from bellwether_load.balancing.blocks import Block, Bools, Floats, Int32s, Int64s, Tell
+from bellwether_load.balancing.blocks import Block, Bools, Brokers, Floats, Int32s, Int64s, Tell
 from bellwether_load.balancing.bounds import Bound, Priced, Prices, Pruning, bound_of, costs_of, highest
-from bellwether_load.balancing.brokers import Brokers
 
 CORE = 1_500
 """Columns of which the integer program decides."""
@@ -40,17 +39,6 @@ _ROUNDED = 1e-6
 
 
 @dataclass(frozen=True)
-class Columns:
-    """The moves that are considered: row ``partition`` of the block to broker ``to``."""
-
-    partition: Int64s
-    to: Int32s
-
-    def __len__(self) -> int:
-        return len(self.to)
-
-
-@dataclass(frozen=True)
 class Relaxed:
     """The optimum of a linear program: the busiest broker's relative load, its prices, and each column's share."""
 
@@ -60,7 +48,8 @@ class Relaxed:
 
 
 class Program:
-    """Minimize the relative load of the busiest broker that is not settled, by moves of a block's partitions.
+    """Minimize the relative load of the busiest broker that is not settled, by moves of a block's partitions: each
+    column is one, of row ``partition`` of the block to broker ``to``.
 
     ``carried``: load of all brokers before these moves. ``most``: how many partitions may leave their home. With
     ``fewest`` all brokers are settled, none may exceed its ceiling, and the number of those partitions is minimized.
@@ -70,7 +59,7 @@ class Program:
         other = (block.eligible < block.brokers) & (block.eligible != block.leader[:, None])
         partition, slot = np.nonzero(other)
         self.block = block
-        self.columns = Columns(partition, block.eligible[partition, slot])
+        self.partition, self.to = partition, block.eligible[partition, slot]
         self._open = np.flatnonzero(brokers.open)
         self._load = max(float(carried[self._open].mean()), 1.0)
         self._capacity = float(brokers.capacity[self._open].mean())
@@ -79,9 +68,12 @@ class Program:
         leaves = block.leader[partition] == block.home[partition]
         self._objective = np.append(leaves, [0.0, 0.0]) if fewest else np.append(0.0 * leaves, [1.0, _PENALTY])
 
+    def __len__(self) -> int:
+        return len(self.to)
+
     def relaxed(self) -> Relaxed:
         """The optimum of divisible partitions."""
-        count = len(self.columns)
+        count = len(self)
         # The stubs know neither a sparse matrix nor an array of limits.
         matrix: Any = self._matrix
         # Doubles are not exact; what is above a ceiling by that much is repaired.
@@ -96,9 +88,9 @@ class Program:
     def rounded(self, relaxed: Relaxed) -> list[Int32s]:
         """Leaders of all partitions, in up to two ways: divided ones stay; or the integer program decides about these,
         and where prices leave little doubt, if it finds an answer in time."""
-        columns, count = self.columns, len(self.columns)
+        count = len(self)
         fixed = np.rint(relaxed.shares)
-        doubtful = self._doubtful(relaxed)[columns.partition]
+        doubtful = self._doubtful(relaxed)[self.partition]
         lower, upper = (np.where(doubtful, limit, fixed) for limit in (0.0, 1.0))
         found = milp(
             self._objective,
@@ -114,16 +106,16 @@ class Program:
         taken = np.flatnonzero(shares > least)
         taken = taken[np.argsort(shares[taken], kind="stable")]
         leader = self.block.leader.copy()
-        leader[self.columns.partition[taken]] = self.columns.to[taken]
+        leader[self.partition[taken]] = self.to[taken]
         return leader
 
     def _doubtful(self, relaxed: Relaxed) -> Bools:
         """Partitions that are divided or whose best two leaders cost nearly the same: up to ``CORE`` columns."""
         block, costs = self.block, np.sort(costs_of(self.block, relaxed.prices), axis=1)
         divided = np.zeros(len(block), np.bool_)
-        divided[self.columns.partition[np.abs(relaxed.shares - np.rint(relaxed.shares)) > _DIVIDED]] = True
+        divided[self.partition[np.abs(relaxed.shares - np.rint(relaxed.shares)) > _DIVIDED]] = True
         order = np.lexsort((costs[:, 1] - costs[:, 0], ~divided))
-        width = np.bincount(self.columns.partition, minlength=len(block))
+        width = np.bincount(self.partition, minlength=len(block))
         doubtful = np.zeros(len(block), np.bool_)
         doubtful[order[width[order].cumsum() <= CORE]] = True
         return doubtful
@@ -133,18 +125,18 @@ class Program:
 
         The last two columns are the highest relative load, and by how much settled brokers exceed their ceilings.
         """
-        block, columns = self.block, self.columns
-        count, place = len(columns), np.full(block.brokers + 1, -1)
+        block, partition, count = self.block, self.partition, len(self)
+        place = np.full(block.brokers + 1, -1)
         place[self._open] = np.arange(len(self._open))
         at = np.arange(count)
-        loads = block.loads[columns.partition] / self._load
-        leaves = place[block.leader[columns.partition]]
+        loads = block.loads[partition] / self._load
+        leaves = place[block.leader[partition]]
         cap = len(self._open)
-        home = np.flatnonzero(block.leader[columns.partition] == block.home[columns.partition])
-        several = np.bincount(columns.partition, minlength=len(block)) > 1
+        home = np.flatnonzero(block.leader[partition] == block.home[partition])
+        several = np.bincount(partition, minlength=len(block)) > 1
         row = np.cumsum(several) + cap
-        shared = np.flatnonzero(several[columns.partition])
-        rows = [place[columns.to], leaves, np.arange(cap), np.full(len(home), cap), row[columns.partition[shared]]]
+        shared = np.flatnonzero(several[partition])
+        rows = [place[self.to], leaves, np.arange(cap), np.full(len(home), cap), row[partition[shared]]]
         cols = [at, at, count + brokers.settled[self._open], home, shared]
         capacity = -brokers.capacity[self._open] / self._capacity
         values = [loads, -loads, capacity, np.ones(len(home)), np.ones(len(shared))]

@@ -79,10 +79,13 @@ def losses(
 
 
 def _document(store: Store, name: str | None, statistic: Statistic, kafka: KafkaTarget) -> dict[str, Any]:
-    from bellwether_load.losses.loss_input import input_of
+    from bellwether_load.balancing.choices import choices
+    from bellwether_load.jobs.problem_reader import measured
+    from bellwether_load.losses.loss_input import loss_input
     from bellwether_load.losses.loss_report import loss_report
+    from bellwether_load.store.columns import table_of
     from bellwether_load.store.plans.load_hours import read_account
-    from bellwether_load.store.plans.load_reader import StoredLoads
+    from bellwether_load.store.plans.problem_files import SCHEMA
 
     name = name or _newest(store)
     account = read_account(store.below(f"loads/{name}"))
@@ -90,24 +93,21 @@ def _document(store: Store, name: str | None, statistic: Statistic, kafka: Kafka
     whose = account.get("clusterId")
     if whose != problem.header.cluster_id:
         raise Terminal(f"loads {name} are of Kafka cluster {whose}, not of {problem.header.cluster_id}: set --loads")
-    stored, known = StoredLoads(store.below(f"loads/{name}"), statistic), {}
-    for topic, topic_id, number in sorted(p[:3] for p in problem.partitions):
-        if (load := stored.of((topic, topic_id, number))) is not None:
-            known[topic_id, number] = load
-    case = input_of(problem.header, problem.partitions, lambda *key: known[key][:2] if key in known else None)
-    measured = len(known)
-    if not measured:
+    batch, _ = measured(store, table_of(problem.partitions, SCHEMA), name, statistic.lower())
+    partitions = choices(batch, problem.header)
+    known = int(partitions.known.sum())
+    if not known:
         raise Terminal(
             f"no partition has a measured load in loads {name}: let `bellwether sample` run for some"
             " minutes, then run `bellwether rebalance --dry-run`"
         )
-    report = loss_report(case)
-    missing = len(problem.partitions) - measured
+    report = loss_report(loss_input(problem.header, partitions))
+    missing = len(problem.partitions) - known
     rested = Evidence.of(account, len(problem.partitions), missing)
-    unread = sum(not load.consume_known for load in known.values()) if problem.header.objective.consume_weight else 0
+    unread = known - int(partitions.consumed.sum()) if problem.header.objective.consumption else 0
     text = rested.line(len(problem.partitions), missing, unread)
     evidence = {"text": text, "hours": rested.hours, "share": rested.share}
-    evidence |= {"loads": name, "partitions": len(problem.partitions), "measured": measured}
+    evidence |= {"loads": name, "partitions": len(problem.partitions), "measured": known}
     return {"evidence": evidence, **_figures(problem, report)}
 
 

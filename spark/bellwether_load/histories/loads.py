@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,23 +63,19 @@ class Loads:
 
 
 class LoadSums:
-    """Adds up rollups of some partitions, which the caller numbers from 0."""
+    """Adds up rollups of so many partitions, which the caller numbers from 0."""
 
-    def __init__(self) -> None:
-        self._count = 0
-        self._samples, self._log_bytes = np.zeros(0, np.int64), np.zeros(0, np.int64)
-        self._hours = {name: np.zeros((0, WEEK)) for name in _HOURLY}
-        self._in, self._out = _Rates(), _Rates()
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._samples, self._log_bytes = np.zeros(count, np.int64), np.zeros(count, np.int64)
+        self._hours = {name: np.zeros((count, WEEK)) for name in _HOURLY}
+        self._in, self._out = _Rates(count), _Rates(count)
         # Of the hours in which bytes are known: bytes and messages, for the hours in which they are not.
-        self._sized = [np.zeros(0), np.zeros(0)]
+        self._sized = [np.zeros(count), np.zeros(count)]
         self._unsized: list[tuple[Ints, Ints, Ints, Sketches]] = []
 
-    def add(self, count: int, owner: Ints, hour: Ints, rows: HourRows) -> None:
-        """Rows of one day: ``owner``, the number of each row's partition, and ``hour`` of the week.
-
-        ``count``: how many partitions there are so far.
-        """
-        self.grow(count)
+    def add(self, owner: Ints, hour: Ints, rows: HourRows) -> None:
+        """Rows of one day: ``owner``, the number of each row's partition, and ``hour`` of the week."""
         np.add.at(self._samples, owner, rows.samples)
         np.maximum.at(self._log_bytes, owner, rows.log_bytes)
         known = rows.bytes_in != UNKNOWN
@@ -94,15 +89,6 @@ class LoadSums:
         if not known.all():
             missing = ~known
             self._unsized.append((owner[missing], hour[missing], rows.messages[missing], rows.rates_in.keep(missing)))
-
-    def grow(self, count: int) -> None:
-        """There are so many partitions now."""
-        self._count = count
-        self._samples, self._log_bytes = _grown(self._samples, count), _grown(self._log_bytes, count)
-        self._hours = {name: _grown(values, count) for name, values in self._hours.items()}
-        self._sized = [_grown(values, count) for values in self._sized]
-        self._in.grow(count)
-        self._out.grow(count)
 
     def loads(self) -> Loads:
         """The loads of all partitions; nothing may be added afterwards."""
@@ -135,13 +121,9 @@ class LoadSums:
 class _Rates:
     """Sketches of partitions, added up day by day, and their peaks."""
 
-    def __init__(self) -> None:
-        self._total = np.zeros((0, LEVELS))
-        self._peak = np.zeros(0)
-
-    def grow(self, count: int) -> None:
-        """There are so many partitions now."""
-        self._total, self._peak = _grown(self._total, count), _grown(self._peak, count, np.nan)
+    def __init__(self, count: int) -> None:
+        self._total = np.zeros((count, LEVELS))
+        self._peak = np.full(count, np.nan)
 
     def add(self, owner: Ints, sketches: Sketches) -> None:
         """The sketches of one day."""
@@ -161,13 +143,6 @@ class _Rates:
         seconds = total[:, -1]
         median, p95 = (at_seconds(1, total, np.ceil(seconds * share / 100)) for share in (50, 95))
         return Levels(median, p95, np.fmax(self._peak, p95))
-
-
-def _grown(values: NDArray[Any], count: int, new: float = 0) -> NDArray[Any]:
-    """The same rows, and new ones."""
-    if len(values) == count:
-        return values
-    return np.concatenate([values, np.full((count - len(values), *values.shape[1:]), new, values.dtype)])
 
 
 def _shifted(sketches: Sketches, by: Ints) -> Sketches:

@@ -11,9 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bellwether_load.histories.intervals import between
-from bellwether_load.histories.order import usable
-from bellwether_load.histories.samples import UNKNOWN, Bools, Floats, Ints, Samples, counted, summed
+from bellwether_load.histories.samples import UNKNOWN, Bools, Floats, Ints, Samples, between, counted, summed, usable
 from bellwether_load.histories.sizes import produced
 from bellwether_load.histories.sketches import Sketches, sketched
 
@@ -66,7 +64,6 @@ def roll(samples: Samples, start: int) -> tuple[Bools, HourRows]:
     received = np.where(sized[owner], np.nan_to_num(bytes_in[in_hour]), messages)
     consume, requests = (of[in_hour].astype(np.float64) for of in (intervals.consume, intervals.requests))
     known = np.isfinite(consume) & (consume >= 0)
-    out_bounds, out_seconds = counted(known, bounds), seconds[known]
     bytes_out, out_covered = _estimated(consume, seconds, bounds)
     asked, asked_covered = _estimated(requests, seconds, bounds)
     in_time = intervals.bounding & (ordered.at >= start) & (ordered.at < start + HOUR)
@@ -81,7 +78,7 @@ def roll(samples: Samples, start: int) -> tuple[Bools, HourRows]:
         requests_covered=asked_covered[there],
         log_bytes=_largest(sizes, samples.bounds)[there],
         rates_in=sketched(received / seconds, seconds, bounds).keep(there),
-        rates_out=sketched(consume[known], out_seconds, out_bounds).keep(there),
+        rates_out=sketched(consume[known], seconds[known], counted(known, bounds)).keep(there),
     )
     return there, rows
 

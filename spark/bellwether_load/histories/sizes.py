@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bellwether_load.histories.intervals import Intervals
-from bellwether_load.histories.quantiles import at_weights
-from bellwether_load.histories.samples import Bools, Floats, counted, summed
+from bellwether_load.histories.samples import Bools, Floats, Intervals, Ints, counted, summed
 
 # Of the usual bytes per message: below this, something was taken away meanwhile. Above a half, which is what is seen
 # when followers lag for a minute and the end that clients see catches up in the next.
@@ -32,7 +30,7 @@ def produced(intervals: Intervals) -> tuple[Floats, Bools]:
     bounds = counted(growing, intervals.bounds)
     messages, grown, ratio = intervals.messages[growing], intervals.grown[growing], ratio[growing]
     # By messages, so that a few large ones in quiet minutes do not outvote the busy hours.
-    (median,) = at_weights(ratio, messages, bounds, [(summed(messages, bounds) + 1) // 2])
+    median = medians(ratio, messages, bounds)
     usual = np.repeat(median, np.diff(bounds))
     believed = ratio >= usual * LEAST
     near = believed & (ratio * LEAST <= usual)
@@ -46,3 +44,19 @@ def produced(intervals: Intervals) -> tuple[Floats, Bools]:
     bytes_in[moved] = (intervals.messages * np.repeat(per_message, np.diff(intervals.bounds)))[moved]
     bytes_in[np.flatnonzero(growing)[believed]] = grown[believed]
     return bytes_in, known
+
+
+def medians(values: Floats, weights: Ints, bounds: Ints) -> Floats:
+    """The least value of each group with which half of its weight is reached, exactly; NaN for an empty group.
+
+    ``weights`` are at least 1. All groups are rows of one matrix: those of an hour have much the same length.
+    """
+    inside = np.arange(np.diff(bounds).max(initial=0)) < np.diff(bounds)[:, None]
+    cells, heavy = np.full(inside.shape, np.inf), np.zeros(inside.shape, np.int64)
+    cells[inside], heavy[inside] = values, weights
+    order = np.argsort(cells, axis=1)
+    reached = np.cumsum(np.take_along_axis(heavy, order, 1), axis=1)
+    found, there = np.full(len(inside), np.nan), np.flatnonzero(np.diff(bounds))
+    place = (reached[there] < (reached[there, -1:] + 1) // 2).sum(axis=1)
+    found[there] = cells[there, order[there, place]]
+    return found

@@ -9,15 +9,15 @@ from functools import partial
 import numpy as np
 
 from bellwether_load.balancing.balance import TOLERANCE
-from bellwether_load.balancing.blocks import Int64s, Tell
+from bellwether_load.balancing.blocks import Brokers, Int64s, Tell
 from bellwether_load.balancing.bounds import Prices
-from bellwether_load.balancing.brokers import Brokers
 from bellwether_load.balancing.choices import Choices, Refused, choices
 from bellwether_load.balancing.hourly import CLOSE, HourlyResult, by_hours
 from bellwether_load.balancing.hourly_loads import HourlyLoads, forecast
 from bellwether_load.balancing.levels import Level, Levels, levelled
+from bellwether_load.balancing.partitions import Moves, lines, moves
 from bellwether_load.jobs.problem_reader import read_hours, read_partitions, without_requests
-from bellwether_load.losses.loss_input import LossInput, domains
+from bellwether_load.losses.loss_input import loss_input
 from bellwether_load.losses.order_descent import HourLimits
 from bellwether_load.losses.plan_orders import planned_orders
 from bellwether_load.plan import certificate, rebalance_plan
@@ -30,8 +30,6 @@ from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import plan_files
 from bellwether_load.store.plans.load_hours import read_account
 from bellwether_load.store.plans.problem_files import read_terms
-from bellwether_load.transforms.moves import Moves, moves
-from bellwether_load.transforms.problem_partitions import lines
 
 
 @dataclass(frozen=True)
@@ -68,9 +66,15 @@ def compute_plan(uri: str, problem: str, loads: str, tell: Tell = lambda _: None
     most = terms.objective.max_moves
     most = None if most is None else max(most, start.changed)
     racks = [b.rack for b in sorted(terms.brokers, key=lambda b: b.id)]
-    case = _loss_input(brokers, partitions, racks)
     orders = planned_orders(
-        case, leaders, brokers.ids.tolist(), racks, limit, most, limits, found.levels[0].bound.prices.weights
+        loss_input(terms, partitions),
+        leaders,
+        brokers.ids.tolist(),
+        racks,
+        limit,
+        most,
+        limits,
+        found.levels[0].bound.prices.weights,
     )
     if (orders.leader != leaders).any():
         leaders = orders.leader
@@ -117,21 +121,6 @@ def _hour_limits(hourly: HourlyLoads, found: HourlyResult, brokers: Brokers) -> 
     after = found.after.astype(np.float64)
     most = np.full_like(after, top) * brokers.by_column(hourly.columns)
     return HourLimits(hourly.held(found.block).loads, place, after, most)
-
-
-def _loss_input(brokers: Brokers, partitions: Choices, racks: list[str | None]) -> LossInput:
-    may = (partitions.eligible == partitions.takers) & (partitions.takers < len(brokers)) & ~partitions.stays[:, None]
-    return LossInput(
-        brokers.capacity,
-        brokers.open,
-        brokers.base,
-        partitions.loads,
-        partitions.takers,
-        may,
-        partitions.leader,
-        partitions.stays,
-        domains(racks),
-    )
 
 
 def _plan(

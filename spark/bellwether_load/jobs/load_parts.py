@@ -20,6 +20,7 @@ from bellwether_load.histories.samples import UNKNOWN, Bools
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.key_ranges import KEY, Key, KeyRange, encoded, read_range
 from bellwether_load.store.plans.load_hours import LISTS, of_hours
+from bellwether_load.store.plans.problem_files import KEY_FIELDS
 from bellwether_load.store.rollups.rollup_files import SCHEMA as ROLLUPS
 from bellwether_load.store.rollups.rollup_files import RollupFile, rows_of
 
@@ -31,15 +32,9 @@ _THURSDAY = 72
 
 SCHEMA = pa.schema(
     [
-        pa.field("topic", pa.string(), nullable=False),
-        pa.field("topic_id", pa.string(), nullable=False),
-        pa.field("partition", pa.int32(), nullable=False),
-        pa.field("produce_median", pa.float64(), nullable=False),
-        pa.field("produce_p95", pa.float64(), nullable=False),
-        pa.field("produce_peak", pa.float64(), nullable=False),
-        pa.field("consume_median", pa.float64()),
-        pa.field("consume_p95", pa.float64()),
-        pa.field("consume_peak", pa.float64()),
+        *KEY_FIELDS,
+        *(pa.field(f"produce_{level}", pa.float64(), nullable=False) for level in ("median", "p95", "peak")),
+        *(pa.field(f"consume_{level}", pa.float64()) for level in ("median", "p95", "peak")),
         pa.field("samples", pa.int32(), nullable=False),
         pa.field("covered_seconds", pa.int64(), nullable=False),
         *LISTS,
@@ -79,7 +74,7 @@ class Counts:
 
 def hour_of_week(hour: int) -> int:
     """The hour of the week of a second since 1970."""
-    return (hour // HOUR + _THURSDAY) % 168
+    return (hour // HOUR + _THURSDAY) % WEEK
 
 
 def part_path(name: str, number: int) -> str:
@@ -124,7 +119,7 @@ def measured(store: Store, files: Sequence[RollupFile], within: KeyRange) -> tup
     newest = [file for file in files if file.hour > files[-1].hour - 24 * HOUR]
     there = {key for file in newest for key in _distinct(_read(store, [file], KEY, within))[0]}
     numbers = {key: number for number, key in enumerate(sorted(there))}
-    sums = LoadSums()
+    sums = LoadSums(len(numbers))
     for _, day in groupby(files, key=lambda file: file.hour // HOUR // 24):
         table = _read(store, day, ROLLUPS.names, within)
         keys, where = _distinct(table)
@@ -132,7 +127,7 @@ def measured(store: Store, files: Sequence[RollupFile], within: KeyRange) -> tup
         if (gone := owner < 0).any():
             table, owner = table.filter(pa.array(~gone)).combine_chunks(), owner[~gone]
         at = table.column("hour").cast(pa.int64()).to_numpy()
-        sums.add(len(numbers), owner, (at // HOUR + _THURSDAY) % 168, rows_of(table))
+        sums.add(owner, (at // HOUR + _THURSDAY) % WEEK, rows_of(table))
     return list(numbers), sums.loads()
 
 

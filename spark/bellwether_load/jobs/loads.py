@@ -19,10 +19,9 @@ import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.ports.errors import BellwetherError, Terminal
-from bellwether_load.engines.engine import Engine
 from bellwether_load.histories.loads import LEAST_SECONDS, WEEK
 from bellwether_load.histories.rollups import LONGEST, SHORTEST
-from bellwether_load.jobs.engine_options import engine_options, opened
+from bellwether_load.jobs.engines import Engine, engine_options, opened
 from bellwether_load.jobs.load_parts import FOLDER, RANGE, Counts, PartTask, hour_of_week, part_path, write_part
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.key_ranges import KeyRange, key_ranges

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 import click
 
 from bellwether.ports.errors import BellwetherError
-from bellwether_load.balancing.choices import Refused
 from bellwether_load.jobs.compute_plan import compute_plan, write_plan
 
 
@@ -33,7 +32,7 @@ def plan(uri: str, problem: str, loads: str) -> None:
         with _native_output_on_stderr():
             computed = compute_plan(uri, problem, loads, tell)
             folder = write_plan(uri, computed)
-    except (BellwetherError, Refused) as error:
+    except BellwetherError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(1)
     before, after, gap = computed.plan.before, computed.plan.after, computed.plan.certificate.gap

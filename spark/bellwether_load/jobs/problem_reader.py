@@ -11,11 +11,11 @@ from bellwether.core.settings.objective import Objective
 from bellwether_load.balancing.blocks import Int64s
 from bellwether_load.balancing.choices import Choices, Refused, name_of
 from bellwether_load.balancing.hourly_loads import HourlyLoads, Part, loads_by_hour
+from bellwether_load.balancing.partitions import COLUMNS, with_loads
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans.load_hours import LISTS, REQUESTS, known_hours, load_files
 from bellwether_load.store.plans.problem_files import FOLDER, PARTITIONS
 from bellwether_load.store.store_errors import StoreMissing
-from bellwether_load.transforms.problem_partitions import COLUMNS, with_loads
 
 _RATES = ("produce", "consume")
 _LOADS = pa.schema([("topic_id", pa.string()), ("partition", pa.int32()), *((rate, pa.float64()) for rate in _RATES)])
@@ -31,7 +31,11 @@ def read_partitions(store: Store, problem: str, loads: str, statistic: str) -> t
     """
     path = f"{FOLDER}/{problem}/{PARTITIONS}"
     with store.parquet(path) as file, store.reading(path):
-        partitions = file.read(columns=list(COLUMNS))
+        return measured(store, file.read(columns=list(COLUMNS)), loads, statistic)
+
+
+def measured(store: Store, partitions: pa.Table, loads: str, statistic: str) -> tuple[pa.RecordBatch, Int64s]:
+    """The same of partitions that are at hand."""
     names = {f"{rate}_{statistic}": rate for rate in _RATES}
     found = (table.cast(_LOADS) for table in _tables(store, loads, names, 1 << 20))
     return with_loads(partitions, pa.concat_tables([_LOADS.empty_table(), *found]))

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from bellwether_load.losses.loss_input import Bools, Floats, Int32s, Int64s, LossInput
+from bellwether_load.balancing.blocks import Bools, Floats, Int32s, Int64s
+from bellwether_load.losses.loss_input import LossInput
 from bellwether_load.losses.loss_loads import Carried, carried, relative
 from bellwether_load.plan.plan_losses import HEAVIEST
 

@@ -1,24 +1,20 @@
 """Partitions and brokers as arrays, for what happens when a broker or a rack is lost.
 
-In: plain arrays, as the plan job and ``bellwether losses`` have them. Out: which pairs of leader and next replica each
-partition can have. Pure numpy.
+In: the partitions of a problem. Out: which pairs of leader and next replica each can have. Called by the plan job and
+``bellwether losses``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bellwether_load.plan.problem import NO_BROKER, PartitionInput, ProblemHeader
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from bellwether_load.balancing.blocks import Bools, Int32s, Int64s
+from bellwether_load.balancing.choices import Choices
+from bellwether_load.plan.problem import ProblemHeader
 
 BROKER, RACK = "broker", "rack"
 
@@ -116,50 +112,21 @@ def domains(racks: Sequence[str | None]) -> dict[str, Int32s]:
     return found
 
 
-Rates = Callable[[str, int], tuple[int, int | None] | None]
-"""P and C of a partition in bytes/s, by topic id and index; None without a measured load."""
+def loss_input(terms: ProblemHeader, partitions: Choices) -> LossInput:
+    """A problem with its measured loads, brokers in the order of their ids.
 
-
-def input_of(terms: ProblemHeader, slots: Iterable[PartitionInput], rates: Rates) -> LossInput:
-    """A problem with its measured loads as arrays (docs/load/files.md, "The arithmetic").
-
-    Brokers are in the order of their ids. Partitions that are held, have no load, or no candidate stay as they are.
+    Partitions that are held, have no load, or no candidate stay as they are.
     """
-    brokers, cost = sorted(terms.brokers, key=lambda b: b.id), terms.objective
-    number = {b.id: at for at, b in enumerate(brokers)} | {NO_BROKER: len(brokers)}
-    open_ = {b.id for b in brokers if b.open}
-    places = {rack: at for at, rack in enumerate(cost.preferred_racks)}
-    rank = {b.id: places.get(b.rack or "", len(places)) for b in brokers}
-    base, loads, leaders, stays = [0] * len(brokers), list[int](), list[int](), list[bool]()
-    takers, may = list[list[int]](), list[list[bool]]()
-    for slot in slots:
-        found = rates(slot.topic_id, slot.partition)
-        produced, consumed = (0, 0) if found is None else (found[0], found[1] or 0)
-        for b in slot.replicas:
-            base[number[b]] += cost.following(produced)
-        able = [b for b in slot.replicas if b in open_ and b in slot.isr]
-        best = min((rank[b] for b in able), default=0)
-        loads.append(cost.leading(produced, consumed, len(slot.replicas)))
-        leaders.append(number[slot.leader])
-        stays.append(bool(slot.held) or found is None or not able)
-        takers.append([number[b] for b in able])
-        may.append([rank[b] == best for b in able])
+    brokers = sorted(terms.brokers, key=lambda b: b.id)
+    takers = partitions.takers
     return LossInput(
         np.array([b.capacity for b in brokers], np.int64),
         np.array([b.open for b in brokers], np.bool_),
-        np.array(base, np.int64),
-        np.array(loads, np.int64),
-        _matrix(takers, len(brokers)).astype(np.int32),
-        _matrix(may, 0).astype(np.bool_),
-        np.array(leaders, np.int32),
-        np.array(stays, np.bool_),
+        partitions.base,
+        partitions.loads,
+        takers,
+        (partitions.eligible == takers) & (takers < len(brokers)) & ~partitions.stays[:, None],
+        partitions.leader,
+        partitions.stays,
         domains([b.rack for b in brokers]),
     )
-
-
-def _matrix(rows: Sequence[Sequence[int]], padding: int) -> Int64s:
-    width = max((len(row) for row in rows), default=1) or 1
-    lengths = np.array([len(row) for row in rows], np.int64)
-    found = np.full((len(rows), width), padding, np.int64)
-    found[np.arange(width) < lengths[:, None]] = [value for row in rows for value in row]
-    return found

@@ -11,7 +11,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from bellwether_load.losses.loss_input import Floats, Int32s, Int64s, LossInput
+from bellwether_load.balancing.blocks import Floats, Int32s, Int64s
+from bellwether_load.losses.loss_input import LossInput
 
 
 @dataclass(frozen=True, slots=True)

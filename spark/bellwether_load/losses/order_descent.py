@@ -15,7 +15,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from bellwether_load.losses.loss_input import Bools, Floats, Int32s, Int64s, LossInput
+from bellwether_load.balancing.blocks import Bools, Floats, Int32s, Int64s
+from bellwether_load.losses.loss_input import LossInput
 from bellwether_load.losses.loss_loads import carried
 
 _SHARPNESS = (30.0, 120.0, 400.0, 1_200.0, 4_000.0)

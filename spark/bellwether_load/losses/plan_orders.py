@@ -13,8 +13,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from bellwether_load.balancing.blocks import Int32s, Int64s
 from bellwether_load.losses.loss_bounds import LossBound, LossProof
-from bellwether_load.losses.loss_input import RACK, Int32s, Int64s, LossInput
+from bellwether_load.losses.loss_input import RACK, LossInput
 from bellwether_load.losses.loss_loads import Loss, busiest, losses, worst
 from bellwether_load.losses.order_descent import HourLimits, OrderDescent
 from bellwether_load.plan.plan_losses import PlanLoss, PlanLosses, WorstLoss

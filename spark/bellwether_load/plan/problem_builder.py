@@ -8,7 +8,7 @@ when a rebalance starts.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -64,7 +64,13 @@ def build_problem(
         capacity = settings.capacities.get(broker, WHOLE)
         requests = settings.request_capacities.get(broker, capacity)
         slots.append(BrokerInput(broker, seen.rack if seen else None, capacity, not why, why, requests))
-    stay = _PinnedPartitions(cluster, record, ineligible, settings.excluded_topics, internal, rankings, scope)
+    by_topic = {}
+    for topic in {partition.topic for partition in cluster.partitions}:
+        if not scope.covers(topic):
+            by_topic[topic] = PinnedReason.OUT_OF_SCOPE
+        elif any(fnmatchcase(topic, pattern) for pattern in settings.excluded_topics):
+            by_topic[topic] = PinnedReason.EXCLUDED
+    stay = _Pinned(cluster, record, ineligible, by_topic, internal, rankings)
     partitions = sorted(_slot(p, stay.why(p), _free(p, ineligible, rankings)) for p in cluster.partitions if p.replicas)
     terms = ProblemHeader(cluster.cluster_id, policy, made_at, settings.objective, tuple(slots))
     return Problem(terms, tuple(partitions))
@@ -116,57 +122,41 @@ def _free(partition: Partition, ineligible: Collection[int], rankings: RackRanki
     return ranking.best(open_)
 
 
-class _PinnedPartitions:
+@dataclass(frozen=True)
+class _Pinned:
     """Which partitions must stay, and why: the first reason counts."""
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        record: UndoRecord,
-        ineligible: Mapping[int, str],
-        excluded: Collection[str],
-        internal: bool,
-        rankings: RackRankings | None,
-        scope: Scope,
-    ) -> None:
-        # A tombstone marks an order that is back: nothing is displaced any more.
-        self._displaced = {k: e for k, e in record.entries.items() if e.state is not EntryState.RESTORED}
-        self._removed = cluster.removed
-        self._rankings = rankings
-        self._ineligible = ineligible
-        self._patterns = tuple(excluded)
-        self._internal = internal
-        self._scope = scope
-        self._by_topic: dict[str, str] = {}
+    cluster: Cluster
+    record: UndoRecord
+    ineligible: Mapping[int, str]
+    by_topic: Mapping[str, str]
+    internal: bool
+    rankings: RackRankings | None
 
     def why(self, partition: Partition) -> str:
         if partition.leader_unknown:
             return PinnedReason.LEADER_UNKNOWN
         if partition.reassigning:
             return PinnedReason.REASSIGNING
-        if not self._removed.isdisjoint(partition.replicas):
+        if not self.cluster.removed.isdisjoint(partition.replicas):
             return PinnedReason.REMOVED_BROKER
-        if partition.key in self._displaced and not self._rests(partition):
+        if self._displaced(partition):
             return PinnedReason.DISPLACED
-        if partition.internal and not self._internal:
+        if partition.internal and not self.internal:
             return PinnedReason.INTERNAL
-        if by_topic := self._of_topic(partition.topic):
-            return by_topic
-        return "" if partition.leader is None else self._ineligible.get(partition.leader, "")
+        if partition.topic in self.by_topic:
+            return self.by_topic[partition.topic]
+        return "" if partition.leader is None else self.ineligible.get(partition.leader, "")
 
-    def _rests(self, partition: Partition) -> bool:
-        """Whether it is displaced only for preferred racks: a plan may choose another leader in the same rack."""
-        ranking = self._rankings.of(partition.topic) if self._rankings is not None else None
-        entry = self._displaced[partition.key]
-        return ranking is not None and stands_for_racks(partition, entry, ranking)
-
-    def _of_topic(self, topic: str) -> str:
-        """Why all partitions of a topic must stay; empty where they need not."""
-        if topic not in self._by_topic:
-            excluded = any(fnmatchcase(topic, pattern) for pattern in self._patterns)
-            outside = "" if self._scope.covers(topic) else PinnedReason.OUT_OF_SCOPE
-            self._by_topic[topic] = outside or (PinnedReason.EXCLUDED if excluded else "")
-        return self._by_topic[topic]
+    def _displaced(self, partition: Partition) -> bool:
+        """Whether it is; not if it is displaced only for preferred racks: a plan may choose another leader in the same
+        rack."""
+        entry = self.record.entries.get(partition.key)
+        # A tombstone marks an order that is back: nothing is displaced any more.
+        if entry is None or entry.state is EntryState.RESTORED:
+            return False
+        ranking = self.rankings.of(partition.topic) if self.rankings is not None else None
+        return ranking is None or not stands_for_racks(partition, entry, ranking)
 
 
 def _slot(partition: Partition, held: str, free: tuple[int, ...]) -> PartitionInput:

@@ -113,7 +113,7 @@ class RebalancePlan:
     @property
     def unmeasured(self) -> int:
         """Number of partitions whose consumption should weigh and is not measured."""
-        return self.without_consumption if self.objective.consume_weight else 0
+        return self.without_consumption if self.objective.consumption else 0
 
 
 def digest_of_lines(first: str, lines: Iterable[bytes]) -> str:

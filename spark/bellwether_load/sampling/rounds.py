@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Protocol
 
 from bellwether.core.model.broker_identity import Hosts, KnownHosts
@@ -89,59 +90,6 @@ class SamplingRound:
     seconds: float = 0.0
 
 
-class Asking:
-    """Asks brokers round after round. For one thread; ``close`` it at the end."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._questions: dict[int, dict[TopicPartition, int]] = {}
-        self._silent: frozenset[int] = frozenset()
-        self._pool = ThreadPoolExecutor(_ASKED_AT_ONCE, thread_name_prefix="asking")
-
-    def ask(
-        self, cluster: Cluster, ends: EndsReader, sizes: SizesReader, timeout_seconds: float, until: float
-    ) -> dict[int, BrokerAnswer]:
-        """The answers of all brokers that lead anything, received by ``until`` on the monotonic clock."""
-        self._questions = _questions(cluster, self._questions)
-
-        def ask(number: int) -> BrokerAnswer:
-            left = until - self._clock.monotonic()
-            if left <= 0:
-                return BrokerAnswer(
-                    len(self._questions[number]), problem="was not queried: the time of the round was over"
-                )
-            longest = min(left, _TIMEOUTS * timeout_seconds)
-            return self._one(cluster, number, ends, sizes, min(timeout_seconds, left), longest)
-
-        # Brokers that did not answer before come last, so that waiting for them delays no other.
-        order = sorted(self._questions, key=lambda number: (number in self._silent, number))
-        answers = dict(zip(order, self._pool.map(ask, order), strict=True))
-        self._silent = frozenset(number for number, one in answers.items() if one.problem)
-        return answers
-
-    def close(self) -> None:
-        """Send no further requests."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
-
-    def _one(
-        self, cluster: Cluster, number: int, ends: EndsReader, sizes: SizesReader, timeout: float, longest: float
-    ) -> BrokerAnswer:
-        questions = self._questions[number]
-        broker = cluster.brokers.get(number)
-        if broker is None or not broker.host or broker.port <= 0:
-            return BrokerAnswer(len(questions), problem="is not registered")
-        address, began = join_address(broker.host, broker.port), self._clock.monotonic()
-        try:
-            where = ends.ask(address, questions, timeout, longest)
-            if where.problem and not where.ends:
-                return BrokerAnswer(len(questions), moved=where.moved, problem=where.problem)
-            left = longest - (self._clock.monotonic() - began)
-            large = sizes.ask(address, questions, min(timeout, left), left)
-        except (Transient, Terminal, ValueError) as error:
-            return BrokerAnswer(len(questions), problem=str(error))
-        return BrokerAnswer(len(questions), where.ends, large.sizes, where.moved, where.problem or large.problem)
-
-
 class Rounds:
     """SamplingRound after round of one cluster. For one thread; ``close`` it at the end."""
 
@@ -151,7 +99,9 @@ class Rounds:
         self._clock = clock
         self._timeout = timeout_seconds
         self._period = period_seconds
-        self._asking = Asking(clock)
+        self._questions: dict[int, dict[TopicPartition, int]] = {}
+        self._silent: frozenset[int] = frozenset()
+        self._pool = ThreadPoolExecutor(_ASKED_AT_ONCE, thread_name_prefix="asking")
         self._cluster: Cluster | None = None
         self._before: dict[PartitionKey, int] = {}
 
@@ -162,7 +112,7 @@ class Rounds:
 
     def close(self) -> None:
         """Send no further requests."""
-        self._asking.close()
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
     def take(self, at: datetime) -> SamplingRound:
         """The round of this moment. Raises Transient or Terminal while there is no map, WrongCluster for another one.
@@ -177,11 +127,39 @@ class Rounds:
         readers = {"consumers": self.sources.readers, "requests": self.sources.requests}
         collect = {what: one.begin(self._timeout, hosts) for what, one in readers.items() if one is not None}
         until = began + _ASKING_SHARE * self._period
-        answers = self._asking.ask(cluster, self.sources.ends, self.sources.sizes, self._timeout, until)
+        answers = self._answers(cluster, until)
         troubles |= {f"broker {number}": one.problem for number, one in sorted(answers.items()) if one.problem}
         topics = {what: _collected(what, one, troubles) for what, one in collect.items()}
         rows = self._rows(cluster, answers, topics, at)
         return SamplingRound(rows, answers, troubles, self._clock.monotonic() - began)
+
+    def _answers(self, cluster: Cluster, until: float) -> dict[int, BrokerAnswer]:
+        """The answers of all brokers that lead anything, received by ``until`` on the monotonic clock."""
+        self._questions = _questions(cluster, self._questions)
+        # Brokers that did not answer before come last, so that waiting for them delays no other.
+        order = sorted(self._questions, key=lambda number: (number in self._silent, number))
+        answers = dict(zip(order, self._pool.map(partial(self._ask, cluster, until), order), strict=True))
+        self._silent = frozenset(number for number, one in answers.items() if one.problem)
+        return answers
+
+    def _ask(self, cluster: Cluster, until: float, number: int) -> BrokerAnswer:
+        questions, began = self._questions[number], self._clock.monotonic()
+        count, broker = len(questions), cluster.brokers.get(number)
+        if until <= began:
+            return BrokerAnswer(count, problem="was not queried: the time of the round was over")
+        if broker is None or not broker.host or broker.port <= 0:
+            return BrokerAnswer(count, problem="is not registered")
+        timeout, longest = min(self._timeout, until - began), min(until - began, _TIMEOUTS * self._timeout)
+        address = join_address(broker.host, broker.port)
+        try:
+            where = self.sources.ends.ask(address, questions, timeout, longest)
+            if where.problem and not where.ends:
+                return BrokerAnswer(count, moved=where.moved, problem=where.problem)
+            left = longest - (self._clock.monotonic() - began)
+            large = self.sources.sizes.ask(address, questions, min(timeout, left), left)
+        except (Transient, Terminal, ValueError) as error:
+            return BrokerAnswer(count, problem=str(error))
+        return BrokerAnswer(count, where.ends, large.sizes, where.moved, where.problem or large.problem)
 
     def _map(self, troubles: dict[str, str]) -> Cluster:
         try:

@@ -112,20 +112,23 @@ class Store:
 
         In an object store it is sent complete, because pyarrow completes an interrupted upload.
         """
-        renames = self._system.type_name in _RENAMING
-        draft = self._draft(path) if renames else path
-        try:
-            self._make_parent(path)
-            with self._translated(path, "written"), self._system.open_output_stream(self._full(draft)) as file:
+        full = PurePosixPath(self._full(path))
+        if self._system.type_name not in _RENAMING:
+            with self._translated(path, "written"), self._system.open_output_stream(str(full)) as file:
                 file.write(data)
-            if renames:
-                with self._translated(path, "written"):
-                    self._sync(self._full(draft))
-                    self._system.move(self._full(draft), self._full(path))
-                    self._sync(str(PurePosixPath(self._full(path)).parent))
+            return
+        draft = full.with_name(f"{TEMPORARY}{uuid.uuid4().hex[:8]}-{full.name}")
+        try:
+            with self._translated(path, "written"):
+                self._system.create_dir(str(full.parent), recursive=True)
+                with self._system.open_output_stream(str(draft)) as file:
+                    file.write(data)
+                self._sync(draft)
+                self._system.move(str(draft), str(full))
+                self._sync(full.parent)
         except BaseException:
-            if renames:
-                self._discard(draft)
+            with suppress(OSError, pa.ArrowException):
+                self._system.delete_file(str(draft))
             raise
 
     def write_table(self, path: str, table: Any, row_group_size: int = 1 << 20, **options: Any) -> int:
@@ -237,18 +240,7 @@ class Store:
             raise StoreUnusable(f"{path!r} is not a path inside a store: use names joined by single slashes")
         return f"{self._base}/{path}"
 
-    @staticmethod
-    def _draft(path: str) -> str:
-        folder, _, name = path.rpartition("/")
-        draft = f"{TEMPORARY}{uuid.uuid4().hex[:8]}-{name}"
-        return f"{folder}/{draft}" if folder else draft
-
-    def _make_parent(self, path: str) -> None:
-        if self._system.type_name in _RENAMING:
-            with self._translated(path, "written"):
-                self._system.create_dir(str(PurePosixPath(self._full(path)).parent), recursive=True)
-
-    def _sync(self, full: str) -> None:
+    def _sync(self, full: PurePosixPath) -> None:
         """Flush the file to disk, if the file system is local, so that it survives a power failure."""
         if self._system.type_name == "local":
             descriptor = os.open(full, os.O_RDONLY)
@@ -256,12 +248,6 @@ class Store:
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
-
-    def _discard(self, draft: str) -> None:
-        try:
-            self._system.delete_file(self._full(draft))
-        except (OSError, pa.ArrowException):
-            return
 
     @contextmanager
     def _translated(self, path: str, what: str) -> Iterator[None]:

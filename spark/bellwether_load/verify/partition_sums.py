@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from bellwether.core.settings.objective import WHOLE
 from bellwether_load.plan.problem import NO_BROKER, ProblemHeader
 from bellwether_load.verify.checks import Faults
 from bellwether_load.verify.hour_bound import HourBound
@@ -32,8 +33,8 @@ ORDERED = "leaders come first"
 STEP = 50_000
 """Partitions between two progress reports."""
 
-_HEAVIEST = 2**18
-"""Largest cost of a byte with all that follow it, in percent: with it no partition exceeds 2**63 in a column."""
+_REPLICAS = 1_000
+"""Of a partition, at most: with more of them it could exceed 2**63 in a column."""
 COLUMN = (1 << BITS) - 1
 """The bits of the first column: the statistic."""
 _FULL = 7 << 61
@@ -200,8 +201,7 @@ class _Account:
     def add(self, row: PartitionRow, carried: Load | None, move: MoveRow | None) -> None:
         """Add one partition, in the next row of the problem, with its load and its move, if it has them."""
         sums, replicas, leader = self._sums, row[3], row[5]
-        lead, follow = self._costs(row, carried)
-        extra = lead - follow  # hours of less than 0 borrow from the next one, and pay back in sums with the base
+        extra, follow = self._costs(row, carried)
         load = extra & COLUMN
         may = self._candidates(row) if carried is not None and not row[6] else []
         sums.without_load += carried is None
@@ -245,31 +245,24 @@ class _Account:
         sums.ends.append(len(sums.eligible))
 
     def _costs(self, row: PartitionRow, carried: Load | None) -> tuple[int, int]:
-        """What leading and following cost in each column."""
+        """What leading costs more than following, and what following costs, in each column."""
         if carried is None:
             return 0, 0
         asked, name = self._asked, f"{row[0]}-{row[2]}"
-        byte = asked.produce_weight + asked.replication_weight * (len(row[3]) - 1)
-        heavy = byte + asked.follow_weight * len(row[3]) + asked.consume_weight
-        if heavy > _HEAVIEST:
-            self._faults.add(LOADS, f"{name}: a byte costs {heavy} %: more than {_HEAVIEST} cannot be added up")
+        if len(row[3]) > _REPLICAS:
+            self._faults.add(
+                LOADS, f"{name} has {len(row[3]):,} replicas: loads of more than {_REPLICAS:,} are too large"
+            )
             return 0, 0
-        lead, follow = (
-            byte * carried.produce + asked.consume_weight * carried.consume + asked.request_bytes * carried.requests,
-            asked.follow_weight * carried.produce,
-        )
-        total = self._total + lead + follow * len(row[3])
+        extra = WHOLE * (carried.produce * (len(row[3]) - 1) + carried.consume * asked.consumption)
+        extra += asked.request_bytes * carried.requests
+        follow = WHOLE * carried.produce
+        total = self._total + extra + follow * len(row[3])
         if total & self._full:
             self._faults.add(LOADS, f"{name}: loads add up to more than 2**61 hundredths of a byte/s")
             return 0, 0
         self._total = total
-        if lead & COLUMN < follow & COLUMN:
-            what = (
-                f"would cost {(lead & COLUMN) - (follow & COLUMN)} hundredths of a byte/s more to lead than to follow"
-            )
-            self._faults.add(LOADS, f"{name} {what}: the weights must not make it negative")
-            return follow, follow
-        return lead, follow
+        return extra, follow
 
     def _candidates(self, row: PartitionRow) -> list[int]:
         isr, free = row[4], self._open

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from bellwether_load.jobs.java import OLDEST, NoJava, find_java
+from bellwether_load.jobs.sessions import OLDEST, NoJava, find_java
 from realparts.progress import say
 from realparts.toolruns import DownloadFailed
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 from bellwether_load.plan.forecast import WEEK
 from bellwether_load.store.columns import ahead, batches, values
 from bellwether_load.store.filesystems import Store
+from bellwether_load.store.plans.problem_files import KEY_FIELDS
 from bellwether_load.store.store_errors import StoreDamaged, StoreMissing
 from bellwether_load.verify.load_rows import LoadRow
 
@@ -29,11 +30,6 @@ _RATES = pa.list_(pa.int64())
 REQUESTS = pa.field("request_hours", _RATES)
 """Hundredths of a request/s."""
 LISTS = (pa.field("produce_hours", _RATES, nullable=False), pa.field("consume_hours", _RATES), REQUESTS)
-_KEYS = (
-    pa.field("topic", pa.string(), nullable=False),
-    pa.field("topic_id", pa.string(), nullable=False),
-    pa.field("partition", pa.int32(), nullable=False),
-)
 
 
 def of_hours(hours: Sequence[int]) -> dict[bytes, bytes]:
@@ -85,7 +81,7 @@ def load_rows(store: Store, files: Sequence[str], statistic: str, hours: Sequenc
     """One statistic (``Median``, ``P95``, ``Peak``) of every partition with loads, and its rates in ``hours`` if these
     are known, in the order of the files. Raises StoreError."""
     measured = [pa.field(f"{what}_{statistic.lower()}", pa.float64()) for what in ("produce", "consume")]
-    schema = pa.schema([*_KEYS, *measured, *(LISTS if hours else ())])
+    schema = pa.schema([*KEY_FIELDS, *measured, *(LISTS if hours else ())])
     for path in files:
         for batch in ahead(batches(store, path, schema, _BATCH_ROWS)):
             columns, lists = batch.columns[: -len(LISTS)] if hours else batch.columns, batch.columns[-len(LISTS) :]

@@ -27,12 +27,12 @@ TERMS = "problem.json"
 PARTITIONS = "partitions.parquet"
 
 BROKERS = pa.list_(pa.int32())
-PARTITION_FIELDS = (
+KEY_FIELDS = (
     pa.field("topic", pa.string(), nullable=False),
     pa.field("topic_id", pa.string(), nullable=False),
     pa.field("partition", pa.int32(), nullable=False),
-    pa.field("replicas", BROKERS, nullable=False),
 )
+PARTITION_FIELDS = (*KEY_FIELDS, pa.field("replicas", BROKERS, nullable=False))
 
 SCHEMA = pa.schema(
     [

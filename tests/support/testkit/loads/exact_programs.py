@@ -13,8 +13,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import lil_array
 
-from bellwether_load.balancing.blocks import Block, Int64s
-from bellwether_load.balancing.brokers import Brokers
+from bellwether_load.balancing.blocks import Block, Brokers, Int64s
 from testkit.loads.small_problems import block, brokers
 
 INFEASIBLE = 2

@@ -11,8 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from bellwether_load.balancing.blocks import Block, Int32s, Int64s
-from bellwether_load.balancing.brokers import Brokers
+from bellwether_load.balancing.blocks import Block, Brokers, Int32s, Int64s
 from bellwether_load.balancing.hourly_loads import HourlyLoads, Part
 from bellwether_load.balancing.hourly_prices import HourlyProblem
 

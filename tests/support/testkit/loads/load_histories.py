@@ -12,12 +12,9 @@ from itertools import groupby
 import numpy as np
 import pyarrow as pa
 
-from bellwether_load.histories.intervals import between
 from bellwether_load.histories.loads import Levels, Loads, LoadSums
-from bellwether_load.histories.order import usable
-from bellwether_load.histories.quantiles import at_weights
 from bellwether_load.histories.rollups import HOUR, LONGEST, MARGINS, SHORTEST, roll
-from bellwether_load.histories.samples import UNKNOWN, Samples, summed
+from bellwether_load.histories.samples import UNKNOWN, Floats, Ints, Samples, between, usable
 from bellwether_load.histories.sizes import produced
 from bellwether_load.jobs.load_parts import hour_of_week
 from bellwether_load.store.rollups.rollup_files import rows_of, table_of
@@ -84,8 +81,8 @@ def samples(*histories: History) -> Samples:
 
 def measured(*histories: History) -> Loads:
     """What these partitions carry, by way of hourly rollups as they are stored."""
-    found, sums = samples(*histories), LoadSums()
-    sums.grow(len(found))
+    found = samples(*histories)
+    sums = LoadSums(len(found))
     for _, hours in groupby(sorted(set((found.at // HOUR).tolist())), key=lambda hour: hour // 24):
         tables, owners, weeks = [], [], []
         for hour in hours:
@@ -97,7 +94,7 @@ def measured(*histories: History) -> Loads:
             tables.append(table_of(pa.table(keys), start, rows))
             owners.append(owner)
             weeks.append(np.full(len(owner), hour_of_week(start)))
-        sums.add(len(found), np.concatenate(owners), np.concatenate(weeks), rows_of(pa.concat_tables(tables)))
+        sums.add(np.concatenate(owners), np.concatenate(weeks), rows_of(pa.concat_tables(tables)))
     return sums.loads()
 
 
@@ -105,8 +102,16 @@ def exact(*histories: History) -> Levels:
     """Median and 95th percentile of bytes/s in, from all intervals of the whole histories; no peak."""
     intervals = between(usable(samples(*histories), SHORTEST, MARGINS[0]), LONGEST)
     bytes_in, _ = produced(intervals)
-    seconds, bounds = intervals.seconds, intervals.bounds
-    total = summed(seconds, bounds)
-    wanted = [(total + 1) // 2, (total * 95 + 99) // 100]
-    median, p95 = at_weights(np.nan_to_num(bytes_in) / seconds, seconds, bounds, wanted)
+    rates, ends = np.nan_to_num(bytes_in) / intervals.seconds, intervals.bounds[1:-1]
+    found = [_levels(*of) for of in zip(np.split(rates, ends), np.split(intervals.seconds, ends), strict=True)]
+    median, p95 = np.array(found).T
     return Levels(median, p95, np.full(len(median), np.nan))
+
+
+def _levels(rates: Floats, seconds: Ints) -> tuple[float, float]:
+    """The rates that are not exceeded for half and for 95 % of the seconds; NaN without any."""
+    order, total = np.argsort(rates), int(seconds.sum())
+    reached = np.cumsum(seconds[order])
+    at = np.searchsorted(reached, [(total + 1) // 2, (total * 95 + 99) // 100])
+    median, p95 = rates[order[at]] if total else (np.nan, np.nan)
+    return float(median), float(p95)

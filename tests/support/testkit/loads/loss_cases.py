@@ -8,8 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from bellwether_load.balancing.blocks import Int32s
 from bellwether_load.losses.loss_bounds import LossBound
-from bellwether_load.losses.loss_input import Int32s, LossInput, domains
+from bellwether_load.losses.loss_input import LossInput, domains
 from bellwether_load.losses.loss_loads import busiest, losses, worst
 from bellwether_load.verify.loss_bound import LossCase, LossRow, LossWeights
 

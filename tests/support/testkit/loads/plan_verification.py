@@ -53,13 +53,9 @@ def partition_slots(draw: st.DrawFn, brokers: Sequence[int], index: int) -> Part
 
 @st.composite
 def objectives(draw: st.DrawFn) -> Objective:
-    """Any objective under which leading costs no less than following."""
-    produce = draw(st.integers(0, 200))
+    """Any objective without a limit of moves."""
     return Objective(
-        produce_weight=produce,
-        replication_weight=draw(st.integers(0, 200)),
-        consume_weight=draw(st.integers(0, 200)),
-        follow_weight=draw(st.integers(0, produce)),
+        consumption=draw(st.booleans()),
         preferred_racks=tuple(draw(st.lists(st.sampled_from(_RACKS), max_size=2, unique=True))),
     )
 

@@ -48,7 +48,7 @@ def posed(
             rates[one.key] = (rate, dice.choice((None, 0.0, rate * dice.random() * 3)))
     objective = Objective(
         statistic=dice.choice(list(Statistic)),
-        produce_weight=dice.choice((100, 150)),
+        consumption=dice.choice((True, False)),
         preferred_racks=tuple(dice.choice(((), (), ("a", "b")))),
     )
     return problem(*found, brokers=slots, objective=objective), rates

@@ -36,10 +36,11 @@ def proof(
     by_hour = {hour: weigh(posed, hourly.at(place)) for place, hour in enumerate(hourly.hours)}
     first = by_hour[hourly.hours[0]]
     # Requests are further hours, after those of the week, with capacities of their own.
-    of_requests, later = by_requests(posed), _LATER if posed.header.objective.request_bytes else 0
+    of_requests, unit = by_requests(posed), posed.header.objective.request_bytes
+    later = _LATER if unit else 0
     if later:
         by_hour |= {
-            later + hour: weigh(of_requests, hourly.requests_at(place)) for place, hour in enumerate(hourly.hours)
+            later + hour: weigh(of_requests, hourly.requests_at(place), unit) for place, hour in enumerate(hourly.hours)
         }
     every = dict(weights) | {later + hour: of for hour, of in (request_weights or {}).items()}
     sizes = {
@@ -81,9 +82,12 @@ def proof(
 def lowest(posed: Problem, hourly: Hourly) -> Fraction:
     """The lowest busiest broker-hour that any plan can have, by trying them all."""
     by_hour = [(posed, weigh(posed, hourly.at(place))) for place in range(len(hourly.hours))]
-    first, of = by_hour[0][1], by_requests(posed)
-    if posed.header.objective.request_bytes:
-        by_hour += [(of, weigh(of, hourly.requests_at(place))) for place in range(len(hourly.hours))]
+    first, of, unit = by_hour[0][1], by_requests(posed), posed.header.objective.request_bytes
+    if unit:
+        by_hour += [
+            (of, weigh(of, hourly.requests_at(place), posed.header.objective.request_bytes))
+            for place in range(len(hourly.hours))
+        ]
     most = allowed(posed, first)
     return min(
         max(top(asked, weighed, leaders) for asked, weighed in by_hour)

@@ -55,14 +55,13 @@ class Hourly:
         return {k: (ins[place], None if outs is None else outs[place]) for k, (ins, outs) in self.rates.items()}
 
     def requests_at(self, place: int) -> Loads:
-        """The requests in one of these hours, as consumption that is weighed by ``by_requests``."""
+        """The requests in one of these hours, as consumption: each weighs ``request_bytes``."""
         return {k: (0, self.requests[k][place] if k in self.requests else None) for k in self.rates}
 
 
 def by_requests(posed: Problem) -> Problem:
     """The same problem with requests in the place of consumption, and nothing else."""
-    asked = posed.header.objective
-    asked = replace(asked, produce_weight=0, replication_weight=0, follow_weight=0, consume_weight=asked.request_bytes)
+    asked = replace(posed.header.objective, consumption=True)
     brokers = tuple(replace(b, capacity=b.request_capacity) for b in posed.header.brokers)
     return replace(posed, header=replace(posed.header, brokers=brokers, objective=asked))
 
@@ -108,6 +107,11 @@ def problem(
     return Problem(terms, tuple(sorted(slots)))
 
 
+def led(posed: Problem, *rates: float) -> dict[PartitionKey, tuple[float, float | None]]:
+    """Loads of leaders alone, as followers take nothing in: so many bytes/s out for each replica."""
+    return {s.key: (0.0, rate * len(s.replicas)) for s, rate in zip(posed.partitions, rates, strict=False)}
+
+
 def loads(posed: Problem, *rates: float, consume: float | None = 0.0) -> dict[PartitionKey, tuple[float, float | None]]:
     """A load row for the first partitions, in order: bytes/s in, and as many out as given."""
     return {s.key: (rate, consume) for s, rate in zip(posed.partitions, rates, strict=False)}
@@ -141,17 +145,16 @@ class Weighed:
         return bool(self.eligible)
 
 
-def weigh(posed: Problem, known: Loads) -> list[Weighed]:
-    """Every partition of the problem, weighed."""
+def weigh(posed: Problem, known: Loads, unit: int = 100) -> list[Weighed]:
+    """Every partition of the problem, weighed: a byte/s is so many units of load."""
     asked, found = posed.header.objective, []
     slots = {b.id: b for b in posed.header.brokers}
     for one in posed.partitions:
         row = known.get(one.key)
         rates = None if row is None else (round(row[0]), round(row[1] or 0))
         p, c = rates or (0, 0)
-        follow = asked.follow_weight * p
-        lead = asked.produce_weight * p + asked.replication_weight * p * (len(one.replicas) - 1)
-        lead += asked.consume_weight * c
+        follow = unit * p
+        load = unit * (p * (len(one.replicas) - 1) + (c if asked.consumption else 0))
         candidates = tuple(b for b in one.replicas if slots[b].open and b in one.isr)
         for rack in asked.preferred_racks:
             inside = tuple(b for b in candidates if slots[b].rack == rack)
@@ -160,7 +163,6 @@ def weigh(posed: Problem, known: Loads) -> list[Weighed]:
                 break
         free = rates is not None and not one.held and bool(candidates)
         stays = () if one.leader == NO_BROKER else (one.leader,)
-        load = lead - follow if rates is not None else 0
         found.append(Weighed(one, candidates if free else stays, free, load, follow, rates))
     return found
 
@@ -384,13 +386,13 @@ def planned(
 def forecast(posed: Problem, hourly: Hourly, before: Sequence[int], after: Sequence[int]) -> Forecast:
     """The busiest broker-hours with these leaders before and after, by bytes and by requests if these count."""
 
-    def busiest(of: Problem, known: Callable[[int], Loads], leaders: Sequence[int], unit: int = 1) -> BrokerHour:
+    def busiest(of: Problem, known: Callable[[int], Loads], leaders: Sequence[int], unit: int = 100) -> BrokerHour:
         loads = []
         for place, hour in enumerate(hourly.hours):
-            total = carried(of, weigh(of, known(place)), leaders)
+            total = carried(of, weigh(of, known(place), unit), leaders)
             loads += [(Fraction(total[b.id], b.capacity), -b.id, -hour) for b in of.header.brokers if b.open]
         load, broker, hour = max(loads)
-        return BrokerHour(-broker, -hour, float(load / unit))
+        return BrokerHour(-broker, -hour, float(load if of is posed else load / unit))
 
     unit, requests = posed.header.objective.request_bytes, None
     if unit:

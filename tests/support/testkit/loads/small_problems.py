@@ -9,8 +9,7 @@ from itertools import product
 import numpy as np
 from hypothesis import strategies as st
 
-from bellwether_load.balancing.blocks import Block, Int64s
-from bellwether_load.balancing.brokers import Brokers
+from bellwether_load.balancing.blocks import Block, Brokers, Int64s
 from sparkplans.instances import Case, instance, leading_costs
 
 

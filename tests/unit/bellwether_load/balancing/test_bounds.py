@@ -6,9 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from bellwether_load.balancing.blocks import Block
+from bellwether_load.balancing.blocks import Block, Brokers
 from bellwether_load.balancing.bounds import Bound, heaviest_item, prefix_bound
-from bellwether_load.balancing.brokers import Brokers
 from testkit.loads.small_problems import block, brokers
 
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether_load.balancing.balance import capped
-from bellwether_load.balancing.blocks import Block
-from bellwether_load.balancing.brokers import Brokers
+from bellwether_load.balancing.blocks import Block, Brokers
 from bellwether_load.balancing.exchanges import exchanged
 from sparkplans.instances import Case
 from testkit.loads.small_problems import block, brokers, expanded, of_the_bench, problems

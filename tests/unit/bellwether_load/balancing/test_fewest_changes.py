@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether_load.balancing import fewest_changes as planner
-from bellwether_load.balancing.blocks import Block
-from bellwether_load.balancing.brokers import Brokers
+from bellwether_load.balancing.blocks import Block, Brokers
 from bellwether_load.balancing.fewest_changes import reduce_changes
 from bellwether_load.balancing.levels import levelled
 from testkit.loads.exact_programs import fewest

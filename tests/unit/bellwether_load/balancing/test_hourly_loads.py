@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bellwether.core.settings.objective import Objective
-from bellwether_load.balancing.brokers import Brokers
+from bellwether_load.balancing.blocks import Brokers
 from bellwether_load.balancing.choices import Choices
 from bellwether_load.balancing.hourly_loads import HourlyLoads, forecast, loads_by_hour
 from bellwether_load.histories.loads import UNKNOWN, filled

@@ -133,7 +133,7 @@ def test_a_defect_is_reported_and_ends_no_reading():
 
 
 @pytest.mark.parametrize(
-    "terms", [{"objective": Objective(follow_weight=0)}, {"capacities": {1: 50}}, {"store": "archive"}]
+    "terms", [{"objective": Objective(consumption=False)}, {"capacities": {1: 50}}, {"store": "archive"}]
 )
 def test_changed_objective_capacities_or_store_cause_another_reading(terms: dict[str, object]):
     reader = Reader(a=loads(1))
@@ -146,7 +146,7 @@ def test_another_objective_is_not_forgotten_while_the_store_is_away():
     reader = Reader(a=loads(1))
     reader.step("a")
     reader.book.away = StoreUnavailable("no answer")
-    anew = {"objective": Objective(follow_weight=0)}
+    anew = {"objective": Objective(consumption=False)}
     for _ in range(3):
         assert reader.step("", **anew)
         assert reader.reading.trouble is not None

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bellwether_load.histories.intervals import Intervals, between
+from bellwether_load.histories.samples import Intervals, between
 from testkit.loads.load_histories import MIDNIGHT, History, Sample, led, samples, steady
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bellwether_load.histories.order import usable
+from bellwether_load.histories.samples import usable
 from testkit.loads.load_histories import MIDNIGHT, Sample, samples, steady
 
 

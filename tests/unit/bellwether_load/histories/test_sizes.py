@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bellwether_load.histories.intervals import between
-from bellwether_load.histories.sizes import produced
+from bellwether_load.histories.samples import between
+from bellwether_load.histories.sizes import medians, produced
 from testkit.loads.load_histories import History, Sample, deleted, led, rates, samples, steady
 
 
@@ -107,3 +107,19 @@ def test_partitions_do_not_lend_each_other_sizes():
 def test_no_partitions_have_no_bytes():
     found, sized = produced(between(samples(), 600))
     assert (len(found), len(sized)) == (0, 0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_median_is_where_half_of_the_weight_is_reached(seed: int):
+    dice = np.random.default_rng(seed)
+    groups = [(dice.integers(0, 9, n) / 4, dice.integers(1, 9, n)) for n in dice.choice([0, 1, 2, 5, 90], 20)]
+    found = medians(
+        *(np.concatenate(of) for of in zip(*groups, strict=True)), np.cumsum([0, *(len(v) for v, _ in groups)])
+    )
+    # The same of each value, as often as it weighs.
+    expected = [np.sort(np.repeat(v, w))[(w.sum() + 1) // 2 - 1] if len(v) else np.nan for v, w in groups]
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_weights_add_up_exactly_where_they_are_large():
+    assert medians(np.array([1.0, 2.0]), np.array([2**55, 2**55 + 2]), np.array([0, 2])).tolist() == [2.0]

@@ -30,7 +30,7 @@ from bellwether_load.store.plans.plan_files import read_moves, read_plan
 from bellwether_load.store.plans.problem_files import write_problem
 from bellwether_load.store.store_errors import StoreError, StoreMissing
 from testkit.loads.random_problems import posed
-from testkit.loads.small_planner import Hourly, forecast, loads, problem, slot, write_loads
+from testkit.loads.small_planner import Hourly, forecast, led, loads, problem, slot, write_loads
 
 if TYPE_CHECKING:
     from bellwether.core.waves.approved_plan import RebalanceMove
@@ -305,8 +305,8 @@ def test_a_plan_reads_back_as_it_was_made(tmp_path: Path):
 
 def test_a_bound_that_is_rounded_up_leaves_no_negative_gap(tmp_path: Path):
     brokers = (BrokerInput(1, capacity=300), BrokerInput(2, capacity=300))
-    asked = problem(slot(0, (1, 2)), brokers=brokers, objective=Objective(follow_weight=0))
-    made = planned(tmp_path, asked, loads(asked, 5.0))  # 10 / 3 is below its double
+    asked = problem(slot(0, (1, 2)), brokers=brokers)
+    made = planned(tmp_path, asked, led(asked, 5.0))  # 10 / 3 is below its double
     assert recheck(tmp_path, made.plan.digest).exit_code == 0
     assert made.plan.certificate.gap == 0
 
@@ -314,6 +314,6 @@ def test_a_bound_that_is_rounded_up_leaves_no_negative_gap(tmp_path: Path):
 def test_levels_end_at_brokers_that_need_not_carry_anything(tmp_path: Path):
     brokers = tuple(BrokerInput(b, capacity=300 if b in {3, 9} else 100, open=b != 2) for b in range(1, 10))
     slots = (slot(0, (5,)), slot(1, (3, 5, 9)), slot(2, (4, 7, 3), leader=3))
-    asked = problem(*slots, brokers=brokers, objective=Objective(follow_weight=0))
-    made = planned(tmp_path, asked, loads(asked, 543_982.0, 22_809.0, 327_543.0))
+    asked = problem(*slots, brokers=brokers)
+    made = planned(tmp_path, asked, led(asked, 543_982.0, 22_809.0, 327_543.0))
     assert recheck(tmp_path, made.plan.digest).exit_code == 0

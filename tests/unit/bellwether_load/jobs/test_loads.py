@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bellwether_load.__main__ import main
-from bellwether_load.engines.engine import ProcessEngine
 from bellwether_load.jobs import loads as job
+from bellwether_load.jobs.engines import ProcessEngine
 from bellwether_load.jobs.load_parts import SCHEMA
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.samples.sample_files import FORMAT_KEY

@@ -5,7 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from bellwether_load.losses.loss_input import Floats, Int32s, LossInput
+from bellwether_load.balancing.blocks import Floats, Int32s
+from bellwether_load.losses.loss_input import LossInput
 from bellwether_load.losses.loss_loads import busiest, losses, worst
 from bellwether_load.losses.order_descent import HourLimits
 from bellwether_load.losses.plan_orders import PlannedOrders, planned_orders

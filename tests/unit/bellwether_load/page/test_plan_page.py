@@ -23,7 +23,7 @@ from bellwether_load.plan.problem import NO_BROKER
 from bellwether_load.plan.rebalance_plan import BY_HAND, MoveTotals, RebalancePlan
 from testkit.loads.plan_pages import former, needs, plan_of_size, said, small_plan, taken_apart
 from testkit.loads.plan_verification import rechecked
-from testkit.loads.small_planner import loads, move_of, planned, problem, slot
+from testkit.loads.small_planner import led, move_of, planned, problem, slot
 from testkit.messages import assert_wording
 
 SIZES = [1, 3, 12, 48, 49, 1000]
@@ -230,8 +230,8 @@ def test_phones_dark_screens_and_paper_have_their_styles() -> None:
 
 
 def test_the_page_names_the_brokers_and_partitions_that_prove_the_bound() -> None:
-    posed = problem(slot(0, held="Excluded"), *(slot(i) for i in range(1, 6)), objective=Objective(follow_weight=0))
-    known = loads(posed, 9e6, *[1e6] * 5)
+    posed = problem(slot(0, held="Excluded"), *(slot(i) for i in range(1, 6)))
+    known = led(posed, 9e6, *[1e6] * 5)
     plan, moves = planned(posed, known)
     text = plan_page(tell(plan, moves).verified(rechecked(posed, known, plan, moves)))
     words = said(taken_apart(text))
@@ -326,7 +326,7 @@ def test_topics_without_measured_consumption_are_named() -> None:
 def test_consumption_that_is_not_measured_is_said_unless_it_weighs_nothing() -> None:
     sentence = "The consumption of 1,200 partitions is not measured. It counts as 0"
     assert sentence in page(12, without_consumption=1_200)
-    assert sentence not in page(12, without_consumption=1_200, objective=Objective(consume_weight=0))
+    assert sentence not in page(12, without_consumption=1_200, objective=Objective(consumption=False))
     assert "not measured" not in page(12)
 
 

@@ -48,7 +48,7 @@ def changed(document: Any, path: str, value: object) -> Any:
 
 
 def test_the_header_of_a_problem_has_the_documented_form() -> None:
-    asked = Objective(statistic=Statistic.PEAK, consume_weight=50, preferred_racks=("a", "b"), max_moves=10)
+    asked = Objective(statistic=Statistic.PEAK, consumption=False, preferred_racks=("a", "b"), max_moves=10)
     assert PROBLEM.to_json(replace(TERMS, objective=asked)) == {
         "format": 2,
         "clusterId": "c",
@@ -56,10 +56,7 @@ def test_the_header_of_a_problem_has_the_documented_form() -> None:
         "madeAt": "2026-11-21T12:00:00Z",
         "objective": {
             "statistic": "Peak",
-            "produceWeight": 100,
-            "replicationWeight": 100,
-            "consumeWeight": 50,
-            "followWeight": 100,
+            "consumption": False,
             "preferredRacks": ["a", "b"],
             "maxMoves": 10,
             "requestBytes": 0,
@@ -99,7 +96,7 @@ def test_what_is_written_is_read_again(drawn: tuple[Problem, Any]) -> None:
         ("brokers/0/id", -1, r"brokers\[0\].id is -1"),
         ("brokers/1/capacity", 0, r"brokers\[1\].capacity is 0"),
         ("brokers/1/id", 1, "brokers: 1 is listed twice"),
-        ("objective/followWeight", -1, "objective.followWeight is -1"),
+        ("objective/consumption", 1, "objective.consumption is 1"),
         ("objective/statistic", "Mean", "'Median', 'P95' or 'Peak'"),
         ("objective/preferredRacks", [1], "objective.preferredRacks"),
         ("objective/colour", 1, "objective.colour is unknown"),

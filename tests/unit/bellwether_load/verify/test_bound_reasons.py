@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from bellwether.core.settings.objective import Objective
 from bellwether_load.plan.problem import BrokerInput, Problem
 from bellwether_load.verify.bound_reasons import NO_MOVE, NO_OTHER, STAYS, BoundReasons, HeavyPartition
 from testkit.loads.plan_verification import rechecked
-from testkit.loads.small_planner import Loads, loads, planned, problem, slot
+from testkit.loads.small_planner import Loads, led, loads, planned, problem, slot
 from testkit.messages import assert_wording
-
-# Following costs nothing, and one follower: a byte/s of load costs 200 hundredths to lead.
-LEADING = Objective(follow_weight=0)
 
 
 def reasons_of(posed: Problem, known: Loads, *args: object, **given: object) -> BoundReasons:
@@ -26,10 +21,8 @@ def reasons_of(posed: Problem, known: Loads, *args: object, **given: object) -> 
 
 
 def test_one_broker_with_a_partition_that_must_stay() -> None:
-    posed = problem(
-        slot(0, (1, 2), held="Excluded"), *(slot(i, (1, 2)) for i in range(1, 5)), brokers=2, objective=LEADING
-    )
-    found = reasons_of(posed, loads(posed, 94.0, *[1.0] * 4))
+    posed = problem(slot(0, (1, 2), held="Excluded"), *(slot(i, (1, 2)) for i in range(1, 5)), brokers=2)
+    found = reasons_of(posed, led(posed, 94.0, *[1.0] * 4))
     assert (found.brokers, found.alone, found.most_moves) == ((1,), False, None)
     assert found.parts == {STAYS: 1.0}
     assert found.partitions == (HeavyPartition("orders-0", (1,), 18_800, 1.0, STAYS),)
@@ -37,8 +30,8 @@ def test_one_broker_with_a_partition_that_must_stay() -> None:
 
 
 def test_a_partition_that_is_heavy_wherever_it_goes() -> None:
-    posed = problem(*(slot(i, (1, 2)) for i in range(3)), brokers=2, objective=LEADING)
-    found = reasons_of(posed, loads(posed, 60.0, 20.0, 10.0))
+    posed = problem(*(slot(i, (1, 2)) for i in range(3)), brokers=2)
+    found = reasons_of(posed, led(posed, 60.0, 20.0, 10.0))
     assert found.alone
     assert found.partitions[0].name == "orders-0"
     assert_wording(found.text)
@@ -47,15 +40,15 @@ def test_a_partition_that_is_heavy_wherever_it_goes() -> None:
 def test_a_heavy_partition_and_what_its_broker_carries_in_any_case() -> None:
     # 300 of following on every broker, so that the heavy partition is not all of the bound.
     held = [slot(i, (b,)) for i, b in enumerate((1, 2), start=1)]
-    posed = problem(slot(0, (1, 2)), *held, brokers=2, objective=LEADING)
-    found = reasons_of(posed, loads(posed, 50.0, 50.0, 50.0))
+    posed = problem(slot(0, (1, 2)), *held, brokers=2)
+    found = reasons_of(posed, led(posed, 50.0, 50.0, 50.0))
     assert found.alone
     assert_wording(found.text)
 
 
 def test_brokers_that_alone_may_lead_what_they_lead() -> None:
-    posed = problem(*(slot(i, (1, 2)) for i in range(4)), *(slot(i, (2, 3)) for i in range(4, 6)), objective=LEADING)
-    found = reasons_of(posed, loads(posed, *[100.0] * 4, 1.0, 1.0), weights={1: 1, 2: 1})
+    posed = problem(*(slot(i, (1, 2)) for i in range(4)), *(slot(i, (2, 3)) for i in range(4, 6)))
+    found = reasons_of(posed, led(posed, *[100.0] * 4, 1.0, 1.0), weights={1: 1, 2: 1})
     assert found.brokers == (1, 2)
     assert found.parts == {NO_OTHER: 1.0}
     assert {p.why for p in found.partitions} == {NO_OTHER}
@@ -78,17 +71,17 @@ def test_the_mean_of_all_brokers() -> None:
 
 
 def test_a_cap_keeps_leaders_that_could_move() -> None:
-    posed = problem(*(slot(i, (1, 2)) for i in range(10)), brokers=2, objective=replace(LEADING, max_moves=2))
+    posed = problem(*(slot(i, (1, 2)) for i in range(10)), brokers=2, objective=Objective(max_moves=2))
     load = 2 * 100 * 10
-    found = reasons_of(posed, loads(posed, *[10.0] * 10), [2, 2] + [1] * 8, weights={1: 1}, move_weight=load)
+    found = reasons_of(posed, led(posed, *[10.0] * 10), [2, 2] + [1] * 8, weights={1: 1}, move_weight=load)
     assert (found.brokers, found.most_moves, found.parts) == ((1,), 2, {NO_MOVE: 1.0})
     assert_wording(found.text)
 
 
 def test_many_brokers_are_counted() -> None:
     brokers = tuple(BrokerInput(b) for b in range(1, 11))
-    posed = problem(*(slot(i, (i + 1,)) for i in range(8)), brokers=brokers, objective=LEADING)
-    found = reasons_of(posed, loads(posed, *[10.0] * 8), weights=dict.fromkeys(range(1, 9), 1))
+    posed = problem(*(slot(i, (i + 1,)) for i in range(8)), brokers=brokers)
+    found = reasons_of(posed, led(posed, *[10.0] * 8), weights=dict.fromkeys(range(1, 9), 1))
     assert_wording(found.text)
 
 

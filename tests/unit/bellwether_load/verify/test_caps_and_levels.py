@@ -11,7 +11,7 @@ from bellwether.core.settings.objective import Objective
 from bellwether_load.plan.certificate import CertificateLevel, OtherCap
 from bellwether_load.plan.problem import BrokerInput, Problem
 from testkit.loads.plan_verification import rechecked
-from testkit.loads.small_planner import Loads, level, loads, planned, problem, slot, weigh
+from testkit.loads.small_planner import Loads, led, level, loads, planned, problem, slot, weigh
 from testkit.messages import assert_wording
 
 BROKERS = (BrokerInput(1), BrokerInput(2), BrokerInput(3), BrokerInput(4, open=False, why="Sick"))
@@ -75,8 +75,8 @@ def test_a_limit_below_what_settled_brokers_carry_is_refused() -> None:
 @pytest.mark.parametrize("threshold", [0.0, -0.0, -1.5])
 def test_a_threshold_that_is_not_above_zero_is_refused(threshold: float) -> None:
     # The load of broker 1 is the bound with any threshold.
-    posed = problem(slot(0, (1,)), slot(1, (1, 2)), brokers=2, objective=Objective(follow_weight=0))
-    known = loads(posed, 100.0, 1.0)
+    posed = problem(slot(0, (1,)), slot(1, (1, 2)), brokers=2)
+    known = led(posed, 100.0, 1.0)
     plan, moves = planned(posed, known, [1, 2])
     proof = replace(plan.certificate, threshold=threshold)
     above = level(posed, weigh(posed, known), [1, 2], [1], plan.after.max, {2: 1})
@@ -94,9 +94,9 @@ def test_a_weight_of_moves_that_nothing_limits_is_refused() -> None:
 
 
 def test_a_limit_of_moves_raises_the_bound_to_what_so_few_moves_can_reach() -> None:
-    unlimited = problem(*(slot(i, (1, 2)) for i in range(10)), brokers=2, objective=Objective(follow_weight=0))
-    posed = replace(unlimited, header=replace(unlimited.header, objective=Objective(follow_weight=0, max_moves=2)))
-    known = loads(posed, *[10.0] * 10)
+    unlimited = problem(*(slot(i, (1, 2)) for i in range(10)), brokers=2)
+    posed = replace(unlimited, header=replace(unlimited.header, objective=Objective(max_moves=2)))
+    known = led(posed, *[10.0] * 10)
     leaders = [2, 2] + [1] * 8
     load = 2 * 100 * 10  # produced, and sent to one follower, in hundredths
     plan, moves = planned(posed, known, leaders, weights={1: 1}, move_weight=load)
@@ -107,8 +107,8 @@ def test_a_limit_of_moves_raises_the_bound_to_what_so_few_moves_can_reach() -> N
 
 def capped_plan(*others: OtherCap) -> list[str]:
     """Faults of a plan that may change two of ten leaders, and claims these other caps."""
-    posed = problem(*(slot(i, (1, 2)) for i in range(10)), brokers=2, objective=Objective(follow_weight=0, max_moves=2))
-    known = loads(posed, *[10.0] * 10)
+    posed = problem(*(slot(i, (1, 2)) for i in range(10)), brokers=2, objective=Objective(max_moves=2))
+    known = led(posed, *[10.0] * 10)
     plan, moves = planned(posed, known, [2, 2] + [1] * 8, weights={1: 1}, move_weight=2000)
     certified = replace(plan, certificate=replace(plan.certificate, other_caps=others))
     return list(rechecked(posed, known, certified, moves).faults)
@@ -153,9 +153,13 @@ def test_other_caps_of_a_problem_without_one_are_refused() -> None:
 def test_a_threshold_leaves_out_leaders_that_a_partition_would_bring_to_it() -> None:
     # Two partitions stay on broker 1, and with a third it would be busier than any broker of the plan.
     posed = problem(
-        slot(0, (1,)), slot(1, (1,)), slot(2, (1, 2)), slot(3, (1, 2)), brokers=2, objective=Objective(follow_weight=0)
+        slot(0, (1,)),
+        slot(1, (1,)),
+        slot(2, (1, 2)),
+        slot(3, (1, 2)),
+        brokers=2,
     )
-    known = loads(posed, 10.0, 10.0, 10.0, 10.0)
+    known = led(posed, 10.0, 10.0, 10.0, 10.0)
     loosely, moves = planned(posed, known, [1, 1, 2, 2], weights={2: 1})
     assert loosely.certificate.gap
     plan, moves = planned(posed, known, [1, 1, 2, 2], weights={2: 1}, threshold=loosely.after.max)
@@ -167,8 +171,8 @@ def test_a_threshold_leaves_out_leaders_that_a_partition_would_bring_to_it() -> 
 
 def test_a_bound_above_its_threshold_is_refused() -> None:
     # Below 25 both heavy partitions must be on broker 2, which then has 40; but a plan may be above 25.
-    posed = problem(slot(0, (1,)), slot(1, (1, 2)), slot(2, (1, 2)), brokers=2, objective=Objective(follow_weight=0))
-    known = loads(posed, 9.0, 10.0, 10.0)
+    posed = problem(slot(0, (1,)), slot(1, (1, 2)), slot(2, (1, 2)), brokers=2)
+    known = led(posed, 9.0, 10.0, 10.0)
     plan, moves = planned(posed, known, [1, 1, 2], weights={2: 1}, threshold=25.0)
     assert plan.certificate.bound == 25
     assert rechecked(posed, known, plan, moves).passed

@@ -29,7 +29,7 @@ def posed(seed: int) -> tuple[Problem, Hourly]:
     dice = Random(seed)
     slots = [slot(i, dice.sample((1, 2, 3, 4), dice.randint(1, 3)), held="Pinned" if i == 3 else "") for i in range(6)]
     asked = Objective(
-        follow_weight=dice.choice([0, 50, 100]),
+        consumption=dice.choice([True, True, False]),
         max_moves=dice.choice([None, 0, 1, 3]),
         request_bytes=dice.choice([0, 0, 1, 5_000]),
     )
@@ -89,13 +89,3 @@ def test_a_plan_for_the_statistic_that_changes_too_many_leaders_is_refused():
     true = replace(proof(asked, hourly, {14: {1: 1}}, 3), statistic_plan=StatisticPlan(1e9, 2))
     plan, moves = planned(asked, hourly.at(0), [1, 1, 1, 2], hourly=hourly, proof=true)
     assert_wording(checked(asked, hourly, plan, moves).faults)
-
-
-def test_leaders_that_cost_less_than_followers_prove_nothing():
-    asked = problem(
-        slot(0, (1, 2)), slot(1, (1, 2)), brokers=2, objective=Objective(replication_weight=0, follow_weight=150)
-    )
-    hourly = Hourly((3, 4), {s.key: ([100, 100], [1000, 0]) for s in asked.partitions})
-    claim = HourlyProof({3: {1: 1}}, 0, None, 1.0)
-    plan, moves = planned(asked, hourly.at(0), hourly=hourly, proof=claim)
-    assert any("less to lead than to follow" in fault for fault in checked(asked, hourly, plan, moves).faults)

@@ -25,9 +25,7 @@ def posed(seed: int) -> tuple[Problem, Hourly]:
     """Partitions in no order of load, one closed broker, some without consumption."""
     dice = Random(seed)
     slots = [slot(i, dice.sample((1, 2, 3, 4), dice.randint(1, 3)), topic=t) for t in ("a", "b") for i in range(9)]
-    asked = problem(
-        *slots, brokers=BROKERS, objective=Objective(follow_weight=dice.choice([0, 50, 100]), request_bytes=seed % 3)
-    )
+    asked = problem(*slots, brokers=BROKERS, objective=Objective(consumption=seed % 2 == 0, request_bytes=seed % 3))
     rates = {
         s.key: (
             [dice.randint(0, 10**9) for _ in HOURS],
@@ -103,16 +101,18 @@ def test_the_largest_rates_are_added_up_without_touching_the_next_hour():
     assert plan.forecast.after.hour == 3
 
 
-@pytest.mark.parametrize(
-    ("weight", "rate", "said"),
-    [
-        (2**16, 2**45, "a-0: loads add up to more than 2**61 hundredths of a byte/s"),
-        (2**18, 1, "a-0: a byte costs 262444 %: more than 262144 cannot be added up"),
-    ],
-)
-def test_what_does_not_fit_into_64_bits_is_refused(weight: int, rate: int, said: str):
-    one = slot(0, topic="a")
-    asked = problem(one, objective=Objective(produce_weight=weight, follow_weight=0))
-    hourly = Hourly((3, 4), {one.key: ([rate, 0], [0, 0])})
+def test_loads_that_do_not_fit_into_64_bits_are_refused():
+    asked = problem(*(slot(i, topic="a") for i in range(130)))
+    hourly = Hourly((3, 4), {s.key: ([2**45, 0], [2**45, 0]) for s in asked.partitions})
     plan, moves = planned(asked, hourly.at(1), hourly=hourly)
-    assert f"loads: {said}" in checked(asked, hourly, plan, moves).faults
+    found = checked(asked, hourly, plan, moves).faults
+    assert any(fault.endswith("loads add up to more than 2**61 hundredths of a byte/s") for fault in found)
+
+
+def test_more_replicas_than_can_be_added_up_are_refused():
+    asked, key = problem(slot(0, topic="a")), slot(0, topic="a").key
+    hourly = Hourly((3, 4), {key: ([1, 1], [0, 0])})
+    plan, moves = planned(asked, hourly.at(1), hourly=hourly)
+    many = problem(slot(0, range(1, 1002), topic="a"), brokers=1001)
+    said = "loads: a-0 has 1,001 replicas: loads of more than 1,000 are too large"
+    assert said in checked(many, hourly, plan, moves).faults

@@ -216,14 +216,6 @@ def test_without_an_open_broker_there_is_no_plan() -> None:
     assert "no broker is open" in refusal(replace(posed, header=terms), known, plan, moves)
 
 
-def test_weights_under_which_leading_costs_less_than_following_are_refused() -> None:
-    sound, known = posed_with(slot(0, (1,)))
-    plan, moves = planned(sound, known)
-    terms = replace(sound.header, objective=Objective(produce_weight=10, follow_weight=20))
-    said = refusal(replace(sound, header=terms), known, plan, moves)
-    assert "orders-0 would cost -1000 hundredths of a byte/s more to lead than to follow" in said
-
-
 # What is claimed
 
 

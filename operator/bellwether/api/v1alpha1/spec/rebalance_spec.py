@@ -145,7 +145,7 @@ class LoadObjective(Model):
         """Convert to the objective of the core; capacities and excluded topics are separate there."""
         return core_objective.Objective(
             statistic=self.statistic,
-            consume_weight=_OBJECTIVE.consume_weight if self.traffic is Traffic.ALL else 0,
+            consumption=self.traffic is Traffic.ALL,
             preferred_racks=self.preferred_racks,
             max_moves=self.max_moves,
             request_bytes=self.request_bytes,

@@ -52,7 +52,7 @@ def test_traffic_waves_and_validity_reach_the_core():
     )
     assert found == core_rebalance.Rebalance(
         approval=core_rebalance.Approval.AUTOMATIC,
-        objective=core_objective.Objective(statistic=core_objective.Statistic.PEAK, consume_weight=0),
+        objective=core_objective.Objective(statistic=core_objective.Statistic.PEAK, consumption=False),
         minimum_improvement_percent=0,
         valid_seconds=3600,
         waves=core_rebalance.RebalanceWaves(partitions=7, pause_seconds=0),

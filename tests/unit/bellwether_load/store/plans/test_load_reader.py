@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.settings.objective import Objective, Statistic
 from bellwether_load.plan.problem import Problem
 from bellwether_load.store.filesystems import Store
+from bellwether_load.store.plans.load_reader import PackedLoads
 from bellwether_load.store.plans.plan_store import FilePlanStore
 from bellwether_load.store.store_errors import StoreDamaged, StoreMissing
 from testkit.loads.approved_plans import write_plan
@@ -47,7 +49,7 @@ def test_they_are_as_of_the_moment_of_the_problem_and_weighed_as_the_policy_says
     store: Store, shelf: FilePlanStore
 ):
     run(store)
-    found = shelf.measured(NAME, Objective(consume_weight=0), {2: 300})
+    found = shelf.measured(NAME, Objective(consumption=False), {2: 300})
     assert (found.measured_at, found.capacities) == (NOON, {2: 300})
     assert found.partitions[POSED.partitions[0].key] == 10
 
@@ -104,3 +106,19 @@ def test_neither_another_policys_runs_nor_what_cannot_be_read_are_found(store: S
     run(store, "kafka.main.at-3", at(5))
     store.write_bytes("problems/kafka.main.at-3/problem.json", b"{")
     assert shelf.finished("kafka.main.") == ()
+
+
+def test_every_replica_follows_and_capacities_go_along(store: Store, shelf: FilePlanStore):
+    run(store)
+    found = shelf.measured(NAME, Objective(), {3: 50})
+    assert (found.following, found.capacities) == ({1: 90, 2: 100, 3: 100}, {3: 50})
+
+
+def test_packed_loads_read_like_any_mapping():
+    key = PartitionKey("t", 1)
+    loads = PackedLoads({"t": array("q", [5, -1, 6])})
+    assert dict(loads) == {PartitionKey("t", 0): 5, PartitionKey("t", 2): 6}
+    assert (len(loads), key in loads, loads.get(key, 7), loads.get(PartitionKey("x", 0))) == (2, False, 7, None)
+    assert loads.get(PartitionKey("t", -1), 7) == 7
+    with pytest.raises(KeyError):
+        loads[key]

@@ -111,7 +111,7 @@ def test_a_plan_of_other_loads_is_refused(shelf: FilePlanStore, store: Store):
     [
         problem(*POSED.partitions, brokers=(BrokerInput(1), BrokerInput(2, capacity=50), BrokerInput(3))),
         problem(*POSED.partitions, brokers=(BrokerInput(1, why="x"), BrokerInput(2), BrokerInput(3))),
-        problem(*POSED.partitions, objective=Objective(consume_weight=0)),
+        problem(*POSED.partitions, objective=Objective(consumption=False)),
         problem(*POSED.partitions, objective=Objective(max_moves=1)),
         problem(*POSED.partitions[:-1]),
         problem(*POSED.partitions, slot(6, (1, 2, 3))),

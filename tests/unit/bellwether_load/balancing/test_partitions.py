@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from bellwether_load.balancing.choices import Refused
+from bellwether_load.balancing.partitions import lines, with_loads
 from bellwether_load.plan.documents import header_line, problem_digest
 from bellwether_load.plan.problem import PartitionInput
 from bellwether_load.plan.rebalance_plan import digest_of_lines
-from bellwether_load.transforms.problem_partitions import lines, with_loads
 from testkit.loads.small_planner import problem
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bellwether_load.jobs.java import NoJava, find_java
+from bellwether_load.jobs.sessions import NoJava, find_java
 
 
 def runtime(folder: Path, modules: str, *, status: int = 0) -> Path:
