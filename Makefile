@@ -124,7 +124,7 @@ bench-faults: setup parts ## Cut and blackhole listeners ten times with 3,000 pa
 	@$(BIN)/python -m faults --only listener-cut,listener-blackholed --partitions 3000 --repeat $(or $(REPEAT),10) $(FAULTS_ARGS)
 
 .PHONY: bench-spark
-bench-spark: setup ## Plan for clusters of up to 3,000,000 partitions; report gap, moves, time and memory (BENCH_ARGS="--exact 100": small ones next to exact optima)
+bench-spark: setup ## Plan for clusters of up to 3,000,000 partitions; report gap, moves, time and memory (BENCH_ARGS="--large 2000000": the large ones alone; "--exact 100": small ones next to exact optima)
 	@$(BIN)/python -m sparkplans $(BENCH_ARGS)
 
 .PHONY: bench-loads

@@ -12,7 +12,8 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,16 +82,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--most", type=int, default=SIZES[-1][0], help="leave larger clusters out (%(default)s)")
     parser.add_argument("--seed", type=int, default=20261, help="of the clusters (%(default)s)")
     parser.add_argument("--reports", type=Path, default=Path("reports"), help="folder for the figures (%(default)s)")
+    parser.add_argument("--large", type=int, metavar="N", help="N partitions and a tenth of them alone, without rivals")
     parser.add_argument("--exact", type=int, metavar="N", help="N small clusters next to exact optima instead")
     asked = parser.parse_args(arguments)
     if asked.exact:
         return _exact(asked.exact, asked.seed)
     rows: list[Row] = []
-    for row in _rows(asked.most, asked.seed):
+    cases = _large(asked.large) if asked.large else _cases(asked.most)
+    for row in _rows(cases, asked.seed, rivals=not asked.large):
         rows.append(row)
         _write(asked.reports, asked.seed, rows)
-    console.print(_table(rows))
-    console.print(f"figures: {asked.reports / 'spark.json'}")
+    console.print(_table(rows), f"figures: {asked.reports / 'spark.json'}")
     return 0 if all(r.verified in (True, None) for r in rows) else 1
 
 
@@ -103,16 +105,28 @@ def _exact(count: int, seed: int) -> int:
     return 0 if all(row.verified and not row.false for row in found) else 1
 
 
-def _rows(most: int, seed: int) -> Iterator[Row]:
-    with tempfile.TemporaryDirectory(prefix="sparkplans-") as folder:
-        found = [instance(case, seed) for case in _cases(most)]
-        for one in found:
+def _rows(cases: Iterable[Case], seed: int, *, rivals: bool) -> Iterator[Row]:
+    """Without rivals each plan is verified while the next one is made, by another core."""
+    with tempfile.TemporaryDirectory(prefix="sparkplans-") as folder, ThreadPoolExecutor(1) as verifier:
+        verified = []
+        for case in cases:
+            console.print(f"{_words(case)} ...")
+            one = instance(case, seed)
             write(Store.open(folder), one)
-        for one in found:
-            console.print(f"{_words(one.case)} ...")
-            row = _measured(folder, one)
-            yield row
-            yield from _rivals(one, row.bound)
+            verified.append(verifier.submit(_row, folder, one, *_planned(folder, case)))
+            while verified and (rivals or verified[0].done()):
+                yield (row := verified.pop(0).result())
+                yield from _rivals(one, row.bound) if rivals else ()
+        yield from (row.result() for row in verified)
+
+
+def _large(largest: int) -> Iterator[Case]:
+    """Statistic, hours and a cap for so many partitions and a tenth of them."""
+    for partitions, brokers in SIZES:
+        if partitions in (largest // 10, largest):
+            yield from (Case(partitions, brokers, hours=hours) for hours in (0, 168))
+            if partitions in CAPS:
+                yield Case(partitions, brokers, "uneven", max_moves=CAPS[partitions])
 
 
 def _write(reports: Path, seed: int, rows: Sequence[Row]) -> None:
@@ -137,19 +151,17 @@ def _cases(most: int) -> Iterator[Case]:
 
 def _words(case: Case) -> str:
     cap = f", at most {case.max_moves:,} moves" if case.max_moves else ""
-    hours = f", {case.hours} hours" if case.hours else ""
-    hours += " with requests" * bool(case.request_bytes)
+    hours = f", {case.hours} hours{' with requests' * bool(case.request_bytes)}" if case.hours else ""
     return f"{case.partitions:,} partitions on {case.brokers:,} {case.kind} brokers{cap}{hours}"
 
 
-def _measured(folder: str, found: Instance) -> Row:
-    name = found.case.name
+def _planned(folder: str, case: Case) -> tuple[str, Cost]:
+    """The digest of the plan, and what making it cost."""
     command = [sys.executable, "-m", "bellwether_load", "plan", "--store", folder]
     with tempfile.TemporaryFile() as said:
-        cost = cost_of_command([*command, "--problem", name, "--loads", name], said)
+        cost = cost_of_command([*command, "--problem", case.name, "--loads", case.name], said)
         said.seek(0)
-        digest = said.read().decode().split()[-1]
-    return _row(folder, found, digest, cost)
+        return said.read().decode().split()[-1], cost
 
 
 def _row(folder: str, found: Instance, digest: str, cost: Cost) -> Row:

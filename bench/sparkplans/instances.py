@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bellwether.core.settings.objective import Objective
 from bellwether_load.plan.problem import BrokerInput, ProblemHeader
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.plans.load_hours import LISTS, of_hours, write_account
+from bellwether_load.store.plans.load_hours import LISTS, REQUESTS, of_hours, write_account
 from bellwether_load.store.plans.problem_files import write_columns
 
 RACKS = ("a", "b", "c")
@@ -120,7 +120,9 @@ def write(store: Store, found: Instance) -> None:
     table = pa.table({**keys, **loads, **evidence})
     if case.hours:
         for field, rate in zip(LISTS, (*rates.values(), found.requests.astype(np.float64)), strict=True):
-            table = table.append_column(field, _hours(by_hour(rate, case.hours)).cast(field.type))
+            counted = field != REQUESTS or case.request_bytes
+            lists = _hours(by_hour(rate, case.hours)).cast(field.type) if counted else pa.nulls(count, field.type)
+            table = table.append_column(field, lists)
         table = table.replace_schema_metadata(of_hours(range(case.hours)))
     store.write_table(f"loads/{case.name}/part-0.parquet", table, row_group_size=100_000)  # as the loads job does
     write_account(store, f"loads/{case.name}", {"hours": case.hours})

@@ -86,7 +86,7 @@ class Certificate:
     / capacity of a partition that has a choice, in the same unit as the bound: loads are indivisible. ``levels`` prove
     how low the brokers below the busiest ones are, level by level. ``other_caps``: better plans with higher caps on
     moves, the last without one; none where the cap costs nothing. ``hourly``: the same question for the busiest
-    broker-hour; None where no hour is known, and for plans with too many partitions to choose leaders by hours.
+    broker-hour; None where no hour is known.
     """
 
     weights: Mapping[int, int]

@@ -53,16 +53,20 @@ class PlanLosses:
 
     kinds: tuple[PlanLoss, ...]
 
-    def line(self, busiest: float) -> str:
-        """The losses in a sentence, in multiples of the busiest broker of the plan while none is lost."""
-        return "; ".join(_said(loss, busiest) for loss in self.kinds) if busiest else ""
+    def line(self, busiest: float, *, capped: bool = False) -> str:
+        """The losses in a sentence, in multiples of the busiest broker of the plan while none is lost.
+
+        ``capped``: a limit of changed leaders holds, which the bounds do not know.
+        """
+        return "; ".join(_said(loss, busiest, capped=capped) for loss in self.kinds) if busiest else ""
 
 
-def _said(loss: PlanLoss, busiest: float) -> str:
+def _said(loss: PlanLoss, busiest: float, *, capped: bool) -> str:
     name = "one broker" if loss.kind == "broker" else f"a {loss.kind}"
     before, after = loss.before.load / busiest, loss.after.load / busiest
     proved = ""
     if loss.gap is not None:  # rounded up: the claim must hold
         proved = f", at most {math.ceil(max(loss.gap, 0.0) * 1000) / 10:g} % above the best possible"
+        proved += " without maxMoves" * capped
     worst = f"without {loss.kind} {loss.after.lost}, broker {loss.after.broker} carries {after:.2f} times"
     return f"worst loss of {name}: {worst} the busiest broker (before the plan {before:.2f} times){proved}"

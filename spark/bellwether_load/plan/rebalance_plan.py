@@ -104,7 +104,7 @@ class RebalancePlan:
     @property
     def losses_line(self) -> str:
         """What the loss of a broker and of a rack does; empty where it is not known."""
-        return self.losses.line(self.after.max) if self.losses else ""
+        return self.losses.line(self.after.max, capped=self.objective.max_moves is not None) if self.losses else ""
 
     def missing(self, least: Rebalance) -> str:
         """What is missing for a proposal; empty where enough is measured."""

@@ -9,6 +9,7 @@ from hypothesis import given
 
 from bellwether_load.plan.documents import PROBLEM, problem_digest
 from bellwether_load.plan.forecast import BrokerHour
+from bellwether_load.plan.plan_losses import PlanLoss, PlanLosses, WorstLoss
 from bellwether_load.plan.problem import Problem
 from bellwether_load.plan.rebalance_plan import CHUNK_LINES, digest_of_lines, plan_digest
 from bellwether_load.verify.row_streams import Fingerprint
@@ -64,3 +65,8 @@ def test_digests_are_those_that_the_verifier_finds_by_itself(drawn: tuple[Proble
 def test_an_hour_is_named_by_weekday_and_time() -> None:
     found = [BrokerHour(1, hour, 0.0).moment for hour in (0, 38, 167)]
     assert found == ["Monday 00:00 UTC", "Tuesday 14:00 UTC", "Sunday 23:00 UTC"]
+
+
+def test_losses_of_a_capped_plan_are_compared_with_plans_without_cap() -> None:
+    found = PlanLosses((PlanLoss("broker", WorstLoss("1", 2, 70e6), WorstLoss("3", 1, 42e6), 40e6, {}, {}, None),))
+    assert found.line(35e6, capped=True) == f"{found.line(35e6)} without maxMoves"
