@@ -34,7 +34,7 @@ def main() -> None:
     REPORTS.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as directory, KafkaCluster(3, controllers=1) as kafka, ApiServer() as server:
         server.apply(ROOT / "crds")
-        with monitored_site(server, kafka, Path(directory)) as watched:
+        with monitored_site(server, kafka, Path(directory), "kafka") as watched:
             time.sleep(SETTLING_SECONDS)
             start = time.time()
             time.sleep(CALM_SECONDS)

@@ -57,8 +57,8 @@ def _objective() -> list[Panel]:
         ),
         number(
             "Error budget left, 30 days",
-            "100 % is the whole budget of 0.01 %; at 0 it is spent, below 0 the objective is missed.",
-            worst(f"1 - avg_over_time({RATIO}[30d]) / {BUDGET}"),
+            "100 % is the whole budget of 0.01 %; at 0 it is spent and the objective is missed.",
+            worst(f"clamp_min(1 - avg_over_time({RATIO}[30d]) / {BUDGET}, 0)"),
             LEFT,
             unit="percentunit",
             decimals=1,

@@ -27,12 +27,14 @@ WAVES = {"steps": [50, 100], "pauseSeconds": 5, "skipUpToLeaders": 1}
 
 
 @contextmanager
-def monitored_site(server: ApiServer, kafka: KafkaCluster, directory: Path) -> Iterator[WatchedSite]:
+def monitored_site(
+    server: ApiServer, kafka: KafkaCluster, directory: Path, namespace: str = ""
+) -> Iterator[WatchedSite]:
     """An enforcing policy with two vantages, probers of three kinds, and an operator; all of it scraped.
 
     Two partitions have their only replica on broker 2; restored leaders return in two waves.
     """
-    site = Site(server, kafka, directory)
+    site = Site(server, kafka, directory, namespace)
     watched = WatchedSite(site, directory)
     try:
         lonely = f"{site.topic}-lonely"

@@ -58,13 +58,13 @@ POLICY = "main"
 class Site:
     """See the module. Methods that wait return the seconds that it took, or raise TooLate."""
 
-    def __init__(self, server: ApiServer, kafka: KafkaCluster, directory: Path) -> None:
+    def __init__(self, server: ApiServer, kafka: KafkaCluster, directory: Path, namespace: str = "") -> None:
         self.server = server
         self.kafka = kafka
         self.directory = directory
         self.api: KubernetesClient = connect(server.kubeconfig)
-        self.namespace = server.create_namespace(f"site-{uuid.uuid4().hex[:8]}")
-        self.topic = f"site-{uuid.uuid4().hex[:8]}"
+        self.namespace = server.create_namespace(namespace or f"site-{uuid.uuid4().hex[:8]}")
+        self.topic = "orders" if namespace else f"site-{uuid.uuid4().hex[:8]}"
         self._topics: list[str] = []
         self._ports = HeldPorts()
         nodes = BrokerPool(Connection(tuple(kafka.bootstrap.split(","))), PATIENT)
