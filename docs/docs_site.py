@@ -1,7 +1,7 @@
 """What ``make docs`` adds to the Markdown: pages from elsewhere in the tree, links out of ``docs/``, anchors of rows.
 
 Loaded by ``mkdocs.yml``, as hooks and as an extension of Markdown. A row of a table whose first cell begins with code
-has that as its anchor: each field, metric, reason, alert and command has an address.
+has that as its anchor, else each code of it: each field, metric, reason, alert and command has an address.
 """
 
 from __future__ import annotations
@@ -73,11 +73,17 @@ class RowAnchors(Treeprocessor):
                 for heading, cell in zip(headings, row.findall("td"), strict=False):
                     cell.set("data-heading", heading)
         known: set[str] = set()
-        for cell in (row.find("td") for row in root.iter("tr")):
+        for row in root.iter("tr"):
+            cell = row.find("td")
             code = next(cell.iter("code"), None) if cell is not None else None
             if code is not None and code.text and not (cell.text or "").strip() and code.text not in known:
                 known.add(code.text)
                 cell.set("id", code.text.replace(" ", "-"))
+            elif cell is not None and code is None:
+                for other in row.iter("code"):
+                    if (word := (other.text or "").split(" ")[0]) and word not in known:
+                        known.add(word)
+                        other.set("id", word)
 
 
 class SiteExtension(Extension):
