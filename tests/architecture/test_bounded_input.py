@@ -14,7 +14,8 @@ from sourcetree import ROOT, sources
 
 ALLOWED = {
     "operator/bellwether/adapters/kubernetes/api_client.py: json.loads": "the API server's own response",
-    "operator/bellwether/adapters/kubernetes/forbidden.py: DOTALL": "of a message that is cut to 4,096 characters",
+    "operator/bellwether/adapters/kubernetes/api_errors.py: json.loads": "of a message that is cut to 4,096 characters",
+    "operator/bellwether/adapters/kubernetes/api_errors.py: DOTALL": "of a message that is cut to 4,096 characters",
     "operator/bellwether/cli/diagnosis/remedies.py: json.loads": "a file of the package itself",
     "operator/bellwether/cli/output.py: json.loads": "what the command itself has written",
     "operator/bellwether/adapters/kubernetes/admission_server.py: request.read": "aiohttp reads up to client_max_size",

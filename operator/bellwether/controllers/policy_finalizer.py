@@ -14,14 +14,8 @@ from typing import Any
 import structlog
 
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import (
-    CONFIG_MAPS,
-    POLICIES,
-    Conflict,
-    KubernetesClient,
-    NamespaceEnding,
-    NotFound,
-)
+from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES, KubernetesClient
+from bellwether.adapters.kubernetes.api_errors import Conflict, NamespaceEnding, NotFound
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
 from bellwether.adapters.kubernetes.objects.quarantine_orders import LeaseOrders
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords

@@ -16,7 +16,8 @@ from collections.abc import Callable, Collection, Sequence
 
 import structlog
 
-from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, KINDS, POLICIES, KubernetesClient, NotFound
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, KINDS, POLICIES, KubernetesClient
+from bellwether.adapters.kubernetes.api_errors import NotFound
 from bellwether.adapters.kubernetes.object_names import listed
 from bellwether.api.v1alpha1.base_model import GROUP, VERSION
 from bellwether.ports.clock import Clock

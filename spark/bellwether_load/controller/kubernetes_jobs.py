@@ -9,7 +9,8 @@ from __future__ import annotations
 import structlog
 
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import JOBS, PODS, Conflict, KubernetesClient, Object
+from bellwether.adapters.kubernetes.api_client import JOBS, PODS, KubernetesClient, Object
+from bellwether.adapters.kubernetes.api_errors import Conflict
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.ports.errors import BellwetherError
 from bellwether_load.api.load_config import LoadSettings

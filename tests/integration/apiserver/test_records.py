@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, KubernetesClient, NotFound, Object, Resource, connect
+from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, KubernetesClient, Object, Resource, connect
+from bellwether.adapters.kubernetes.api_errors import NotFound
 from bellwether.adapters.kubernetes.objects.undo_record_store import FINALIZER, SHARDS, ConfigMapRecords
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.undo_record import Cause, DemotedBroker, PlanApplication, UndoEntry, UndoRecord

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import LEASES, KubernetesClient, NotFound, connect
+from bellwether.adapters.kubernetes.api_client import LEASES, KubernetesClient, connect
+from bellwether.adapters.kubernetes.api_errors import NotFound
 from bellwether.adapters.kubernetes.objects.quarantine_orders import BrokerOrders, LeaseOrders
 from bellwether.core.quarantine.agent import HoldOrder, OrderRead
 from bellwether.ports.errors import Terminal

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES, NamespaceEnding, Object, Resource
+from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES, Object, Resource
+from bellwether.adapters.kubernetes.api_errors import NamespaceEnding
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.controllers.policy_finalizer import DOCUMENT, FINALIZER, BaselineExports, PolicyFinalizer
 from bellwether.core.model.undo_record import EntryState

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 import structlog
 
-from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, NotFound
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES
+from bellwether.adapters.kubernetes.api_errors import NotFound
 from bellwether.controllers.readiness import (
     DELIVERED_SECONDS,
     SETTLE_SECONDS,

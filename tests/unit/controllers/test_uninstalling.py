@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES, NamespaceEnding
+from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES
+from bellwether.adapters.kubernetes.api_errors import NamespaceEnding
 from bellwether.controllers.policy_controller import PolicyController
 from bellwether.controllers.policy_deletion import RETRY_SECONDS, STAYS_AWAY, UNINSTALL, UninstallRequest
 from bellwether.controllers.policy_finalizer import ABANDON, FINALIZER

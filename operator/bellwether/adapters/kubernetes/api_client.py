@@ -8,7 +8,6 @@ Used by every other module of this package. Errors are classified by what the ca
 from __future__ import annotations
 
 import json
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -19,8 +18,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from bellwether import __version__
-from bellwether.adapters.kubernetes.forbidden import denied
-from bellwether.ports.errors import Terminal, Transient
+from bellwether.adapters.kubernetes.api_errors import MESSAGE_LENGTH, Conflict, NotFound, TooLarge, refusal
+from bellwether.ports.errors import Transient
 
 Object = dict[str, Any]
 
@@ -41,27 +40,6 @@ _large_list = threading.Lock()
 
 _WATCH_CHUNK = 1 << 16
 _LONGEST_PAUSE_SECONDS = 30.0
-_MESSAGE_LENGTH = 4096  # admission webhooks of others write it, and it is searched by regular expressions
-
-
-class NotFound(Terminal):
-    """The object, or its kind, does not exist."""
-
-
-class TooLarge(Terminal):
-    """More bytes than are read of one answer."""
-
-
-class NamespaceEnding(Terminal):
-    """Nothing can be created in a namespace that is being deleted."""
-
-
-class OutdatedDefinition(Terminal):
-    """The served CRD does not have a field that this version writes."""
-
-
-class Conflict(Transient):
-    """Another writer was first: the object exists, has another resourceVersion, or another manager owns the field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +200,7 @@ class KubernetesClient:
             answer = self._open("GET", resource.path(namespace), query, None, "application/json", read_seconds)
         with closing(answer), self._unreachable(what):
             if answer.status != 200:
-                raise _refusal(answer.status, answer.read(_MESSAGE_LENGTH), "GET", what)
+                raise refusal(answer.status, answer.read(MESSAGE_LENGTH), "GET", what, ours=resource in KINDS)
             for part in answer.stream(_WATCH_CHUNK):
                 *lines, rest = (rest + part).split(b"\n")
                 if len(rest) > LIST_LIMIT:
@@ -334,7 +312,7 @@ class KubernetesClient:
         if not 200 <= answer.status < 300:
             if answer.status in (429, 503) and resource is not LEASES:
                 self._paused[resource.plural] = time.monotonic() + _retry_after(answer.headers.get("Retry-After"))
-            raise _refusal(answer.status, text, method, what)
+            raise refusal(answer.status, text, method, what, ours=resource in KINDS)
         return text
 
     def _open(
@@ -415,34 +393,3 @@ def _outcome(error: Exception) -> str:
 def _retry_after(header: str | None) -> float:
     """Seconds to wait; 0 if the header is missing or is a date, which the API server does not send."""
     return min(float(header), _LONGEST_PAUSE_SECONDS) if header and header.isdecimal() else 0.0
-
-
-_VERBS = {"GET": "get or list", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-
-_UNDECLARED = re.compile(r"(\.[\w.\[\]\"=,-]+): field not declared in schema")
-
-
-def _refusal(status: int, text: bytes, method: str, what: str) -> Terminal | Transient:
-    try:
-        said = str(json.loads(text).get("message", ""))[:_MESSAGE_LENGTH]
-    except ValueError:
-        said = ""
-    if status == 404:
-        return NotFound(f"Kubernetes API: {what} not found{': ' + said if said else ''}")
-    if status == 409:
-        return Conflict(f"Kubernetes API: {method} {what}: {said or 'conflict'}")
-    unknown = _UNDECLARED.search(said)
-    if unknown is not None and what.startswith(tuple(one.plural for one in KINDS)):
-        return OutdatedDefinition(
-            f"Kubernetes API: {what}: the installed CRD is older than this version and has no field"
-            f" {unknown.group(1)}: upgrade the CRDs (crds.install of the chart, or kubectl apply -f crds/)"
-        )
-    if status in (408, 410, 429) or status >= 500:  # 410: a list took so long that its next page is gone
-        return Transient(f"Kubernetes API: {method} {what}: HTTP {status} {said}".rstrip())
-    if status == 401:
-        return Terminal(f"Kubernetes API: {method} {what}: authentication failed: renew the token or the kubeconfig")
-    if status == 403 and "because it is being terminated" in said:
-        return NamespaceEnding(f"Kubernetes API: cannot {_VERBS[method]} {what}: its namespace is being deleted")
-    if status == 403:
-        return Terminal(f"Kubernetes API: {denied(f'{method} {what}', said)}")
-    return Terminal(f"Kubernetes API: {method} {what} was rejected: HTTP {status} {said}".rstrip())

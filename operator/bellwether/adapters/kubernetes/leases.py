@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import LEASES, Conflict, KubernetesClient, NotFound, Object
+from bellwether.adapters.kubernetes.api_client import LEASES, KubernetesClient, Object
+from bellwether.adapters.kubernetes.api_errors import Conflict, NotFound
 from bellwether.ports.clock import Clock, jittered
 from bellwether.ports.errors import BellwetherError, Fenced, LeaseUnconfirmed, Terminal, Transient
 from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat

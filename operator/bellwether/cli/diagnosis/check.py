@@ -13,15 +13,8 @@ import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import (
-    KINDS,
-    LEASES,
-    POLICIES,
-    KubernetesClient,
-    NotFound,
-    Object,
-    Resource,
-)
+from bellwether.adapters.kubernetes.api_client import KINDS, LEASES, POLICIES, KubernetesClient, Object, Resource
+from bellwether.adapters.kubernetes.api_errors import NotFound
 from bellwether.adapters.kubernetes.permissions import operator_lacks
 from bellwether.cli import exit_status
 from bellwether.cli.kubernetes_target import Target, clusterwide, connect, policy_option, with_namespaces

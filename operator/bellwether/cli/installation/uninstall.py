@@ -17,7 +17,8 @@ import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES, KubernetesClient, NotFound, Object
+from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES, KubernetesClient, Object
+from bellwether.adapters.kubernetes.api_errors import NotFound
 from bellwether.cli.kubernetes_target import Target, clusterwide, connect
 from bellwether.cli.process_options import namespaces_option
 from bellwether.core.model.undo_record import EntryState

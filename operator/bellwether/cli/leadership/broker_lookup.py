@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, KubernetesClient, NotFound, Object
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, KubernetesClient, Object
+from bellwether.adapters.kubernetes.api_errors import NotFound
 from bellwether.core.listing import few
 from bellwether.core.reasons import Reason
 from bellwether.ports.errors import BellwetherError, Terminal

@@ -23,9 +23,9 @@ from bellwether.adapters.kubernetes.api_client import (
     SIGNAL_SOURCES,
     KubernetesClient,
     Object,
-    OutdatedDefinition,
     Resource,
 )
+from bellwether.adapters.kubernetes.api_errors import OutdatedDefinition
 from bellwether.adapters.kubernetes.kept_fields import kept_list
 from bellwether.adapters.kubernetes.objects.broker_health_objects import BrokerHealths
 from bellwether.adapters.kubernetes.objects.event_recorder import EventWriter

@@ -16,7 +16,8 @@ import structlog
 
 from bellwether.adapters.files.meta_properties import LogDirIdentity, replaced
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, KubernetesClient, NotFound
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, KubernetesClient
+from bellwether.adapters.kubernetes.api_errors import NotFound
 from bellwether.adapters.kubernetes.objects.signal_sources import report, with_sources
 from bellwether.adapters.kubernetes.objects.signal_writer import ProberLease, SignalWriter
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy

@@ -13,15 +13,8 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from bellwether.adapters.kubernetes import api_client, kubeconfig
-from bellwether.adapters.kubernetes.api_client import (
-    KINDS,
-    POLICIES,
-    Conflict,
-    KubernetesClient,
-    NotFound,
-    Object,
-    Resource,
-)
+from bellwether.adapters.kubernetes.api_client import KINDS, POLICIES, KubernetesClient, Object, Resource
+from bellwether.adapters.kubernetes.api_errors import Conflict, NotFound
 from bellwether.adapters.kubernetes.kubeconfig import ApiAccess
 from bellwether.cli import kubernetes_target
 from bellwether.ports.errors import BellwetherError, Transient

@@ -11,7 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from bellwether.adapters.kubernetes.api_client import POLICIES, NotFound
+from bellwether.adapters.kubernetes.api_client import POLICIES
+from bellwether.adapters.kubernetes.api_errors import NotFound
 from bellwether.adapters.kubernetes.permissions import Need, Where
 from testkit.kubernetes.service_accounts import Crew
 from testkit.processes.sites import POLICY, condition

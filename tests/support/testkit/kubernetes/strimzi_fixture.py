@@ -20,7 +20,8 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from bellwether.adapters.kubernetes.api_client import PODS, POLICIES, SECRETS, NotFound, Object, Resource
+from bellwether.adapters.kubernetes.api_client import PODS, POLICIES, SECRETS, Object, Resource
+from bellwether.adapters.kubernetes.api_errors import NotFound
 from realparts.kafka import KafkaCluster
 from testkit.kubernetes import strimzi_objects
 from testkit.kubernetes.strimzi_objects import CLUSTER, listener

@@ -23,13 +23,12 @@ from bellwether.adapters.kubernetes.api_client import (
     CONFIG_MAPS,
     LEASES,
     SECRETS,
-    Conflict,
     KubernetesClient,
-    NotFound,
     Resource,
     connect,
     from_configuration,
 )
+from bellwether.adapters.kubernetes.api_errors import Conflict, NotFound
 from bellwether.adapters.kubernetes.object_names import listed
 from bellwether.ports.errors import Terminal, Transient
 from realparts.ports import HeldPorts

@@ -13,7 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, NotFound, Object, Resource
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, Object, Resource
+from bellwether.adapters.kubernetes.api_errors import NotFound
 from bellwether.adapters.kubernetes.leases import micro_time
 from bellwether.adapters.kubernetes.permissions import REVIEWS
 from bellwether.api.v1alpha1.status.status_conditions import UNSEEN

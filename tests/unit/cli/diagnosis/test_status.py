@@ -12,7 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, NotFound, Object
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, Object
+from bellwether.adapters.kubernetes.api_errors import NotFound
 from bellwether.cli.diagnosis import status as verb
 from bellwether.cli.diagnosis.remedies import remedy, runbook
 from bellwether.cli.main import main

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES, NamespaceEnding
+from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES
+from bellwether.adapters.kubernetes.api_errors import NamespaceEnding
 from bellwether.cli.installation import uninstall as verb
 from bellwether.cli.main import main
 from bellwether.controllers.policy_controller import PolicyController

@@ -6,15 +6,8 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.api_client import (
-    BROKER_HEALTHS,
-    EVENTS,
-    LEASES,
-    POLICIES,
-    Object,
-    OutdatedDefinition,
-    Resource,
-)
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, EVENTS, LEASES, POLICIES, Object, Resource
+from bellwether.adapters.kubernetes.api_errors import OutdatedDefinition
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.reporting import status
 from bellwether.controllers.reporting.status_reporter import StatusReporter

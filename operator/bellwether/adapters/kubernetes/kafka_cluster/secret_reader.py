@@ -24,7 +24,8 @@ from functools import cached_property
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from bellwether.adapters.kubernetes.api_client import CORE, SECRETS, KubernetesClient, NotFound
+from bellwether.adapters.kubernetes.api_client import CORE, SECRETS, KubernetesClient
+from bellwether.adapters.kubernetes.api_errors import NotFound
 from bellwether.api.config.workload_identity import VARIABLE, WorkloadIdentities, WorkloadIdentity
 from bellwether.api.v1alpha1.spec.credentials_spec import HttpProxy as HttpProxySpec
 from bellwether.destinations import ANYWHERE, Destinations

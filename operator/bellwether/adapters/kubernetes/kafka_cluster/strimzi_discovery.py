@@ -14,7 +14,8 @@ from pathlib import Path
 
 from bellwether import documentation
 from bellwether.adapters import pem
-from bellwether.adapters.kubernetes.api_client import PODS, NotFound, Object, Resource
+from bellwether.adapters.kubernetes.api_client import PODS, Object, Resource
+from bellwether.adapters.kubernetes.api_errors import NotFound
 from bellwether.adapters.kubernetes.kafka_cluster import strimzi_parsing as shapes
 from bellwether.adapters.kubernetes.kafka_cluster.kafka_user_secrets import (
     UserCredentials,
@@ -205,7 +206,7 @@ class StrimziClusters:
         """File with the CAs of the cluster, and of listeners with their own certificates.
 
         The Secret has the previous CA, too, while Strimzi replaces the key of the CA; the status of the Kafka resource
-        has the current ones, and may be read by everybody who finds the cluster.
+        has the current ones, and is readable to each account that finds the cluster.
         """
         name = f"{sight.name}-cluster-ca-cert"
         secrets = self._secrets.of(sight.namespace)

@@ -17,7 +17,8 @@ from datetime import datetime, timedelta
 
 from bellwether.adapters import audit_codec
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, Conflict, KubernetesClient, NotFound, Object
+from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, KubernetesClient, Object
+from bellwether.adapters.kubernetes.api_errors import Conflict, NotFound
 from bellwether.core.reporting.audit import AuditEntry
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Terminal, Transient

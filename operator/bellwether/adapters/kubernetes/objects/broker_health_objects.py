@@ -12,14 +12,8 @@ from dataclasses import dataclass, field
 import structlog
 
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import (
-    BROKER_HEALTHS,
-    LEASES,
-    Conflict,
-    KubernetesClient,
-    NotFound,
-    Object,
-)
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, KubernetesClient, Object
+from bellwether.adapters.kubernetes.api_errors import Conflict, NotFound
 from bellwether.adapters.kubernetes.objects.status_writer import MANAGER
 from bellwether.ports.clock import Clock
 

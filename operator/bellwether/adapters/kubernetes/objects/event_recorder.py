@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import structlog
 
-from bellwether.adapters.kubernetes.api_client import EVENTS, KubernetesClient, NotFound, Object
+from bellwether.adapters.kubernetes.api_client import EVENTS, KubernetesClient, Object
+from bellwether.adapters.kubernetes.api_errors import NotFound
 from bellwether.adapters.kubernetes.leases import micro_time
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient

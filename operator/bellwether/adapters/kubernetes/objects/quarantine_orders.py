@@ -15,14 +15,8 @@ from datetime import datetime
 import structlog
 
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import (
-    BROKER_HEALTHS,
-    LEASES,
-    Conflict,
-    KubernetesClient,
-    NotFound,
-    Object,
-)
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, KubernetesClient, Object
+from bellwether.adapters.kubernetes.api_errors import Conflict, NotFound
 from bellwether.adapters.kubernetes.leases import POLICY_ANNOTATION, micro_time
 from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS, QuarantineOrder
 from bellwether.core.quarantine.agent import HoldOrder, OrderRead

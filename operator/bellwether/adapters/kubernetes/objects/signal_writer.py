@@ -14,14 +14,8 @@ from contextlib import suppress
 from dataclasses import replace
 
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import (
-    BROKER_HEALTHS,
-    LEASES,
-    Conflict,
-    KubernetesClient,
-    NotFound,
-    Object,
-)
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, KubernetesClient, Object
+from bellwether.adapters.kubernetes.api_errors import Conflict, NotFound
 from bellwether.adapters.kubernetes.leases import HeldLease, annotation, micro_time
 from bellwether.api.v1alpha1.status.signal_entries import entry_of, read_entries
 from bellwether.core.signals import Signal

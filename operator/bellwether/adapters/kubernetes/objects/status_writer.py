@@ -18,10 +18,10 @@ from bellwether.adapters.kubernetes.api_client import (
     LEADER_REBALANCES,
     POLICIES,
     KubernetesClient,
-    NotFound,
     Object,
     Resource,
 )
+from bellwether.adapters.kubernetes.api_errors import NotFound
 
 MANAGER = "bellwether-operator"
 

@@ -21,7 +21,8 @@ from dataclasses import replace
 
 from bellwether.adapters import undo_record_codec
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, Conflict, KubernetesClient, NotFound, Object
+from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, KubernetesClient, Object
+from bellwether.adapters.kubernetes.api_errors import Conflict, NotFound
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.undo_record import FORMAT_VERSION, Sender, UndoEntry, UndoRecord
 from bellwether.ports.errors import Fenced, Terminal, Transient

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bellwether.adapters.kubernetes.api_client import PODS, SECRETS, NotFound, Resource
+from bellwether.adapters.kubernetes.api_client import PODS, SECRETS, Resource
+from bellwether.adapters.kubernetes.api_errors import NotFound
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.kubernetes.kafka_cluster.strimzi_discovery import StrimziClusters, StrimziUnavailable
 from bellwether.api.v1alpha1.spec.kafka_spec import Strimzi as Wanted

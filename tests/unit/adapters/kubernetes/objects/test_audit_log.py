@@ -11,7 +11,8 @@ from datetime import timedelta
 
 import pytest
 
-from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, Conflict, Object, Resource
+from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, Object, Resource
+from bellwether.adapters.kubernetes.api_errors import Conflict
 from bellwether.adapters.kubernetes.objects import audit_log
 from bellwether.adapters.kubernetes.objects.audit_log import AGAIN_SECONDS, FULL, KEPT_DAYS, SEGMENTS, ConfigMapAuditLog
 from bellwether.core.reporting.audit import AuditEntry, AuditOutcome, BrokerChange

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import structlog
 
-from bellwether.adapters.kubernetes.api_client import EVENTS, NotFound, Object
+from bellwether.adapters.kubernetes.api_client import EVENTS, Object
+from bellwether.adapters.kubernetes.api_errors import NotFound
 from bellwether.adapters.kubernetes.objects.event_recorder import DISTINCT, PER_MINUTE, SERIES_SECONDS, EventWriter
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.simulation.memory_world import ManualClock

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, Conflict
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES
+from bellwether.adapters.kubernetes.api_errors import Conflict
 from bellwether.adapters.kubernetes.objects.quarantine_orders import (
     EPOCH,
     NUMBER,

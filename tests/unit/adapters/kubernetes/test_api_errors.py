@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bellwether.adapters.kubernetes.api_client import NamespaceEnding, OutdatedDefinition, _refusal
-from bellwether.adapters.kubernetes.forbidden import denied
+from bellwether.adapters.kubernetes import api_errors
+from bellwether.adapters.kubernetes.api_errors import NamespaceEnding, OutdatedDefinition, denied
 from bellwether.ports.errors import Terminal, Transient
 from testkit.messages import assert_wording
 
@@ -48,7 +48,8 @@ TYPED = "failed to create typed patch object (kafka/main; bellwether.dev/v1alpha
 
 
 def refusal(status: int, message: str, what: str = "leadershippolicies kafka/main") -> Terminal | Transient:
-    return _refusal(status, ('{"message": "%s"}' % message).encode(), "PATCH", what)  # noqa: UP031 - JSON has braces
+    body = ('{"message": "%s"}' % message).encode()  # noqa: UP031 - JSON has braces
+    return api_errors.refusal(status, body, "PATCH", what, ours=what.startswith("leadershippolicies"))
 
 
 @pytest.mark.parametrize("status", [400, 500])
