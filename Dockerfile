@@ -5,7 +5,7 @@
 # Nothing of a build stage reaches an image but what is copied by name from /staged. Settings of the machine that
 # builds (a mirror, a proxy, a certificate) come in as secrets, which no layer keeps.
 
-ARG BASE_IMAGE=docker.io/library/debian:13.7-slim
+ARG BASE_IMAGE=docker.io/library/debian:13.7-slim@sha256:a99cfc517144bc59b1978475ec53b46ecabec7e43635402ee5b77cc54cd1b20a
 
 # The operating system: Debian's Python and tini, without a package manager, documents, or anything setuid.
 FROM ${BASE_IMAGE} AS system
@@ -126,7 +126,8 @@ LABEL org.opencontainers.image.title="bellwether" \
       org.opencontainers.image.description="Moves leadership away from sick Apache Kafka brokers, and back when they are healthy." \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.licenses="Apache-2.0" \
-      org.opencontainers.image.vendor="The Bellwether authors"
+      org.opencontainers.image.vendor="The Bellwether authors" \
+      org.opencontainers.image.source="https://github.com/bellwether-kafka/bellwether"
 ENV PATH=/opt/bellwether/bin:/usr/local/bin:/usr/bin:/bin \
     HOME=/tmp \
     LANG=C.UTF-8 \

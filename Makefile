@@ -36,6 +36,8 @@ DEMO_ARGS ?=
 BENCH_ARGS ?=
 FAULTS_ARGS ?=
 MUTANTS_ARGS ?=
+RELEASE_ARGS ?=
+IMAGES ?= operator
 UV_VERSION := 0.13.8
 RESOLVE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11
 
@@ -200,6 +202,12 @@ verify: setup ## Check that the generated files are fresh
 	@$(BIN)/python docs/draw_metrics.py --check
 	@$(BIN)/python docs/draw_remedies.py --check
 
+##@ Releases
+
+.PHONY: release-dry-run
+release-dry-run: setup ## Build, sign and publish a release on this machine, twice the same (TAG=v0.1.0, IMAGES="operator spark"; root, Debian)
+	@$(BIN)/python packaging/release.py dry-run $(TAG:%=--tag=%) $(IMAGES:%=--image=%) $(RELEASE_ARGS)
+
 ##@ A whole Kubernetes node (root and Debian)
 
 .PHONY: image
@@ -225,7 +233,7 @@ parts: $(DEMO_READY) ## Fetch and build the real parts (Kafka, API server, load 
 lock: setup ## Resolve the requirements and write them, with hashes and without hosts (UPGRADE=1 takes new versions)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	@$(RESOLVE) $(if $(UPGRADE),--upgrade) pyproject.toml --all-extras \
-		--group lint --group test --group parts --group build --group bench --group dashboards -o $(LOCK)
+		--group lint --group test --group parts --group build --group bench --group dashboards --group release -o $(LOCK)
 	@# The image gets what is tested: its locks are parts of the first one.
 	@$(RESOLVE) pyproject.toml --extra aws --extra operator --extra load --constraint $(LOCK) -o requirements/runtime.lock
 	@$(RESOLVE) pyproject.toml --all-extras --constraint $(LOCK) -o requirements/spark.lock

@@ -18,6 +18,7 @@ from chartvalues.shared_values import (
     OptionalName,
     OptionalNamespace,
     Port,
+    RegistryName,
     Resources,
     Scheduling,
     ServiceAccount,
@@ -338,11 +339,7 @@ class Sampler(Workload):
 class SparkImage(Model):
     """The image of the Spark jobs."""
 
-    registry: str = Field(
-        default="",
-        pattern=r"^[^/\s]*$",
-        description="Registry before the repository. Empty: global.imageRegistry.",
-    )
+    registry: RegistryName = Field(default="", description="Registry of this image alone. Empty: as for image.")
     repository: str = Field(default="bellwether-spark", min_length=1, description="Repository of the image.")
     tag: str = Field(default="", description="Tag of the image. Empty: the chart's appVersion.")
 

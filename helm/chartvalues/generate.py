@@ -7,6 +7,7 @@ the differences and exits 1 if there are any. ``make generate`` and ``make verif
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 from bellwether import __version__
@@ -15,8 +16,29 @@ from bellwether.api.v1alpha1.schema.crd_manifests import KINDS, manifest
 from bellwether.core.model.quarantine_order import RETURN_SECONDS
 from bellwether.probes.prober_commands import PROBERS
 from chartvalues import chart_documents
+from chartvalues.platform_values import REGISTRY
 
 CHART = Path("helm/bellwether")
+
+PROJECT = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text())["project"]
+REPOSITORY = PROJECT["urls"]["Repository"]
+ICON = f"{REPOSITORY}/raw/v{__version__}/docs/images/icon.svg"
+IMAGES = "".join(
+    f"""
+    - name: {name}
+      image: {REGISTRY}/{name}:{__version__}
+      platforms: [linux/amd64, linux/arm64]"""
+    for name in ("bellwether", "bellwether-spark")
+)
+DEFINITIONS = "".join(
+    f"""
+    - kind: {kind.name}
+      version: v1alpha1
+      name: {kind.plural}.bellwether.dev
+      displayName: {kind.name}
+      description: {json.dumps(kind.schema()["description"])}"""
+    for kind in KINDS
+)
 
 CHART_YAML = f"""# {chart_documents.NOTICE}
 apiVersion: v2
@@ -30,6 +52,25 @@ keywords:
   - kafka
   - operator
   - leader election
+icon: {ICON}
+home: {REPOSITORY}
+sources:
+  - {REPOSITORY}
+maintainers:
+  - name: {PROJECT["authors"][0]["name"]}
+    url: {REPOSITORY}/blob/main/MAINTAINERS.md
+annotations:
+  artifacthub.io/category: streaming-messaging
+  artifacthub.io/license: {PROJECT["license"]}
+  artifacthub.io/operator: "true"
+  artifacthub.io/prerelease: "true"
+  artifacthub.io/images: |{IMAGES}
+  artifacthub.io/crds: |{DEFINITIONS}
+  artifacthub.io/links: |
+    - name: Documentation
+      url: {PROJECT["urls"]["Documentation"]}
+    - name: Support
+      url: {REPOSITORY}/blob/main/SUPPORT.md
 """
 
 README = f"""# Helm chart
@@ -39,7 +80,8 @@ README = f"""# Helm chart
 Installs Bellwether: the custom resource definitions, two replicas of the operator, and the probers that the values
 name. [How to install, upgrade and uninstall it](../../docs/install.md).
 
-    helm install bellwether helm/bellwether --namespace bellwether --create-namespace
+    helm install bellwether oci://{REGISTRY}/charts/bellwether --version {__version__} \\
+      --namespace bellwether --create-namespace
 
 `values.schema.json` rejects values of a wrong type and unknown keys. Required values have no default; `name[]` means
 the items of a list, `name{{{{}}}}` the entries of a map.

@@ -17,21 +17,24 @@ from chartvalues.shared_values import (
     OptionalNamespace,
     Port,
     Quantity,
+    RegistryName,
     Resources,
     requests_and_limits,
 )
 
 Seconds = Annotated[str, Field(pattern=r"^[0-9]+(ms|s|m)$")]
+REGISTRY = "ghcr.io/bellwether-kafka"
+"""Where releases are published; the one place that says so. Documents repeat it, and a test compares them."""
+
 OptionalSeconds = Annotated[str, Field(pattern=r"^([0-9]+(ms|s|m))?$")]
 
 
 class Image(Model):
     """The image of operator, probers and sampler."""
 
-    registry: str = Field(
-        default="",
-        pattern=r"^[^/\s]*$",
-        description="Registry before the repository. Empty: global.imageRegistry.",
+    registry: RegistryName = Field(
+        default=REGISTRY,
+        description="Registry of both images, with its path; set it to your mirror. global.imageRegistry replaces it.",
     )
     repository: str = Field(default="bellwether", min_length=1, description="Repository of the image.")
     tag: str = Field(default="", description="Tag of the image. Empty: the chart's appVersion.")
@@ -56,7 +59,7 @@ class Global(BaseModel):
 
     model_config = ConfigDict(extra="allow", alias_generator=to_camel, populate_by_name=True)
 
-    image_registry: str = Field(default="", pattern=r"^[^/\s]*$", description="Registry of all images.")
+    image_registry: RegistryName = Field(default="", description="Registry of all images, with its path.")
     image_pull_secrets: list[PullSecret] = Field(
         default_factory=list, description="Further Secrets with credentials for the image registry."
     )

@@ -18,6 +18,7 @@ OptionalNamespace = Annotated[str, Field(pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9]
 Vantage = Annotated[str, Field(max_length=253, pattern=r"^\S*$")]
 Quantity = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$")]
 Port = Annotated[int, Field(ge=1, le=65535)]
+RegistryName = Annotated[str, Field(pattern=r"^([^/\s]+(/[^/\s]+)*)?$")]
 Labels = dict[str, str]
 KubernetesObject = dict[str, Any]
 """Part of a Kubernetes object; the API server validates it."""

@@ -56,7 +56,7 @@ def test_its_links_into_project_lead_to_files_that_there_are(metadata: Message) 
 def test_the_distribution_has_the_name_that_messages_give(metadata: Message) -> None:
     assert metadata["Name"] == DISTRIBUTION
     assert {one.partition(",")[0] for one in metadata.get_all("Project-URL", [])} == {
-        "Homepage", "Documentation", "Changelog"
+        "Homepage", "Documentation", "Changelog", "Repository", "Issues"
     }  # fmt: skip
 
 

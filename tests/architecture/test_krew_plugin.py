@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ KREW = ROOT / "packaging" / "krew"
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("krew")
-    subprocess.run([KREW / "archive.sh", folder], check=True)
+    subprocess.run([sys.executable, KREW.parent / "release.py", "krew", "--out", folder], check=True)
     return folder
 
 
@@ -54,7 +55,7 @@ def test_every_platform_has_its_archive_and_its_program(manifest: dict[str, Any]
 
 
 def test_the_archive_has_the_same_bytes_every_time(made: Path, tmp_path: Path) -> None:
-    subprocess.run([KREW / "archive.sh", tmp_path], check=True)
+    subprocess.run([sys.executable, KREW.parent / "release.py", "krew", "--out", tmp_path], check=True)
     again, before = (folder / "kubectl-leaders.tar.gz" for folder in (tmp_path, made))
     assert again.read_bytes() == before.read_bytes()
 

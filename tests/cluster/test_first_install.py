@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bellwether import __version__
+from chartvalues.platform_values import REGISTRY
 from node.kubectl import eventually
 from realparts import gotools, kubernetes_binaries
 from sourcetree import ROOT
@@ -34,7 +36,10 @@ BROKERS = 3
 CUT = 2
 # The node is the only one of both zones.
 STANDS_FOR = {
-    "REGISTRY": "docker.io/library",
+    # What the page says to write for as long as nothing is published.
+    f"oci://{REGISTRY}/charts/bellwether --version {__version__}": (
+        "helm/bellwether --set image.registry=docker.io/library"
+    ),
     "kafka-bootstrap.kafka:9092": "{bootstrap}",
     "[eu-west-1b]": "[eu-west-1a]",
     "watchNamespaces: [kafka]": "watchNamespaces: [kafka, payments, clicks]",

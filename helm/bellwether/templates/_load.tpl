@@ -5,7 +5,7 @@ and, for SparkOnKubernetes, with its account and a confined pod template. In: th
 {{- define "bellwether.load.config" -}}
 {{- if .Values.load.stores }}
 {{- $root := . }}
-{{- $image := include "bellwether.reference" (dict "root" . "image" .Values.spark.image) }}
+{{- $image := include "bellwether.reference" (dict "root" . "image" .Values.spark.image "own" .Values.spark.image.registry) }}
 {{- $profiles := dict }}
 {{- range $name, $given := .Values.load.profiles }}
 {{- $profile := deepCopy $given }}

@@ -67,9 +67,9 @@ annotations:
 {{- end }}
 {{- end }}
 
-{{/* The reference of an image. In: root, image (registry, repository, tag, digest). */}}
+{{/* The reference of an image. In: root, image (repository, tag, digest), own (a registry that comes before all others). */}}
 {{- define "bellwether.reference" -}}
-{{- $registry := .image.registry | default .root.Values.global.imageRegistry }}
+{{- $registry := coalesce .own .root.Values.global.imageRegistry .root.Values.image.registry }}
 {{- $repository := empty $registry | ternary .image.repository (printf "%s/%s" $registry .image.repository) }}
 {{- if .image.digest }}
 {{- printf "%s@%s" $repository .image.digest }}
@@ -82,7 +82,7 @@ annotations:
 {{- define "bellwether.image" -}}
 {{- with .Values.image }}
 {{- if ne .repository (lower .repository) }}
-{{- fail (printf "image.repository is %s, but image names are lower case: name the registry that your nodes pull from, as in registry.example.com/bellwether (docs/image.md)" .repository) }}
+{{- fail (printf "image.repository is %s, but image names are lower case; image.registry names the registry that your nodes pull from (docs/image.md)" .repository) }}
 {{- end }}
 {{- include "bellwether.reference" (dict "root" $ "image" .) }}
 {{- end }}

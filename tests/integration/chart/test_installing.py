@@ -13,6 +13,7 @@ import yaml
 
 from bellwether.api.v1alpha1.schema.crd_manifests import KINDS
 from bellwether.cli import exit_status
+from chartvalues.platform_values import REGISTRY
 from realparts.apiserver import ApiServer, KubectlFailed
 from realparts.helm import Helm, HelmFailed
 from realparts.ports import HeldPorts
@@ -243,7 +244,8 @@ def spec_of(server: ApiServer, namespace: str) -> dict[str, Any]:
 
 def image(server: ApiServer, namespace: str) -> str:
     wanted = "jsonpath={.spec.template.spec.containers[0].image}"
-    return server.kubectl("get", "deployment", f"{RELEASE}-bellwether-operator", "-n", namespace, "-o", wanted)
+    named = server.kubectl("get", "deployment", f"{RELEASE}-bellwether-operator", "-n", namespace, "-o", wanted)
+    return named.removeprefix(f"{REGISTRY}/")
 
 
 def knows_scope(server: ApiServer) -> bool:

@@ -317,7 +317,7 @@ def test_operator_and_sampler_read_what_policies_may_name(helm: Helm, chart: Pat
     objects = helm.template(chart, {"load": LOAD, "sampler": {"enabled": True}})
     config = of_chart(objects)
     assert config.stores["default"].uri == "s3://loads"
-    assert str(config.profiles["default"].image).startswith("bellwether-spark:")
+    assert str(config.profiles["default"].image).startswith("ghcr.io/bellwether-kafka/bellwether-spark:")
     for ending in ("-operator", "-sampler"):
         (deployment,) = of(objects, "Deployment", ending)
         spec = deployment["spec"]["template"]["spec"]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from chartvalues.platform_values import REGISTRY
 from realparts.helm import Helm, of, pods
 
 pytestmark = pytest.mark.chart
@@ -34,7 +35,7 @@ def test_a_prober_serves_every_policy_of_the_watched_namespaces_or_of_its_own(he
     assert "--namespace=c" in arguments(found)
 
 
-def test_images_come_from_the_registry_of_the_parent_chart_or_from_their_own(helm: Helm, chart: Path):
+def test_images_come_from_default_registry_parents_registry_or_their_own(helm: Helm, chart: Path):
     mirror = {"global": {"imageRegistry": "mirror.example.com", "imagePullSecrets": [{"name": "a"}]}}
     values = {"imagePullSecrets": [{"name": "b"}], "image": {"repository": "kafka/bellwether", "tag": "1"}}
     prober = {"kind": "Plugin", "plugin": "VolumeHealth", "vantage": "z", "image": "plugins.example.com/own:2"}
@@ -44,10 +45,14 @@ def test_images_come_from_the_registry_of_the_parent_chart_or_from_their_own(hel
         return {c["image"] for _, spec in pods(objects) for c in spec["containers"]}
 
     own = "plugins.example.com/own:2"
-    assert images() == {"kafka/bellwether:1", own}
+    assert images() == {f"{REGISTRY}/kafka/bellwether:1", own}
+    assert images(image={**values["image"], "registry": ""}) == {"kafka/bellwether:1", own}
     assert images(**mirror) == {"mirror.example.com/kafka/bellwether:1", own}
-    nearer = {"image": {**values["image"], "registry": "near.example.com"}}
-    assert images(**mirror, **nearer) == {"near.example.com/kafka/bellwether:1", own}
+    nearer = {"image": {**values["image"], "registry": "near.example.com/all"}}
+    assert images(**nearer) == {"near.example.com/all/kafka/bellwether:1", own}
+    assert images(**mirror, **nearer) == {"mirror.example.com/kafka/bellwether:1", own}, (
+        "as in other charts, global comes first"
+    )
     objects = helm.template(chart, {**values, **mirror})
     assert all(spec["imagePullSecrets"] == [{"name": "b"}, {"name": "a"}] for _, spec in pods(objects))
 

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from bellwether import __version__
 from images import base, machine, recipe
 from realparts import cache
 
@@ -47,12 +48,32 @@ def archive(target: str) -> Path:
     )
 
 
+def layout(target: str, folder: Path, *, cached: bool) -> None:
+    """Write the image as an OCI layout into a folder that is not there yet; not ``cached``: every step runs again.
+
+    The same sources give the same bytes, as long as Debian's packages are the same. Raises MachineLacks, BuildFailed.
+    """
+    machine.require_programs({"skopeo": "skopeo"})
+    with cache.scratch() as scratch:
+        source = archive(target) if cached else scratch / "image.tar"
+        if not cached:
+            again = f"{unique_name(target)}-again"
+            with cache.lock("images-storage"):
+                _make_room()
+                _bud(target, again, cached=False)
+                _buildah("push", "--quiet", again, f"docker-archive:{source}:{recipe.name(target)}")
+                _clear_up(target, unique_name(target))
+        command = ["skopeo", "copy", "--quiet", f"docker-archive:{source}", f"oci:{folder}:{__version__}"]
+        if subprocess.run(command, stdout=2, check=False).returncode != 0:
+            raise BuildFailed("skopeo copy failed; its output is above")
+
+
 def unique_name(target: str) -> str:
     """The image's name in buildah's storage: its content's digest follows the tag."""
     return f"{recipe.name(target)}-{recipe.digest()}"
 
 
-def _bud(target: str, image: str) -> None:
+def _bud(target: str, image: str, *, cached: bool = True) -> None:
     base_archive = base.archive()
     base_image = f"localhost/bellwether-base:{base.version()}"
     if not _known(base_image):
@@ -64,10 +85,11 @@ def _bud(target: str, image: str) -> None:
             _buildah("rm", container)
     with cache.scratch() as folder:
         told = machine.secrets(folder / "secrets", canary=CANARY)
-        options = ["--layers", "--pull-never", "--isolation", "chroot", "--format", "docker"]
+        options = ["--layers", "--pull-never", "--isolation", "chroot", "--format", "docker", "--timestamp", "0"]
+        options += [] if cached else ["--no-cache"]
         options += ["--build-arg", f"BASE_IMAGE={base_image}"]
         options += [option for name, path in told.items() for option in ("--secret", f"id={name},src={path}")]
-        for stage in _DEAR_STAGES[target]:
+        for stage in _DEAR_STAGES[target] if cached else ():
             name = f"localhost/bellwether-stage:{stage}"
             _buildah("bud", *options, "--target", stage, "--tag", name, str(recipe.ROOT))
         _buildah("bud", *options, "--target", target, "--tag", image, str(recipe.ROOT))

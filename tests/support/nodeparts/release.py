@@ -117,7 +117,7 @@ def values(internal: Sequence[str], brokers_account: str, brokers_namespace: str
     """What a platform team would set: an enforcing policy, probers, a sampler, sidecars for the brokers' account."""
     volume = {"name": "history", "persistentVolumeClaim": {"claimName": HISTORY_CLAIM}}
     return {
-        "image": {"repository": "bellwether", "tag": __version__, "pullPolicy": "Never"},
+        "image": {"registry": "", "repository": "bellwether", "tag": __version__, "pullPolicy": "Never"},
         "operator": {
             "replicas": 2,
             "extraVolumes": [volume],

@@ -85,6 +85,10 @@ HELM = GoTool(
     shares=_pinned("helm", HELM_VERSION, "3.22.0"),
 )
 
+# What a release is made with.
+REGISTRY = GoTool("registry", "github.com/distribution/distribution/v3/cmd/registry")
+ACTIONLINT = GoTool("actionlint", "github.com/rhysd/actionlint/cmd/actionlint")
+
 # What Argo CD and Flux judge objects with: gopher-lua, cel-go and kstatus.
 GITOPS_HEALTH = GoTool("gitopshealth", ".")
 
