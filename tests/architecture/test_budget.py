@@ -19,7 +19,7 @@ LINES = {
     "operator/bellwether/adapters": 11290,  # large objects trimmed, librdkafka asks first; what Strimzi has
     "operator/bellwether/api": 4740,  # identities with their destination; requests; a preset for kafka_exporter
     "operator/bellwether/cli": 10203,  # lint reads policies in texts, in other objects and in JSON patches
-    "operator/bellwether/controllers": 3035,  # who may still send; other installations; kopf's lists and events bounded
+    "operator/bellwether/controllers": 3077,  # who may still send; other installations; kopf's lists and events bounded
     "operator/bellwether/core": 13804,  # cures by a table; causes, freezes, links; identity, partial answers, drains
     "operator/bellwether/ports": 622,  # the seam to the load side, messages of bounded length, jitter with the clock
     "operator/bellwether/probes": 6036,  # several listeners, causes, gaps of both sides, slow answers, pairs that lag
@@ -48,7 +48,7 @@ LINES = {
     "tests/cluster": 894,
     "tests/contract": 855,
     "tests/e2e": 166,  # the cures bench in its quick form
-    "tests/integration": 18110,
+    "tests/integration": 18164,
     "tests/properties": 5420,  # each field with each credential and destination; what was not seen or may be stopped
     "tests/scenarios": 179,
     "tests/spark": 390,  # standalone: workers and jobs that are killed, late and dirty samples

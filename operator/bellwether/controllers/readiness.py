@@ -12,7 +12,8 @@ discovery is asked, by the addresses that kopf asks.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 import structlog
 
@@ -20,6 +21,8 @@ from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, KINDS, POL
 from bellwether.adapters.kubernetes.api_errors import NotFound
 from bellwether.adapters.kubernetes.object_names import listed
 from bellwether.api.v1alpha1.base_model import GROUP, VERSION
+from bellwether.api.v1alpha1.schema import crd_manifests
+from bellwether.core.listing import few
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Terminal, Transient
 from bellwether.telemetry.heartbeat import Heartbeat
@@ -27,6 +30,9 @@ from bellwether.telemetry.heartbeat import Heartbeat
 ASK_SECONDS = 3.0
 DELIVERED_SECONDS = 30.0
 """How long the watches may take to deliver the first policy, where there is one."""
+
+FIELDS_SECONDS = 10.0
+"""How often the fields of definitions that are older than this version are compared."""
 
 WAIT_SECONDS = 2.0
 SETTLE_SECONDS = 3.0
@@ -43,6 +49,29 @@ def missing_definitions(api: KubernetesClient) -> list[str]:
     """The names of our definitions whose kinds discovery does not list. Raises Transient or Terminal."""
     served = api.served(GROUP, VERSION)
     return [f"{one.plural}.{GROUP}" for one in KINDS if one.plural not in served]
+
+
+def missing_fields(api: KubernetesClient) -> list[str]:
+    """Fields of this version that the served definitions do not have, so that the API server prunes them.
+
+    Raises Transient or Terminal.
+    """
+    served = api.schemas(GROUP, VERSION)
+    known = [(kind, served[kind.name]) for kind in crd_manifests.KINDS if kind.name in served]
+    return [f"{kind.plural}{path}" for kind, schema in known for path in _absent(kind.schema(), schema)]
+
+
+def _absent(ours: Mapping[str, Any], served: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    """Paths of fields that a served schema does not have; that of metadata is the API server's."""
+    there = served.get("properties") or {}
+    for name, field in (ours.get("properties") or {}).items():
+        if name not in there:
+            yield f"{path}.{name}"
+        elif path or name != "metadata":
+            yield from _absent(field, there[name], f"{path}.{name}")
+    for part in ("items", "additionalProperties"):
+        if isinstance(ours.get(part), Mapping) and isinstance(served.get(part), Mapping):
+            yield from _absent(ours[part], served[part], f"{path}[]")
 
 
 def await_definitions(api: KubernetesClient, sleep: Callable[[float], None]) -> None:
@@ -91,6 +120,8 @@ class Readiness(threading.Thread):
         self._problem: str | None = "the first list of policies has not been received yet"
         self._listed = False
         self._since: float | None = None
+        self._missing: str | None = None
+        self._fields_at = float("-inf")
         self._lost: str | None = None
         self._heartbeat = Heartbeat("the readiness thread", clock.monotonic)
 
@@ -120,7 +151,7 @@ class Readiness(threading.Thread):
 
     def ask(self) -> None:
         """Check the API once; log a change once."""
-        found = self._look()
+        found = self._look() or self._fields()
         if found != self._problem:
             if found is None:
                 log.info("operator_ready")
@@ -147,6 +178,24 @@ class Readiness(threading.Thread):
         except BellwetherError as error:
             return str(error)
         return self._undelivered(there)
+
+    def _fields(self) -> str | None:
+        """Which fields the served definitions lack; looked at until they have all."""
+        now = self._clock.monotonic()
+        if now < self._fields_at:
+            return self._missing
+        self._fields_at, self._missing = now + FIELDS_SECONDS, None
+        try:
+            missing = missing_fields(self._api)
+        except BellwetherError as error:
+            log.warning("definitions_not_compared", error=str(error))
+            return None
+        if missing:
+            text = f"the installed CRDs are older than this version and have no field {few(missing, 3)}"
+            self._missing = f"{text}: the API server drops what policies say there: {REMEDY}"
+        else:
+            self._fields_at = float("inf")
+        return self._missing
 
     def _undelivered(self, there: set[Named]) -> str | None:
         """Which policies the watches have not delivered yet. Once they have listed, kopf renews them."""

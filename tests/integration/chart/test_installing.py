@@ -108,6 +108,16 @@ def test_a_release_is_installed_upgraded_rolled_back_and_taken_away(
     assert spec_of(chartserver, release) == before
 
 
+def test_second_release_for_a_watched_namespace_is_refused(
+    installing: Helm, chart: Path, chartserver: ApiServer, release: str
+):
+    installing.run("install", RELEASE, chart, "--namespace", release)
+    other = chartserver.create_namespace(f"{release}-other")
+    same = ("--set", f"watchNamespaces={{{release}}}", "--set", "crds.install=false")
+    with pytest.raises(HelmFailed, match=f'"bellwether-operator" in namespace "{release}" exists.* is "{RELEASE}"'):
+        installing.run("install", "flock", chart, "--namespace", other, *same)
+
+
 @pytest.mark.slow
 def test_definitions_that_person_applied_are_taken_over_or_left_alone(
     installing: Helm, chart: Path, chartserver: ApiServer, release: str

@@ -24,11 +24,11 @@ pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow]
 CRDS = Path(__file__).parents[3] / "crds"
 
 
-def older(field: str) -> dict[str, Any]:
-    """The definition of policies before a field of status was added."""
+def older(field: str, part: str = "status") -> dict[str, Any]:
+    """The definition of policies before a field of status, or of spec, was added."""
     definition = copy.deepcopy(yaml.safe_load((CRDS / "leadershippolicies.yaml").read_text()))
-    status = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
-    del status["properties"][field]
+    schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"][part]
+    del schema["properties"][field]
     return dict(definition)
 
 
@@ -72,6 +72,19 @@ def test_definitions_of_an_older_version_are_named_and_work_goes_on_without_a_re
     site.until(lambda: ask(port, "/readyz")[0] == 200, 30, "it is ready", lambda: ask(port, "/readyz"))
     assert process.alive
     site.lift_and_wait(1, before)
+
+
+def test_field_of_spec_that_an_older_definition_drops_is_named_at_readyz(
+    bare_site: Site, older_definitions: ApiServer
+) -> None:
+    site, port = bare_site, bare_site.free_port()
+    older_definitions.kubectl("replace", "-f", "-", stdin=json.dumps(older("deletionTimeoutSeconds", "spec")))
+    site.until(lambda: "deletionTimeoutSeconds" not in served(older_definitions), 60, "the older definition is served")
+    site.operator("--health-port", str(port))
+    dropped = "leadershippolicies.spec.deletionTimeoutSeconds"
+    site.until(lambda: dropped in ask(port, "/readyz")[1], 60, "it is named", lambda: ask(port, "/readyz"))
+    older_definitions.apply(CRDS)
+    site.until(lambda: ask(port, "/readyz")[0] == 200, 90, "it is ready", lambda: ask(port, "/readyz"))
 
 
 def test_an_older_operator_refuses_a_newer_undo_record_and_loses_nothing_of_it(site: Site) -> None:

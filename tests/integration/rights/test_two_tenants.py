@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import statistics
+import time
 import urllib.request
 import uuid
 import zlib
@@ -153,6 +154,36 @@ def test_flood_of_broker_healths_keeps_no_started_operator_from_its_work(crew_ev
     peak = peak_memory(operator.pid) / MEBIBYTE
     site.tell(f"320 BrokerHealths: ready after {took:.1f} s, cures {shown} s, operator {peak:.0f} MiB")
     assert peak * MEBIBYTE < MEMORY_LIMIT
+
+
+def test_flood_of_large_policies_leaves_cures_of_another_policy(crew_everywhere: Crew) -> None:
+    """80 MiB of them. A cure is there and back: until the undo record is empty again."""
+    crew, site = crew_everywhere, crew_everywhere.site
+    operator, voice = cured_site(crew)
+    spec = {"mode": "Enforce", "kafka": {"bootstrapServers": ["127.0.0.1:1"]}}
+    large = {"annotations": {"padding": "x" * (250 << 10)}}
+
+    def there_and_back() -> float:
+        began = time.monotonic()
+        cure_seconds(crew, voice)
+        site.until(lambda: not site.baselines(site.record()), 600, "the undo record is empty")
+        return time.monotonic() - began
+
+    with ExitStack() as stack:
+        tenant = tenant_of(crew, stack)
+        quiet = [there_and_back() for _ in range(CURES)]
+
+        def write(number: int) -> None:
+            tenant.write(POLICIES, f"large-{number}", metadata=large, spec=spec)
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(write, range(320)))
+        assert tenant.refused == []
+        flooded = [there_and_back() for _ in range(CURES)]
+    ratio, peak = statistics.median(flooded) / statistics.median(quiet), peak_memory(operator.pid) / MEBIBYTE
+    site.tell(f"320 policies: quiet {quiet} s, flooded {flooded} s: {ratio:.2f} times; operator {peak:.0f} MiB")
+    assert ratio <= 1.5
+    assert peak < 512
 
 
 def _answers(port: int, path: str) -> bool:

@@ -9,8 +9,10 @@ import structlog
 
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES
 from bellwether.adapters.kubernetes.api_errors import NotFound
+from bellwether.api.v1alpha1.schema import crd_manifests
 from bellwether.controllers.readiness import (
     DELIVERED_SECONDS,
+    FIELDS_SECONDS,
     SETTLE_SECONDS,
     WAIT_SECONDS,
     Readiness,
@@ -87,6 +89,23 @@ def test_missing_definitions_are_named_with_the_remedy(
     assert "kubectl apply -f crds/" in text
     assert readiness.stuck() == [], "the watches have not begun"
     api.refuse("list", kind, None)
+    readiness.ask()
+    assert readiness.problems() == []
+
+
+def test_definition_without_a_field_of_this_version_is_named(
+    readiness: Readiness, api: MemoryApi, known: set[Any], clock: ManualClock
+) -> None:
+    known.add(MAIN)
+    api.definitions = {kind.name: kind.schema() for kind in crd_manifests.KINDS}
+    spec = api.definitions["LeadershipPolicy"]["properties"]["spec"]["properties"]
+    scope = spec.pop("scope")
+    readiness.ask()
+    assert "leadershippolicies.spec.scope" in readiness.problems()[0]
+    assert_wording(readiness.problems())
+    assert readiness.stuck() == []
+    spec["scope"] = scope
+    clock.advance(FIELDS_SECONDS)
     readiness.ask()
     assert readiness.problems() == []
 

@@ -80,6 +80,7 @@ KINDS = (POLICIES, BROKER_HEALTHS, SIGNAL_SOURCES, LEADER_REBALANCES)
 """The kinds that Bellwether defines."""
 
 CORE, _DISCOVERY = Resource("", "/api", "v1", "APIVersions"), Resource("", "/apis", "v1", "APIGroupList")
+_SCHEMAS = Resource("/openapi/v3", "apis", "v3", "OpenAPI")
 
 Observe = Callable[[str, str, str, float], None]
 """Called after each request with verb (get, create, update, patch, delete), plural, outcome and seconds."""
@@ -139,25 +140,19 @@ class KubernetesClient:
         With ``largest``, objects of more bytes are left out and logged, and the limit is for one page: large objects
         hide no others. Pages are not limited then, so that of each object only what ``keep`` returns is held.
         """
+        query = {**_selector(labels), "limit": str(PAGE_SIZE)}
         try:
-            return self._list(resource, namespace, labels, largest, keep, SMALL_LIST, PAGE_SIZE)
+            return self._list(resource, namespace, dict(query), largest, keep, SMALL_LIST)
         except TooLarge:
             with _large_list:
-                number = PAGE_SIZE if largest is None else SMALL_PAGE
-                return self._list(resource, namespace, labels, largest, keep, LIST_LIMIT, number)
+                query["limit"] = str(PAGE_SIZE if largest is None else SMALL_PAGE)
+                return self._list(resource, namespace, query, largest, keep, LIST_LIMIT)
 
     def _list(
-        self,
-        resource: Resource,
-        namespace: str | None,
-        labels: Mapping[str, str] | None,
-        largest: int | None,
-        keep: Callable[[Object], Object],
-        limit: int,
-        number: int,
+        self, resource: Resource, namespace: str | None, query: Object, largest: int | None, keep: Any, limit: int
     ) -> tuple[list[Object], str]:
-        """Pages of so many objects, with ``limit`` bytes in all, or each where large objects are left out."""
-        query, items = {**_selector(labels), "limit": str(number)}, list[Object]()
+        """Pages with ``limit`` bytes in all, or each where large objects are left out."""
+        items = list[Object]()
         size = 0
         while True:
             text = self._send("GET", resource, namespace, "", query=query, limit=limit - size)
@@ -221,6 +216,12 @@ class KubernetesClient:
         except NotFound:
             return frozenset()
         return frozenset(one["name"] for one in listed.get("resources") or [])
+
+    def schemas(self, group: str, version: str) -> dict[str, Object]:
+        """The schemas that are served for a version of a group, by kind. Raises NotFound if there are none."""
+        found = self._call("GET", _SCHEMAS, None, f"{group}/{version}").get("components") or {}
+        named = "x-kubernetes-group-version-kind"
+        return {str(k["kind"]): one for one in (found.get("schemas") or {}).values() for k in one.get(named) or ()}
 
     def create(self, resource: Resource, namespace: str, body: Object) -> Object:
         """Create an object. Raises Conflict if the name is in use."""

@@ -33,6 +33,7 @@ class MemoryApi(KubernetesClient):
         self.objects: dict[Key, Object] = {}
         self.writes: list[str] = []
         self.away = False
+        self.definitions: dict[str, Object] = {}
         self._refusals: dict[tuple[str, str], BellwetherError] = {}
         self._version = 0
         self._owned: dict[tuple[Key, str], Object] = {}
@@ -95,6 +96,10 @@ class MemoryApi(KubernetesClient):
             if namespace in (None, o["metadata"].get("namespace", "default"))
             and (labels or {}).items() <= (o["metadata"].get("labels") or {}).items()
         ]
+
+    def schemas(self, *_: str) -> dict[str, Object]:
+        """Those of ``definitions``."""
+        return self.definitions
 
     def served(self, group: str, version: str) -> frozenset[str]:  # noqa: ARG002 - the client's signature
         """The kinds of ours, but for those whose list is not found."""

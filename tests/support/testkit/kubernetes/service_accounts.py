@@ -17,6 +17,7 @@ from typing import Any
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, SECRETS, Object
+from bellwether.adapters.kubernetes.kept_fields import kept
 from bellwether.adapters.kubernetes.objects.broker_health_objects import BrokerHealths
 from bellwether.adapters.kubernetes.objects.quarantine_orders import COMPONENT, LeaseOrders
 from realparts.auditing import AuditedApiServer, Call
@@ -27,6 +28,7 @@ from testkit.kubernetes.chart_accounts import FULL, OPERATOR, Accounts, Grant, o
 from testkit.processes.sites import POLICY, Site
 from testkit.values.builders import after
 from testkit.values.quarantine_inputs import ordered
+from waiting import limit
 
 CREDENTIALS, TOKEN = "kafka-credentials", "a-token-hard-to-guess"
 REACHABILITY, REPLICATION = f"{FULL}-prober-reachability-zone-a", f"{FULL}-prober-replication"
@@ -209,12 +211,13 @@ class Crew:
 
     def _remove_policies(self, namespace: str) -> None:
         """Without what their deletion would restore: no operator runs any more."""
-        for policy in self.site.api.list(POLICIES, namespace):
+        patient = self.site.api.with_timeout(limit(60))
+        for policy in patient.list_version(POLICIES, namespace, None, 2 << 20, kept)[0]:
             name = policy["metadata"]["name"]
             if "deletionTimestamp" not in policy["metadata"]:
-                self.site.api.delete(POLICIES, namespace, name)
+                patient.delete(POLICIES, namespace, name)
             if policy["metadata"].get("finalizers"):
-                self.site.api.merge(POLICIES, namespace, name, {"metadata": {"finalizers": None}})
+                patient.merge(POLICIES, namespace, name, {"metadata": {"finalizers": None}})
 
     def _keep_credentials(self) -> None:
         known = self.site.kafka.security
