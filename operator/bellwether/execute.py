@@ -7,13 +7,14 @@ request is repeated: what was not answered, or not done, is found by the next re
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from bellwether.core.execution.reorder_checks import (
     ExecutionResult,
     ReadbackResult,
+    Request,
     UnseenElection,
     batches,
     can_elect,
@@ -24,6 +25,7 @@ from bellwether.core.execution.reorder_checks import (
     replica_set_changed_message,
     verify,
 )
+from bellwether.core.listing import few
 from bellwether.core.model.cluster import Partition, PartitionKey, TopicPartition
 from bellwether.core.model.refusals import Hold, Refusal
 from bellwether.core.model.undo_record import SentOrder, UndoRecord
@@ -31,7 +33,7 @@ from bellwether.core.planning.plan import Move, Plan
 from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.reporting.audit import AuditEntry, complete_entry, with_orders
 from bellwether.core.settings.policy import Policy
-from bellwether.ports.errors import Fenced, LeaseUnconfirmed, NotSent, Terminal, Transient
+from bellwether.ports.errors import Fenced, LeaseUnconfirmed, NotSent, RecordUnsaved, Terminal, Transient
 from bellwether.ports.kafka import Outcome, Reorder
 from bellwether.ports.world import World
 
@@ -70,8 +72,10 @@ class Execution:
     led: set[PartitionKey] = field(default_factory=set)
     """Elections whose leader was read back."""
     stand: set[PartitionKey] = field(default_factory=set)
-    unanswered: set[PartitionKey] = field(default_factory=set)
-    """Reorders that were sent and whose effect was not seen: outstanding."""
+    recorded: list[Request] = field(default_factory=list)
+    """What the stored record has as outstanding because of this run."""
+    outstanding: set[Request] = field(default_factory=set)
+    """Those of them that were sent and whose effect was not seen."""
     unconfirmed: dict[PartitionKey, Accepted] = field(default_factory=dict)
     """Accepted reorders that no read has shown yet."""
     elections: dict[PartitionKey, Accepted] = field(default_factory=dict)
@@ -80,8 +84,6 @@ class Execution:
     """Those that no read has shown at the end."""
     asked: int | None = None
     """The broker that the reorders are sent to."""
-    unproven: set[int] = field(default_factory=set)
-    """Brokers that may still hold a request of this run: their proof begins again."""
     holds: list[Hold] = field(default_factory=list)
     refused_orders: list[Hold] = field(default_factory=list)
     refused_elections: list[Hold] = field(default_factory=list)
@@ -89,6 +91,15 @@ class Execution:
     stopped: Refusal | None = None
     election_seconds: float = 0.0
     """How long Kafka took for the longest batch of elections: no partition is without a leader for longer."""
+
+    def request(self, move: Move) -> Request:
+        """The reorder of that move."""
+        return move.key, SentOrder(move.order, self.asked)
+
+    @property
+    def unproven(self) -> frozenset[int | None]:
+        """Brokers that may still hold a request of this run: their proof begins again."""
+        return frozenset(sent.broker for _, sent in self.outstanding)
 
     @property
     def result(self) -> ExecutionResult:
@@ -117,11 +128,12 @@ def execute(
     ``strays`` are cancelled first: reassignments that an earlier run caused and could not cancel. ``entry`` is the
     audit entry, written before the first reorder and completed with the result.
 
-    Raises Fenced when another holder has taken over, and Transient when the record could not be saved.
+    Raises Fenced when another holder has taken over, and RecordUnsaved.
     """
     asked = world.leaders.choose() if any(m.reorders for m in plan.moves) else None
     done = Execution(record_intents(plan, record, asked), asked=asked)
-    world.records.save(done.record)
+    done.recorded += [done.request(m) for m in plan.moves if m.reorders]
+    save(done.record, world)
     if entry is not None:
         world.trail.begin(with_orders(entry, plan.moves, asked))
     with _aborting(done):
@@ -134,11 +146,9 @@ def execute(
     with _aborting(done):
         if done.unconfirmed or done.elections:
             _confirm(world, done)
-    if done.unanswered and asked is not None:
-        done.unproven.add(asked)
-    done.record = record_results(plan, done.record, asked, done.stand, done.unanswered, world.clock.now())
+    done.record = record_results(done.record, done.recorded, done.outstanding, done.stand, world.clock.now())
     if entry is not None:
-        unanswered = [m for m in plan.moves if m.key in done.unanswered]
+        unanswered = [m for m in plan.moves if done.request(m) in done.outstanding]
         world.trail.conclude(complete_entry(with_orders(entry, unanswered, asked), done.result))
     return done
 
@@ -152,7 +162,16 @@ def cancel_strays(strays: tuple[Partition, ...], record: UndoRecord, world: Worl
     with _aborting(done):
         if strays and world.leadership.seconds_left() > world.leaders.request_timeout_seconds:
             _cancel_strays(strays, world, done)
+    done.record = record_results(done.record, done.recorded, done.outstanding, done.stand, world.clock.now())
     return done
+
+
+def save(record: UndoRecord, world: World) -> None:
+    """Make the undo record durable. Raises RecordUnsaved, or Fenced."""
+    try:
+        world.records.save(record)
+    except (Transient, Terminal) as error:
+        raise RecordUnsaved(str(error)) from error
 
 
 @contextmanager
@@ -162,6 +181,8 @@ def _aborting(done: Execution) -> Iterator[None]:
         yield
     except LeaseUnconfirmed as error:
         done.stopped = done.stopped or Refusal(Reason.LEASE_UNCONFIRMED, str(error))
+    except RecordUnsaved as error:
+        done.stopped = done.stopped or Refusal(Reason.RECORD_UNAVAILABLE, str(error))
     except Transient as error:
         done.stopped = done.stopped or Refusal(Reason.NO_ANSWER, str(error))
     except Terminal as error:
@@ -190,19 +211,37 @@ def _carry_out_batch(batch: tuple[Move, ...], world: World, done: Execution) -> 
 
 
 def _reorder(pending: list[Move], world: World, done: Execution) -> list[Move]:
-    """Send one batch; returns the accepted moves. Without an answer all stay outstanding (invariant 7)."""
-    _require_lease(world)
-    done.unanswered.update(m.key for m in pending)
-    try:
-        outcomes = world.leaders.reorder([Reorder(m.name, m.order) for m in pending], done.asked)
-    except (NotSent, Terminal):
-        done.unanswered.difference_update(m.key for m in pending)
-        raise
+    """Send one batch; returns the accepted moves."""
+    orders = [Reorder(m.name, m.order) for m in pending]
+    requests = {m.name: done.request(m) for m in pending}
+    outcomes = _send(requests, lambda: world.leaders.reorder(orders, done.asked), world, done)
     accepted, refused = _sorted_out(pending, outcomes)
     done.holds.extend(refused)
     done.refused_orders.extend(refused)
-    done.unanswered.difference_update(h.key for h in refused)
     return accepted
+
+
+def _send(
+    requests: Mapping[TopicPartition, Request],
+    ask: Callable[[], Mapping[TopicPartition, Outcome]],
+    world: World,
+    done: Execution,
+) -> Mapping[TopicPartition, Outcome]:
+    """Send reorders or cancellations that the stored record has as outstanding (invariant 7).
+
+    They are no more once they were surely not sent, or refused, one or all. An accepted cancellation is done, and an
+    accepted reorder when a read shows it.
+    """
+    _require_lease(world)
+    done.outstanding.update(requests.values())
+    try:
+        outcomes = ask()
+    except (NotSent, Terminal):
+        done.outstanding.difference_update(requests.values())
+        raise
+    accepted = {request for name, request in requests.items() if name in outcomes and outcomes[name].ok}
+    done.outstanding.difference_update(r for r in requests.values() if r not in accepted or not r[1].order)
+    return outcomes
 
 
 def _elect(ready: list[Move], facts: Mapping[PartitionKey, Partition], world: World, done: Execution) -> None:
@@ -259,7 +298,7 @@ def _confirm(
             done.stand.add(move.key)
         elif (why := _UNSEEN.get(seen[move.key])) is not None:
             done.holds.append(Hold(move.key, move.topic, *why))
-    done.unanswered -= done.stand
+    done.outstanding.difference_update(done.request(m) for m in settled if m.key in done.stand)
     if conflicting:
         _undo(conflicting, seen, found, world, done)
     return fresh
@@ -316,31 +355,24 @@ def _cancel(
 ) -> Mapping[TopicPartition, Outcome]:
     """Cancel reassignments of ours. Kafka cancels by name: a request without an answer may end another tool's later.
 
-    It is outstanding in the record before it is sent, as a reorder is, until it was answered (invariant 7). ``again``
-    asks another broker where the first choice could not be reached.
+    ``again`` asks another broker where the first choice could not be reached.
     """
-    before, asked = done.record, world.leaders.choose()
-    entries = {one.key: before.entries[one.key] for one in ours if one.key in before.entries}
-    done.record = before.with_entries(
-        {key: replace(e, outstanding=(SentOrder((), asked), *e.outstanding)) for key, e in entries.items()}
-    )
-    world.records.save(done.record)
+    sent = SentOrder((), world.leaders.choose())
+    entries = {one.key: entry for one in ours if (entry := done.record.entries.get(one.key)) is not None}
+    done.record = done.record.with_entries({key: entry.with_outstanding(sent) for key, entry in entries.items()})
+    done.recorded += [(key, sent) for key in entries]
+    save(done.record, world)
+    requests = {one.name: (one.key, sent) for one in ours}
     try:
-        _require_lease(world)
-        outcomes = world.leaders.cancel([one.name for one in ours], asked)
-        done.record = before
-        return outcomes
-    except (NotSent, LeaseUnconfirmed, Terminal) as error:
-        done.record = before
-        if again and isinstance(error, NotSent) and world.leaders.choose() != asked:
-            return _cancel(ours, world, done, again=False)
-        raise
+        return _send(requests, lambda: world.leaders.cancel(list(requests), sent.broker), world, done)
     except Transient as error:
-        done.unproven.add(asked)
-        named = ", ".join(str(one.name) for one in ours[:3]) + (f" and {len(ours) - 3} more" if len(ours) > 3 else "")
+        if done.outstanding.isdisjoint(requests.values()):
+            if again and isinstance(error, NotSent) and world.leaders.choose() != sent.broker:
+                return _cancel(ours, world, done, again=False)
+            raise
         raise Transient(
-            f"{error}: the cancellation of our own reassignment of {named} may arrive later, and then cancel one that"
-            " another tool has started since: compare the replicas with that tool's plan for two minutes"
+            f"{error}: the cancellation of our own reassignment of {few(list(requests), 3)} may arrive later, and"
+            " then cancel one that another tool has started: compare the replicas with that tool's plan for two minutes"
         ) from error
 
 
@@ -393,6 +425,4 @@ def _sorted_out(moves: Iterable[Move], outcomes: Mapping[TopicPartition, Outcome
 
 
 def _summary(touched: Iterable[Hold]) -> str:
-    named = [f"{h.topic}-{h.key.partition}: {h.message}" for h in touched]
-    more = f" (and {len(named) - 3} more)" if len(named) > 3 else ""
-    return "; ".join(named[:3]) + more
+    return few([f"{h.topic}-{h.key.partition}: {h.message}" for h in touched], 3, "; ")

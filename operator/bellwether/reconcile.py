@@ -25,7 +25,7 @@ from bellwether.core.reporting.report import Report, report
 from bellwether.core.settings.policy import Policy
 from bellwether.core.waves.approved_plan import RebalanceInput
 from bellwether.core.waves.rebalance_waves import apply_next_wave
-from bellwether.execute import cancel_strays, execute
+from bellwether.execute import cancel_strays, execute, save
 from bellwether.gather import Memory, gather
 from bellwether.ports.rebalance import ProblemSnapshot
 from bellwether.ports.world import World
@@ -123,7 +123,7 @@ def _end_actions(
     What recovery found is kept, so that another tool's order is not lost when the set of replicas changes next.
     """
     record, overwritten = set_aside(memory.record, recovered.record)
-    world.records.save(record)
+    save(record, world)
     done = cancel_strays(recovered.strays, record, world)
     if entry is not None:
         world.trail.conclude(entry)

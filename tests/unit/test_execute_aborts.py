@@ -108,7 +108,7 @@ def test_leaders_do_not_wait_until_a_broker_shows_the_batch_before_and_it_is_rea
     sent = requests(run)
     done = run.carry_out()
     assert sent == [*["partitions", "reorder", "elect"] * 2, "partitions"]
-    assert (done.reordered, len(done.led), done.holds, done.unanswered) == (3, 3, [], set())
+    assert (done.reordered, len(done.led), done.holds, done.outstanding) == (3, 3, [], set())
 
 
 def test_coordinators_wait_until_a_broker_shows_the_batch_before():
@@ -437,7 +437,7 @@ class TestRaces:
         self.stopped(run.carry_out())
         assert run.site.clock.monotonic() - began == pytest.approx(sum(READ_BACK_PAUSES))
 
-    @pytest.mark.parametrize(("touched", "more"), [(2, ""), (4, " (and 1 more)"), (6, " (and 3 more)")])
+    @pytest.mark.parametrize(("touched", "more"), [(2, ""), (4, " and 1 more"), (6, " and 3 more")])
     def test_many_touched_partitions_are_summed_up(self, touched: int, more: str):
         count = touched * 3  # broker 1 leads a third of them, and those are sent first
         run = Run(site(3, {"orders": count}))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import pytest
 
 from bellwether.core.model.cluster import TopicPartition
+from bellwether.core.model.undo_record import OUTSTANDING_LIMIT
 from bellwether.core.reasons import Reason
 from bellwether.ports.errors import BellwetherError, LeaseUnconfirmed, NotSent, Terminal
 from bellwether.ports.kafka import Outcome
@@ -57,6 +58,46 @@ def test_cancel_without_confirmed_lease_is_not_outstanding(site: MemorySite):
     assert [entry.cancel_may_arrive for entry in operator.memory.record.entries.values()] == [False]
 
 
+def test_cancel_is_not_sent_while_record_is_not_saved(site: MemorySite):
+    operator = Operator(site)
+    operator.faults.race("reorder", moved(site))
+    operator.faults.fail_next("save", after=1)
+    stopped = operator.reconcile().result.stopped
+    assert stopped is not None
+    assert stopped.reason is Reason.RECORD_UNAVAILABLE
+    assert site.cluster.partition("orders").reassigning
+    assert [entry.cancel_may_arrive for entry in operator.memory.record.entries.values()] == [False]
+
+
+def test_many_unanswered_cancels_do_not_grow_the_record(site: MemorySite):
+    operator = Operator(site)
+    operator.faults.race("reorder", moved(site))
+    operator.faults.fail_next("cancel", Fate.LOST, times=40)
+    for _ in range(40):
+        operator.reconcile()
+    (entry,) = operator.memory.record.entries.values()
+    assert entry.cancel_may_arrive
+    assert len(entry.outstanding) <= OUTSTANDING_LIMIT
+
+
+def test_plain_reorder_by_person_during_outstanding_cancel_is_undone_once(site: MemorySite):
+    operator = Operator(site)
+    operator.faults.race("reorder", moved(site))
+    operator.faults.fail_next("cancel", Fate.LATE)
+    operator.reconciles(3)
+    (before,) = operator.memory.record.entries.values()
+    theirs = (*before.written[1:], before.written[0])
+    site.cluster.foreign_reorder(name(), theirs)
+    report = operator.reconcile()
+    assert ["another tool" in note.message for note in report.notes] == [True]
+    operator.reconciles(2)
+    assert site.cluster.partition("orders").replicas != theirs
+    site.cluster.foreign_reorder(name(), theirs)
+    operator.reconciles(3)
+    (after,) = operator.memory.record.entries.values()
+    assert after.baseline == theirs
+
+
 def test_cancel_that_could_not_be_sent_goes_to_another_broker(site: MemorySite):
     operator = Operator(site)
     leaders, first = operator.world.leaders, operator.world.leaders.choose()
@@ -74,6 +115,7 @@ def test_cancel_that_could_not_be_sent_goes_to_another_broker(site: MemorySite):
         patch.setattr(leaders, "cancel", unreachable)
         operator.reconcile()
     assert asked == [first, first + 1]
+    assert [entry.cancel_may_arrive for entry in operator.memory.record.entries.values()] == [False]
     assert not site.cluster.partition("orders").reassigning
 
 

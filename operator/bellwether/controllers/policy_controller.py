@@ -34,7 +34,7 @@ from bellwether.core.reporting.requeue import Requeue
 from bellwether.core.settings.detection import Detection
 from bellwether.core.waves.approved_plan import RebalanceInput
 from bellwether.ports.clock import Clock
-from bellwether.ports.errors import BellwetherError, Fenced, Terminal, Transient, WrongCluster
+from bellwether.ports.errors import BellwetherError, Fenced, RecordUnsaved, Terminal, Transient, WrongCluster
 from bellwether.reconcile import NOTHING, reconcile
 from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
 
@@ -237,6 +237,8 @@ class PolicyController(threading.Thread):
             case WrongCluster():
                 self.release()
                 return self._refused(policy, Reason.CLUSTER_CHANGED, error)
+            case RecordUnsaved():
+                return self._refused(policy, Reason.RECORD_UNAVAILABLE, error)
             case Transient():
                 connected = self._session.link is not None
                 return self._refused(policy, Reason.NO_ANSWER if connected else Reason.CLUSTER_UNREACHABLE, error)

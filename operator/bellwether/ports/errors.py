@@ -34,6 +34,10 @@ class LeaseUnconfirmed(Transient):
     """Kubernetes did not say who holds the Lease: nothing was sent to Kafka, which is not the reason."""
 
 
+class RecordUnsaved(Transient):
+    """The undo record could not be written, so nothing that it covers was sent."""
+
+
 class Terminal(BellwetherError):
     """A person must act (wrong bootstrap, refused credentials, missing permission); other policies go on."""
 

@@ -373,6 +373,7 @@ def test_an_api_that_is_away_stops_new_moves_and_nothing_is_lost(operator: Memor
     before = operator.site.cluster.mutations
     operator.step(loop)
     assert operator.site.cluster.mutations == before
+    assert operator.condition()[1] == "RecordUnavailable"
     operator.api.refuse("replace", CONFIG_MAPS, None)
     operator.step(loop)
     assert operator.site.cluster.snapshot().leaders()[1] == 0

@@ -70,6 +70,6 @@ def drained_brokers(cluster: Cluster, checks: Checks, arrival_seconds: float) ->
     return proven | {None} if proven and proven >= cluster.unlisted.union(cluster.brokers) else proven
 
 
-def after_sending(checks: Checks, unproven: Collection[int]) -> dict[int, BrokerCheck]:
+def after_sending(checks: Checks, unproven: Collection[int | None]) -> dict[int, BrokerCheck]:
     """The checks after requests to these brokers were not answered: their proofs begin again."""
     return {broker: check for broker, check in checks.items() if broker not in unproven}

@@ -41,6 +41,10 @@ class PrecheckResult:
     holds: tuple[Hold, ...]
 
 
+Request = tuple[PartitionKey, SentOrder]
+"""A reorder of one partition, or a cancellation, that was or is to be sent."""
+
+
 def batches(plan: Plan, sizes: Election) -> Iterator[tuple[Move, ...]]:
     """The moves in their order, in batches: partitions that need an election apart from mere reorders.
 
@@ -80,24 +84,23 @@ def record_intents(plan: Plan, record: UndoRecord, broker: int | None) -> UndoRe
 
 
 def record_results(
-    plan: Plan,
     record: UndoRecord,
-    broker: int | None,
+    requests: Iterable[Request],
+    outstanding: Collection[Request],
     applied: Collection[PartitionKey],
-    unanswered: Collection[PartitionKey],
     now: datetime,
 ) -> UndoRecord:
-    """The record after the plan's reorders were sent to ``broker``, or not sent.
+    """The record after these requests, which it has as outstanding, were sent, or not sent.
 
-    ``applied`` were seen in place: one that differs at the next reconcile was overwritten, however soon. ``unanswered``
-    stay outstanding, and so does what was answered and is not seen. All others were refused or not sent.
+    ``outstanding`` stay so: not answered, or answered and not seen. All others were done, refused or not sent.
+    ``applied`` are partitions whose reorder was seen in place: one that differs at the next reconcile was overwritten,
+    however soon.
     """
     changes: dict[PartitionKey, UndoEntry | None] = {}
-    for move in plan.moves:
-        if not move.reorders or move.key in unanswered:
-            continue
-        entry = record.entries[move.key].without(SentOrder(move.order, broker))
-        changes[move.key] = entry.in_place(now) if move.key in applied else entry
+    for key, sent in requests:
+        if (key, sent) not in outstanding:
+            entry = (changes.get(key) or record.entries[key]).without(sent)
+            changes[key] = entry.in_place(now) if sent.order and key in applied else entry
     return record.with_entries(changes)
 
 

@@ -120,21 +120,24 @@ class UndoEntry:
         return replace(self, outstanding=tuple(sent for sent in self.outstanding if sent.order))
 
     def send(self, sent: SentOrder, seen: tuple[int, ...], state: EntryState) -> UndoEntry:
-        """The entry to store before an order is sent that replaces ``seen``.
+        """The entry to store before an order is sent that replaces ``seen``."""
+        replaced = seen if seen not in (sent.order, self.baseline) else None
+        after = self.with_outstanding(sent)
+        return replace(after, written=sent.order, replaced=replaced, state=state, finished_at=None)
 
-        More than ``OUTSTANDING_LIMIT`` reorders are merged by order, and their brokers forgotten: a partition of n
-        replicas never has more than n! of them.
+    def with_outstanding(self, sent: SentOrder) -> UndoEntry:
+        """The entry to store before a reorder or a cancellation is sent.
+
+        More than ``OUTSTANDING_LIMIT`` are merged by order, and their brokers forgotten: a partition of n replicas
+        never has more than n! of them.
         """
         outstanding = (sent, *self.outstanding)
         if len(outstanding) > OUTSTANDING_LIMIT:
             outstanding = tuple(dict.fromkeys(SentOrder(one.order, None) for one in outstanding))
-        replaced = seen if seen not in (sent.order, self.baseline) else None
-        return replace(
-            self, written=sent.order, replaced=replaced, outstanding=outstanding, state=state, finished_at=None
-        )
+        return replace(self, outstanding=outstanding)
 
     def without(self, sent: SentOrder) -> UndoEntry:
-        """The entry once a reorder can take no effect any more: answered, refused or not sent."""
+        """The entry once a request can take no effect any more: answered, refused or not sent."""
         left = list(self.outstanding)
         if sent in left:
             left.remove(sent)

@@ -108,8 +108,8 @@ class TestIntents:
 class TestResults:
     def entry_after(self, *, applied: bool = False, unanswered: bool = False) -> UndoEntry:
         before = record_intents(Plan((MOVE,)), record(), 2)
-        keys = [MOVE.key]
-        after = record_results(Plan((MOVE,)), before, 2, keys if applied else [], keys if unanswered else [], START)
+        sent = [(MOVE.key, SentOrder(AWAY, 2))]
+        after = record_results(before, sent, sent if unanswered else [], [MOVE.key] if applied else [], START)
         return after.entries[MOVE.key]
 
     def test_order_seen_in_place_is_displaced_without_outstanding(self):
@@ -127,13 +127,14 @@ class TestResults:
     def test_a_restored_order_leaves_a_tombstone(self):
         back = move(partition(replicas=AWAY), (1, 2, 3), kind=MoveKind.RESTORE, baseline=(1, 2, 3))
         sent = record_intents(Plan((back,)), record({back.key: entry()}), 2)
-        made = record_results(Plan((back,)), sent, 2, [back.key], [], START).entries[back.key]
+        reorder = (back.key, SentOrder(back.order, 2))
+        made = record_results(sent, [reorder], [], [back.key], START).entries[back.key]
         assert (made.state, made.finished_at, made.outstanding) == (EntryState.RESTORED, START, ())
 
     def test_outstanding_order_stays_so_though_same_order_is_in_place(self):
         undo = record({MOVE.key: entry(outstanding=[(AWAY, 2)], state=EntryState.INTENDED)})
         sent = record_intents(Plan((MOVE,)), undo, 2)
-        after = record_results(Plan((MOVE,)), sent, 2, [MOVE.key], [], START)
+        after = record_results(sent, [(MOVE.key, SentOrder(AWAY, 2))], [], [MOVE.key], START)
         assert after.entries[MOVE.key].outstanding == (SentOrder(AWAY, 2),)
 
 
