@@ -14,12 +14,15 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, PlainSerializer
 
 from bellwether.adapters.json_codec import JsonCodec
-from bellwether.core.reporting.audit import AuditEntry
+from bellwether.core.reporting.audit import ORDERS_KEPT, AuditEntry
 from bellwether.core.stored_documents import InvalidDocument
 from bellwether.ports.errors import Terminal
 
 UNPACKED_LIMIT = 16 << 20
 """Bytes of a segment: 100 entries, each with the most changes, evidence and text that an entry can have."""
+
+PACKED_LIMIT = 900_000
+"""Bytes of a packed segment: a ConfigMap takes 1 MiB."""
 
 _WORDS = {"Demoted": True, "Promoted": False}
 
@@ -46,8 +49,24 @@ def to_json(entry: AuditEntry) -> dict[str, Any]:
 
 
 def pack(entries: Iterable[AuditEntry]) -> bytes:
-    """Entries as compressed bytes, in the order given."""
-    return zlib.compress(_ENTRIES.encode(tuple(entries)), 6)
+    """Entries as compressed bytes, in the order given.
+
+    Within the limits: with fewer orders of the older ones, and without the oldest where that is not enough.
+    """
+    kept, most = list(entries), 2 * ORDERS_KEPT
+    while True:
+        left = most
+        for place in reversed(range(len(kept))):
+            if len(kept[place].orders) > left:
+                kept[place] = replace(kept[place], orders=kept[place].orders[:left])
+            left -= len(kept[place].orders)
+        encoded = _ENTRIES.encode(tuple(kept))
+        packed = zlib.compress(encoded, 6)
+        if len(packed) <= PACKED_LIMIT and len(encoded) <= UNPACKED_LIMIT:
+            return packed
+        if not most:
+            del kept[: len(kept) // 2 or 1]
+        most //= 2
 
 
 def unpack(data: bytes, where: str) -> list[AuditEntry]:

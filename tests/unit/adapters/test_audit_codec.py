@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 import zlib
+from dataclasses import replace
 
 import pytest
 
@@ -13,12 +15,14 @@ from bellwether.core.model.quarantine_order import QuarantineChange
 from bellwether.core.reporting.audit import (
     CHANGES_SHOWN,
     EVIDENCE_SIZE,
+    ORDERS_KEPT,
     TEXT_LIMIT,
     AuditEntry,
     AuditOutcome,
     BrokerChange,
     MoveSummary,
     PlanStep,
+    UnansweredOrder,
 )
 from bellwether.ports.errors import Terminal
 from testkit.values.builders import START, after
@@ -47,6 +51,33 @@ def rows(*found: object) -> bytes:
 @pytest.mark.parametrize("entry", [WHOLE, BARE], ids=["whole", "bare"])
 def test_what_is_written_is_read_back(entry: AuditEntry) -> None:
     assert audit_codec.unpack(audit_codec.pack([entry, BARE]), "here") == [entry, BARE]
+
+
+def order(number: int) -> UnansweredOrder:
+    """An order of the longest topic name, which cannot be compressed."""
+    name = random.Random(number).randbytes(125).hex()[:249]
+    return UnansweredOrder(name[:22], name, 0, (1, 2, 3), (2, 3, 1), 1)
+
+
+def test_segment_of_many_unanswered_orders_fits_into_config_map() -> None:
+    orders = tuple(map(order, range(ORDERS_KEPT)))
+    made = [replace(BARE, at=after(n), orders=orders) for n in range(3)]
+    packed = audit_codec.pack(made)
+    assert len(packed) <= audit_codec.PACKED_LIMIT < 1 << 20
+    found = audit_codec.unpack(packed, "here")
+    assert [entry.at for entry in found] == [entry.at for entry in made]
+    assert found[-1].orders == orders[: len(found[-1].orders)]
+    assert len(found[-1].orders) >= ORDERS_KEPT / 4, "the newest entry keeps its orders"
+
+
+def test_oldest_entries_go_where_orders_are_not_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit_codec, "PACKED_LIMIT", 10_000)
+    words = random.Random(1)
+    changes = [BrokerChange(1, True, "", "", words.randbytes(2000).hex()) for _ in range(8)]
+    made = [replace(BARE, at=after(n), changes=(change,)) for n, change in enumerate(changes)]
+    packed = audit_codec.pack(made)
+    assert len(packed) <= audit_codec.PACKED_LIMIT
+    assert audit_codec.unpack(packed, "here") == made[4:]
 
 
 def test_what_is_empty_is_left_out() -> None:

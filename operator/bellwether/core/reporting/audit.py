@@ -1,7 +1,7 @@
 """Audit log: what a reconcile set out to move, why and on whose request, and the result. Bounded in size.
 
 Built from the reconcile's decisions; an adapter writes it next to the undo record, before the first reorder, and again
-with the result. An entry of 200,000 moves is as large as one of twenty: counts, brokers, a digest and a few names.
+with the result. Of moves an entry has counts, brokers, a digest and a few names, and the orders that may arrive late.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from bellwether.core.signals import Override
 from bellwether.core.waves.rebalance_waves import WaveResult
 
 ORDERS_KEPT = 10_000
-"""Most orders of an entry: 70 to 700 kB when packed, by the number of topics and the length of their names."""
+"""Most orders of an entry: 70 to 700 kB when packed, by topics and names; what is stored has a limit of its own."""
 
 ORDERS_LOOKED_AT = timedelta(days=7)
 """Older entries are not asked for late orders: their brokers have run since, or are gone."""
