@@ -2,8 +2,9 @@
 
 Called by the policy controller in place of ordinary reconciles once its object is being deleted, or Bellwether is being
 uninstalled and the object stays. Healthy brokers get their leaders back; sick ones stay demoted, and their baselines
-are exported. With Kafka gone, or the time over, everything is exported and the deletion ends all the same; the
-annotation ``bellwether.dev/abandon: "true"`` ends it at once.
+are exported. With Kafka gone, or the time over, everything is exported and the deletion ends all the same; while orders
+may arrive late only the policy knows to undo them, so it stays for an hour at most. The annotation
+``bellwether.dev/abandon: "true"`` ends it at once.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ log = structlog.get_logger(__name__)
 DONE = -1.0
 RETRY_SECONDS = 2.0
 DEFAULT_TIMEOUT_SECONDS = 120
+
+LATE_ORDERS = timedelta(hours=1)
+"""How long a policy stays for orders that may arrive late (invariant 7)."""
 
 UNINSTALL = "bellwether.dev/uninstall"
 
@@ -151,7 +155,7 @@ class PolicyDeletion:
             log.warning("restoration_failed", error=str(error))
             return RETRY_SECONDS
         except (Transient, Terminal) as error:
-            if self._overdue():
+            if self._overdue() and not self._stays_for(controller.record):
                 return self.finish(f"the time for restoring is over: {error}")
             log.warning("restoration_failed", error=str(error))
             return RETRY_SECONDS
@@ -162,10 +166,11 @@ class PolicyDeletion:
         waiting = any(e.state is EntryState.RESTORED or not _kept(e.baseline, record.demoted) for e in entries)
         if record.empty:
             return self.finish(None)
-        if not waiting and report.plan.empty:
+        late = record.has_outstanding
+        if not waiting and not late and report.plan.empty:
             return self.finish(f"brokers {sorted(record.demoted)} are still sick")
-        if self._overdue():
-            return self.finish("the time for restoring is over")
+        if self._overdue() and not self._stays_for(record):
+            return self.finish("orders may arrive late" if late else "the time for restoring is over")
         return RETRY_SECONDS
 
     def finish(self, left_as_is: str | None) -> float:
@@ -205,13 +210,17 @@ class PolicyDeletion:
             return "the policy is suspended"
         return None
 
-    def _overdue(self) -> bool:
+    def _stays_for(self, record: UndoRecord | None) -> bool:
+        """Whether the policy stays because orders of its record may arrive late."""
+        late = record is not None and record.has_outstanding and self.asked is None
+        return late and not self._overdue(LATE_ORDERS)
+
+    def _overdue(self, limit: timedelta | None = None) -> bool:
         if self.asked is not None:
             return self.clock.now() > self.asked.until
-        spec = self.body.get("spec") or {}
-        limit = timedelta(seconds=int(spec.get("deletionTimeoutSeconds", DEFAULT_TIMEOUT_SECONDS)))
+        stated = int((self.body.get("spec") or {}).get("deletionTimeoutSeconds", DEFAULT_TIMEOUT_SECONDS))
         since = datetime.fromisoformat(str(self.body["metadata"]["deletionTimestamp"]))
-        return self.clock.now() - since > limit
+        return self.clock.now() - since > (limit or timedelta(seconds=stated))
 
 
 def _kept(baseline: tuple[int, ...], demoted: Collection[int]) -> bool:

@@ -173,14 +173,14 @@ def forgetful(session: Session, _: ClusterConnection, memory: Memory, __: Report
     return memory
 
 
-def delete(operator: MemoryOperator, loop: PolicyController) -> None:
+def delete(operator: MemoryOperator, loop: PolicyController, seconds: float = 1) -> None:
     body = operator.api.get(POLICIES, "default", "main")
     operator.api.delete(POLICIES, "default", "main")
     if operator.api.find(POLICIES, "default", "main") is not None:
         body["metadata"]["deletionTimestamp"] = operator.site.clock.now().isoformat()
         operator.api.objects["leadershippolicies", "default", "main"]["metadata"] |= body["metadata"]
     for _ in range(60):
-        operator.step(loop)
+        operator.step(loop, 1, seconds)
         if operator.api.find(POLICIES, "default", "main") is None:
             return
     raise AssertionError("the policy is still there")
@@ -220,7 +220,7 @@ def test_export_of_deleted_policy_is_imported_with_late_orders(operator: MemoryO
     operator.site.signals.say(1, Reading.FAILING)
     faults.fail_next("reorder", Fate.LATE if arrives else Fate.UNANSWERED)
     operator.step(loop, 1 if arrives else 300)
-    delete(operator, loop)
+    delete(operator, loop, seconds=70)
     (export,) = [c for c in operator.api.all(CONFIG_MAPS) if c["metadata"]["name"].startswith("bellwether-export")]
     recreated = operator.make(suspend=True)
     operator.step(recreated, 2)
@@ -230,6 +230,26 @@ def test_export_of_deleted_policy_is_imported_with_late_orders(operator: MemoryO
     imported = records.import_record(document)
     assert imported.has_outstanding == arrives
     assert {key: entry.baseline for key, entry in imported.entries.items()}.items() <= before.items()
+
+
+def test_deleted_policy_stays_until_its_late_orders_are_undone(operator: MemoryOperator):
+    faults, before = Faults(), replicas(operator)
+    operator.faults = faults.around
+    loop = operator.make(deletionTimeoutSeconds=5)
+    operator.step(loop)
+    operator.site.signals.override(1, OverrideState.DEMOTED)
+    faults.fail_next("reorder", Fate.LATE)
+    operator.step(loop)
+    operator.site.signals.lift(1)
+    faults.fail_next("read", times=6)
+    with pytest.raises(AssertionError, match="still there"):
+        delete(operator, loop, seconds=2)
+    faults.deliver()
+    assert replicas(operator) != before
+    faults.resumed = True
+    delete(operator, loop, seconds=3)
+    assert replicas(operator) == before
+    assert [c for c in operator.api.all(CONFIG_MAPS) if c["metadata"]["name"].startswith("bellwether-export")] == []
 
 
 def test_answered_orders_do_not_stay_in_audit_trail(operator: MemoryOperator):

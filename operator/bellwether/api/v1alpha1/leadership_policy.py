@@ -138,7 +138,7 @@ class LeadershipPolicySpec(Model):
         1,
         86400,
         "Maximum seconds that the deletion may take to restore baselines. After that the undo record is"
-        " exported and the policy is removed.",
+        " exported and the policy is removed. Orders that may arrive late are waited for longer, up to an hour.",
     )
     detection: Detection = Field(default_factory=Detection)
     demotion: Demotion = Field(default_factory=Demotion)
