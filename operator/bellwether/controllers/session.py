@@ -82,13 +82,12 @@ class Session:
         self.memory = None
         if not self.link.lease.acquire():
             self._reporter.leading(self._namespace, self._policy, False)
-            owner = self.link.lease.owner
             # No owner: another process was quicker in this moment, and the next try shows which.
-            if owner is None or owner.startswith(f"policy {self._namespace}/{self._policy} "):
+            if not self._other_policy(self.link):
                 raise PolicyRefused(Reason.NOT_LEADER, DESCRIPTIONS[Reason.NOT_LEADER])
             text = (
-                f"{owner} already manages Kafka cluster {self.link.cluster_id}: one policy per Kafka cluster; delete "
-                "one of the two"
+                f"{self.link.lease.owner} already manages Kafka cluster {self.link.cluster_id}: one policy per Kafka"
+                " cluster; delete one of the two"
             )
             raise PolicyRefused(Reason.CLUSTER_CLAIMED, text)
         self._reporter.leading(self._namespace, self._policy, True)
@@ -107,9 +106,14 @@ class Session:
             log.warning("other_installations", marks=self._standing.others, message=said.message if said else "")
         return settings if self._standing.first else replace(settings, mode=Mode.OBSERVE)
 
+    def _other_policy(self, link: ClusterConnection) -> bool:
+        """Whether another policy of this installation has the cluster's Lease, as far as it was seen."""
+        owner = link.lease.owner
+        return owner is not None and not owner.startswith(f"policy {self._namespace}/{self._policy} ")
+
     def withdraw(self) -> None:
-        """Leave the Kafka cluster to another installation."""
-        if self.link is not None and self.link.marks is not None:
+        """Leave the Kafka cluster to another installation, unless another policy of this one manages it."""
+        if self.link is not None and self.link.marks is not None and not self._other_policy(self.link):
             try:
                 self.link.marks.withdraw()
             except BellwetherError as error:

@@ -9,6 +9,7 @@ import pytest
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.installation_marks import LOOK_SECONDS, InstallationMarks, mark
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES
+from bellwether.controllers.policy_finalizer import FINALIZER
 from bellwether.core.signals import Reading
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import BellwetherError, Terminal, Transient
@@ -103,3 +104,31 @@ def test_two_installations_that_mark_at_once_agree(operator: MemoryOperator):
     kept = {OURS: 1, THEIRS: 1}
     standings = [MemoryMarks(operator, name, kept).standing(claims=True) for name in (OURS, THEIRS)]
     assert [one.first for one in standings] == [True, False]
+
+
+def test_deleted_second_policy_leaves_mark_of_the_first(operator: MemoryOperator):
+    marks = MemoryMarks(operator, OURS, {})
+    operator.step(operator.make())
+    marks.kept[THEIRS] = 2
+    refused = operator.make("second")
+    operator.step(refused, 2)
+    operator.api.merge(POLICIES, "default", "second", {"metadata": {"finalizers": [FINALIZER]}})
+    operator.api.delete(POLICIES, "default", "second")
+    operator.step(refused, 2)
+    assert operator.api.find(POLICIES, "default", "second") is None
+    assert marks.kept == {OURS: 1, THEIRS: 2}
+
+
+@pytest.mark.parametrize("error", [Terminal("DescribeConfigs on Cluster is missing"), Transient("no answer")])
+@pytest.mark.parametrize("before", ["Enforce", "Observe"])
+def test_second_installation_does_not_act_when_marks_become_unreadable(
+    operator: MemoryOperator, before: str, error: BellwetherError
+):
+    marks = MemoryMarks(operator, OURS, {THEIRS: 1})
+    loop = operator.make(mode=before)
+    operator.step(loop)
+    marks.error = error
+    operator.change(mode="Enforce")
+    operator.site.signals.say(1, Reading.FAILING)
+    operator.step(loop, 3, seconds=LOOK_SECONDS)
+    assert leaders(operator) == 2

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kafka.protocol.admin.client_quotas import (
     AlterClientQuotasRequest,
@@ -60,7 +60,8 @@ class InstallationMarks:
     def standing(self, *, claims: bool) -> Standing:
         """This installation's standing; it has a mark where it ``claims`` the cluster, and else none.
 
-        While Kafka does not answer the last one is right. Raises Transient where there is none.
+        While Kafka does not answer, or refuses, what was seen last is right. Raises Transient where nothing was, or
+        where the cluster was not claimed then.
         """
         seen, now = self._seen, self._clock.monotonic()
         if seen is not None and seen[0] is claims and now < self._look_at:
@@ -68,11 +69,13 @@ class InstallationMarks:
         try:
             found = self._look(claims)
         except Transient:
-            if seen is None:
+            if seen is None or (claims and not seen[0]):
                 raise
             return seen[1]
         except Terminal as error:
-            found = Standing(problem=str(error))
+            claimed, known = seen or (claims, Standing())
+            first = known.first if claimed is claims else not (claims and known.others)
+            found = replace(known, first=first, problem=str(error))
         self._seen, self._look_at = (claims, found), now + LOOK_SECONDS
         return found
 
