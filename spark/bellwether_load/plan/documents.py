@@ -7,14 +7,13 @@ the field. Format 2 is the only one.
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext
 from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PlainSerializer
 
 from bellwether.adapters.json_codec import JsonCodec, NodeId, parse
+from bellwether.adapters.process_limits import one_large
 from bellwether.core.stored_documents import MAX_INT64, InvalidDocument, format_timestamp
 from bellwether_load.plan.forecast import WEEK
 from bellwether_load.plan.problem import LARGEST_CAPACITY, PartitionInput, Problem, ProblemHeader
@@ -23,10 +22,6 @@ from bellwether_load.plan.rebalance_plan import RebalancePlan, digest_of_lines
 T = TypeVar("T")
 
 FORMAT = 2
-
-_SMALL = 1 << 18
-_reading = threading.Lock()
-"""Reading takes some 27 times the size of a document: one large document at a time."""
 
 _Text = Annotated[str, Field(min_length=1)]
 _Sorted = PlainSerializer(lambda values: dict(sorted(values.items())))
@@ -38,6 +33,7 @@ _FIELDS: Mapping[str, Any] = {
     "problem_digest": _Text,
     "id": NodeId,
     **dict.fromkeys(("capacity", "request_capacity"), Annotated[int, Field(ge=1, le=LARGEST_CAPACITY)]),
+    "request_bytes": Annotated[int, Field(ge=0, le=LARGEST_CAPACITY)],
     "max_moves": NonNegativeInt | None,
     "weights": _ByBroker,
     **dict.fromkeys(
@@ -83,7 +79,7 @@ class Document(Generic[T]):
 
     def read(self, text: bytes) -> T:
         """The value from JSON text. Raises InvalidDocument."""
-        with _reading if len(text) > _SMALL else nullcontext():
+        with one_large(len(text)):
             return self.from_json(parse(text))
 
     def validate(self, value: T) -> None:

@@ -97,6 +97,7 @@ def test_what_is_written_is_read_again(drawn: tuple[Problem, Any]) -> None:
         ("brokers/1/capacity", 0, r"brokers\[1\].capacity is 0"),
         ("brokers/1/id", 1, "brokers: 1 is listed twice"),
         ("objective/consumption", 1, "objective.consumption is 1"),
+        ("objective/requestBytes", 1_000_001, "objective.requestBytes is 1000001"),
         ("objective/statistic", "Mean", "'Median', 'P95' or 'Peak'"),
         ("objective/preferredRacks", [1], "objective.preferredRacks"),
         ("objective/colour", 1, "objective.colour is unknown"),
