@@ -26,7 +26,8 @@ def _rows(objects: Sequence[Any]) -> Iterator[str]:
             for rule in role["rules"]:
                 on = ", ".join(rule["resources"]) + "".join(f" {name}" for name in rule.get("resourceNames", ()))
                 group = ", ".join(rule["apiGroups"]) or "core"
-                yield f"| {subject['name']} | {where} | {', '.join(rule['verbs'])} | {on} | {group} |"
+                account = "/".join(filter(None, (subject.get("namespace"), subject["name"])))
+                yield f"| {account} | {where} | {', '.join(rule['verbs'])} | {on} | {group} |"
 
 
 if __name__ == "__main__":

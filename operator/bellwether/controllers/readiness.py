@@ -19,7 +19,7 @@ import structlog
 
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, KINDS, POLICIES, KubernetesClient
 from bellwether.adapters.kubernetes.api_errors import NotFound
-from bellwether.adapters.kubernetes.object_names import listed
+from bellwether.adapters.kubernetes.object_lists import names_of
 from bellwether.api.v1alpha1.base_model import GROUP, VERSION
 from bellwether.api.v1alpha1.schema import crd_manifests
 from bellwether.core.listing import few
@@ -169,8 +169,8 @@ class Readiness(threading.Thread):
             if self._listed:
                 self._lost = None
                 return None
-            there = {name for namespace in self._namespaces for name in listed(self._api, POLICIES, namespace)}
-            listed(self._api, BROKER_HEALTHS, self._namespaces[0])
+            there = {name for namespace in self._namespaces for name in names_of(self._api, POLICIES, namespace)}
+            names_of(self._api, BROKER_HEALTHS, self._namespaces[0])
         except NotFound as error:
             return str(error)  # listed, and not served yet or no longer
         except Transient as error:

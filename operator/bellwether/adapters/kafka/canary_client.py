@@ -30,8 +30,8 @@ from confluent_kafka import (
 from bellwether import documentation
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.connect_guard import ConnectGuard
-from bellwether.adapters.kafka.connection.response_decoding import ProcessSum
 from bellwether.adapters.kafka.tokens.token_source import TokenSource, source_of
+from bellwether.adapters.process_limits import ProcessSum
 from bellwether.destinations import ANYWHERE, DestinationRefused, Destinations
 from bellwether.kafka_connection import Connection, split_address
 from bellwether.ports.canary import FETCH, PRODUCE, CanaryResult

@@ -7,9 +7,7 @@ and its executor.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Collection, Mapping
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -44,12 +42,10 @@ from bellwether.adapters.kafka.connection.connection_errors import (
 from bellwether.adapters.kafka.connection.metadata_decoding import Metadata, TopicMetadata, decode_metadata, topic_id
 from bellwether.adapters.kafka.connection.response_decoding import (
     MOST_BROKERS,
-    OWN_INSTALLATION,
-    SMALL_LIMIT,
-    ProcessSum,
 )
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.adapters.kafka.visible_topics import VisibleTopics
+from bellwether.adapters.process_limits import OWN_INSTALLATION, ProcessSum, one_large
 from bellwether.core.model.cluster import Broker, Cluster, Partition, PartitionKey, TopicPartition
 from bellwether.ports.errors import Terminal, Transient, Unauthorized
 
@@ -75,8 +71,6 @@ BYTES_OF_A_PARTITION = 64
 """Of the limit of an answer: so many bytes allow for one partition or topic, which take 42 to 110."""
 _CLUSTERS_OF_LIMIT = 2
 """All readers of a process hold as much as so many clusters of the limit; beyond it the largest is refused."""
-_decoding = threading.Lock()
-"""Decoding takes up to 19 times the size of an answer: one large answer at a time."""
 _MOST_BROKERS_OF_PROCESS = 5 * MOST_BROKERS
 """Of all readers of a process: each broker has an object in the API and some 13 series."""
 _partitions_held = ProcessSum(
@@ -291,7 +285,7 @@ def _metadata(
 
 
 def _decoded(frame: bytearray, version: int, last: Metadata | None, most: int) -> Metadata:
-    with _decoding if len(frame) > SMALL_LIMIT // 8 else nullcontext():
+    with one_large(len(frame)):
         return decode_metadata(frame, version, last, most)
 
 

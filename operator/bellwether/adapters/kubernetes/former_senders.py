@@ -14,11 +14,13 @@ from datetime import datetime
 from pathlib import Path
 
 from bellwether.adapters.kubernetes.api_client import NODES, PODS, KubernetesClient, Object
+from bellwether.core.listing import few
 from bellwether.core.model.undo_record import Sender
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError
 
 LOOK_SECONDS = 10.0
+_UNKNOWN = "-"
 
 
 class SenderProofs:
@@ -39,15 +41,15 @@ class SenderProofs:
         """Who may still send, and what would prove that it cannot; empty without one."""
         if not self._running:
             return ""
-        named = ", ".join(f"{one.name} on {one.node}" if one.node else one.name for one in self._running)
-        ends = "its process is gone from this machine, or when its machine has booted again"
+        named = [f"{one.name} on {one.node}" if one.node else one.name for one in self._running]
+        proof = "its process is gone from this machine, or its machine has booted again"
         if not all(" " in one.uid for one in self._running):
-            boot = ", or when its node has booted again" if self._boots_seen else ""
-            ends = f"its kubelet reports that the container has terminated{boot}"
+            boot = ", or its node has booted again" if self._boots_seen else ""
+            proof = f"the kubelet reports its container as terminated{boot}"
         return (
-            f"the operator {named} did not release its Lease and may have been paused before it sent: its orders are"
-            f" undone when they show. It counts as ended when {ends}{self._unread and f'; {self._unread}'}. If it can"
-            f" never run again, record that: bellwether undo-record sender-ended {self._running[0].name}"
+            f"a former operator process may be paused before a request to Kafka: {few(named, 3)}. Its orders are undone"
+            f" when they arrive, until it is proven to have ended: {proof}{self._unread and f'; {self._unread}'}. If it"
+            f" can never run again, record that: bellwether undo-record sender-ended {self._running[0].name}"
         )
 
     def running(self, senders: Sequence[Sender]) -> tuple[Sender, ...]:
@@ -63,7 +65,8 @@ class SenderProofs:
         if " " in sender.uid:  # a process outside of pods
             if sender.boot_id == self._own.boot_id:
                 return _is_over(sender.uid)
-            return sender.name == self._own.name and "" not in (sender.boot_id, self._own.boot_id)
+            same = [(one.name, one.uid.partition(" ")[0]) for one in (sender, self._own)]
+            return same[0] == same[1] and "" not in (sender.boot_id, self._own.boot_id) and same[0][1] != _UNKNOWN
         try:
             namespace, _, name = sender.name.partition("/")
             pod = self._api.find(PODS, namespace, name)
@@ -85,13 +88,13 @@ def this_process(environment: Mapping[str, str], now: datetime) -> Sender:
         name = f"{environment.get('POD_NAMESPACE', 'default')}/{pod}"
         return Sender(name, uid, environment.get("CONTAINER_NAME", ""), environment.get("NODE_NAME", ""), boot_id, now)
     space, process = _pid_namespace(), os.getpid()
-    return Sender(socket.gethostname(), f"{space} {process} {_started(process)}", "", "", boot_id, now)
+    machine = _read("/etc/machine-id") or _UNKNOWN  # a host name alone is not unique
+    return Sender(socket.gethostname(), f"{machine} {space} {process} {_started(process)}", "", "", boot_id, now)
 
 
 def _is_over(uid: str) -> bool:
     """Whether a process of this machine is gone; those of other PID namespaces cannot be seen."""
-    space, _, process = uid.partition(" ")
-    number, _, started = process.partition(" ")
+    space, number, started = uid.split(" ")[-3:]
     return space == _pid_namespace() and number.isdecimal() and _started(int(number)) != started
 
 
@@ -105,7 +108,7 @@ def _pid_namespace() -> str:
     try:
         return str(Path("/proc/self/ns/pid").readlink())
     except OSError:
-        return "-"
+        return _UNKNOWN
 
 
 def _read(path: str) -> str:

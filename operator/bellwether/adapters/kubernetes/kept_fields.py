@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from bellwether.adapters.kubernetes.api_client import KubernetesClient, Object, Resource
-from bellwether.adapters.kubernetes.object_names import GROUP, LARGEST_OBJECT
+from bellwether.adapters.kubernetes.object_lists import LARGEST_OBJECT
+from bellwether.adapters.kubernetes.object_names import GROUP
 
 _HEAD = (
     *("namespace", "name", "uid", "resourceVersion", "generation"),

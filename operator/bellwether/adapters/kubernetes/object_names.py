@@ -1,4 +1,4 @@
-"""Kubernetes object names from cluster ids, vantages and policy names; and the names of the objects that there are.
+"""Kubernetes object names from cluster ids, vantages and policy names.
 
 Different inputs never give the same name. Each kind of object has a prefix of its own. What Kafka says always gets a
 digest. Parts that are DNS labels are joined by a dot, which no label contains; a part that had to be changed, or ends
@@ -9,13 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from bellwether.adapters.kubernetes.api_client import KubernetesClient, Object, Resource
-
-LARGEST_OBJECT = 256 << 10
-"""Bytes of an object of ours; the longest lists that the CRDs allow have less."""
 
 GROUP = "bellwether.dev"
 POLICY_LABEL = f"{GROUP}/policy"
@@ -96,16 +89,3 @@ def plan_job(policy: str, run: str) -> str:
 def prober_manager(signal_type: str, source: str) -> str:
     """Field manager under which one prober owns its entries."""
     return f"bellwether-prober-{legal(f'{signal_type.lower()}-{source}', 100)}"
-
-
-def listed(api: KubernetesClient, resource: Resource, namespace: str | None) -> frozenset[tuple[str, str]]:
-    """Namespaces and names of all objects of at most ``LARGEST_OBJECT`` bytes; nothing else of them is held.
-
-    Raises Transient or Terminal.
-    """
-    found, _ = api.list_version(resource, namespace, None, LARGEST_OBJECT, _name_alone)
-    return frozenset((one["metadata"]["namespace"], one["metadata"]["name"]) for one in found)
-
-
-def _name_alone(body: Object) -> Object:
-    return {"metadata": {key: body["metadata"][key] for key in ("namespace", "name")}}

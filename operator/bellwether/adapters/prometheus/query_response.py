@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import json
 import math
-import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from bellwether.adapters.process_limits import one_large
 from bellwether.core.model.broker_identity import IDENTITY_LABELS
 from bellwether.foreign_text import quoted
 from bellwether.ports.errors import Terminal, Transient
@@ -24,9 +23,6 @@ from bellwether.ports.errors import Terminal, Transient
 SERIES_LIMIT = 10_000
 _LABEL_LIMIT = 512
 _WARNINGS_LIMIT = 3
-_SMALL = 1 << 18
-_reading = threading.Lock()
-"""Reading takes some 12 times the size of an answer: one large answer at a time, of all policies of a process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +38,7 @@ class QueryResponse:
 
 def read_answer(body: bytes, label: str, most: int = SERIES_LIMIT) -> QueryResponse:
     """Read the body of a query's success, of ``most`` series. Raises Terminal."""
-    with _reading if len(body) > _SMALL else nullcontext():
+    with one_large(len(body)):
         return _read(body, label, most)
 
 

@@ -269,7 +269,7 @@ class StatusReporter:
             except BellwetherError as error:  # statuses do not depend on it
                 log.warning("outdated_signals_not_removed", error=str(error))
             said.known, said.tidied_at = ids, now
-            said.brokers = {b: told for b, told in said.brokers.items() if b in ids}
+            said.brokers = {b: one for b, one in said.brokers.items() if b in ids}
             said.written = {b: known for b, known in said.written.items() if b in ids}
         stored = self._statuses.stored_brokers(namespace, name, ids)
         for broker in report.brokers:

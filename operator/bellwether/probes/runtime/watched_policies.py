@@ -16,7 +16,7 @@ from typing import Protocol
 import structlog
 
 from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient
-from bellwether.adapters.kubernetes.object_names import listed
+from bellwether.adapters.kubernetes.object_lists import names_of
 from bellwether.destinations import NOT_LOCAL, Destinations
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Terminal, Transient
@@ -94,7 +94,7 @@ class PolicyList:
             return frozenset({(str(self._scopes[0]), self._selection.policy)})
         for scope in self._scopes:
             try:
-                found = listed(self._api, POLICIES, scope)
+                found = names_of(self._api, POLICIES, scope)
             except (Transient, Terminal) as error:
                 if scope not in self._failed:
                     self._failed.add(scope)

@@ -20,8 +20,9 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 from bellwether.adapters.kafka import metadata_reader
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.connection.metadata_decoding import decode_metadata
-from bellwether.adapters.kafka.connection.response_decoding import MOST_BROKERS, ProcessSum
+from bellwether.adapters.kafka.connection.response_decoding import MOST_BROKERS
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.adapters.process_limits import ProcessSum
 from bellwether.core.model.cluster import Broker, Partition
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal, Transient

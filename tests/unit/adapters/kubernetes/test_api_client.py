@@ -29,7 +29,7 @@ from bellwether.adapters.kubernetes.api_client import (
     from_configuration,
 )
 from bellwether.adapters.kubernetes.api_errors import Conflict, NotFound
-from bellwether.adapters.kubernetes.object_names import listed
+from bellwether.adapters.kubernetes.object_lists import names_of
 from bellwether.ports.errors import Terminal, Transient
 from realparts.ports import HeldPorts
 
@@ -260,7 +260,7 @@ def test_names_of_objects_that_are_too_many_to_hold_are_listed(paged: Paged, mon
         {"metadata": {"namespace": "ns", "name": f"c-{n}", "annotations": {"a": "x" * 1000}}} for n in range(100)
     ]
     client = client_of(paged.server.server_port)
-    assert listed(client, CONFIG_MAPS, "ns") == {("ns", f"c-{n}") for n in range(100)}
+    assert names_of(client, CONFIG_MAPS, "ns") == {("ns", f"c-{n}") for n in range(100)}
     kept, _ = client.list_version(CONFIG_MAPS, "ns", None, 4_000, lambda one: {"name": one["metadata"]["name"]})
     assert kept == [{"name": f"c-{n}"} for n in range(100)]
 

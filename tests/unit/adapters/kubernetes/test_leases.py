@@ -164,7 +164,13 @@ class TestFormerSenders:
             assert SenderProofs(self.api, self.clock, own._replace(uid="x 1 1")).running([own])
         gone = own._replace(uid=f"{space} {child.pid} {own.uid.rsplit(' ', 1)[1]}")
         assert not SenderProofs(self.api, self.clock, own).running([gone])
-        other = gone._replace(boot_id="another boot")
-        assert SenderProofs(self.api, self.clock, own).running([other._replace(name="another machine")])
-        assert not SenderProofs(self.api, self.clock, own).running([other]), "this machine has booted again"
         assert os.getpid() != child.pid
+
+    @pytest.mark.parametrize(
+        ("name", "machine", "ended"),
+        [("a", "4f1d", True), ("a", "9c2e", False), ("b", "4f1d", False), ("a", "-", False)],
+    )
+    def test_another_boot_proves_end_only_on_same_machine(self, name: str, machine: str, ended: bool) -> None:
+        own = Sender("a", f"{machine if machine == '-' else '4f1d'} space 1 1", "", "", "second", self.clock.now())
+        before = own._replace(name=name, uid=f"{machine} space 9 9", boot_id="first")
+        assert (not SenderProofs(self.api, self.clock, own).running([before])) == ended

@@ -9,7 +9,7 @@ import pytest
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import POLICIES
-from bellwether.adapters.kubernetes.object_names import LARGEST_OBJECT
+from bellwether.adapters.kubernetes.object_lists import LARGEST_OBJECT
 from bellwether.ports.errors import Transient
 from bellwether.probes.runtime import watched_policies
 from bellwether.probes.runtime.watched_policies import Named, PolicyList, Selection, WatchedPolicies

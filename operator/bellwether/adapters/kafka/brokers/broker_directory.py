@@ -12,8 +12,9 @@ from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeCluster
 
 from bellwether.adapters.kafka.connection.broker_connection import BrokerConnection
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
-from bellwether.adapters.kafka.connection.response_decoding import MOST_BROKERS, ProcessSum
+from bellwether.adapters.kafka.connection.response_decoding import MOST_BROKERS
 from bellwether.adapters.kafka.connection.transport import Deadline
+from bellwether.adapters.process_limits import ProcessSum
 from bellwether.core.model.cluster import Broker
 from bellwether.kafka_connection import Connection
 

@@ -2,21 +2,16 @@
 
 kafka-python's decoder is linear in the frame with two exceptions, both quadratic: a length of more than five bytes is
 read into an ever longer integer, and each structure with a tagged field (KIP-482) copies the rest of the frame. Here
-the first is refused before decoding and the second is counted. Called by ``broker_connection``. What one cluster may
-have, all clusters of a process together may not: ``ProcessSum``, for all that keep what was decoded.
+the first is refused before decoding and the second is counted. Called by ``broker_connection``.
 """
 
 from __future__ import annotations
 
 import io
-import threading
 from collections.abc import Iterable
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from kafka.protocol.metadata import ApiVersionsResponse
-
-from bellwether.ports.errors import Terminal
 
 SMALL_LIMIT = 8 << 20
 """Bytes of an ordinary response: 10,000 partitions with names of 249 characters take 3 MB."""
@@ -32,8 +27,6 @@ answers of that size are received, or given up, before a reconcile counts as stu
 
 MOST_BROKERS = 2000
 """Brokers of one cluster. Twice the largest cluster that Bellwether is measured with; each costs an object of ours."""
-
-OWN_INSTALLATION = "give it an installation of its own"
 
 
 class TooMany(ValueError):
@@ -88,28 +81,3 @@ def _refuse_null_lists(item: Any, fields: Iterable[Any], version: int) -> None:
         inner = [one for one in (field.fields or {}).values() if one.is_array()]
         for one in (found or ()) if inner else ():
             _refuse_null_lists(one, inner, version)
-
-
-class ProcessSum:
-    """How many ``what`` (brokers, partitions) the readers of a process hold; safe to share between threads."""
-
-    def __init__(self, what: str, remedy: str = OWN_INSTALLATION) -> None:
-        self._what, self._remedy = what, remedy
-        self._lock = threading.Lock()
-        self._held: WeakKeyDictionary[object, int] = WeakKeyDictionary()
-
-    def hold(self, owner: object, number: int, most: int) -> None:
-        """Raises Terminal, and counts nothing for this owner, if it is the largest of those that are together too many.
-
-        Asked at each read: the largest is refused when the sum is exceeded, not when its cluster changes next.
-        """
-        with self._lock:
-            self._held[owner] = number
-            total, largest = sum(self._held.values()), max(self._held.values())
-            if total <= most or number < largest:
-                return
-            del self._held[owner]
-        raise Terminal(
-            f"the clusters of all policies have {total:,} {self._what}, {most:,} can be held, and this is the largest"
-            f" with {number:,}: {self._remedy}"
-        )
