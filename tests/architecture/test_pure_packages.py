@@ -22,8 +22,8 @@ PURE: Mapping[str, str] = {
     """,
     "bellwether_load/verify": """
         __future__ array bisect collections dataclasses fractions hashlib math operator typing
-        bellwether.core.stored_documents bellwether_load.plan.certificate bellwether_load.plan.evidence
-        bellwether_load.plan.forecast
+        bellwether.core.settings.objective bellwether.core.stored_documents bellwether_load.plan.certificate
+        bellwether_load.plan.evidence bellwether_load.plan.forecast
         bellwether_load.plan.plan_losses bellwether_load.plan.problem bellwether_load.plan.rebalance_plan
         bellwether_load.verify
     """,

@@ -252,7 +252,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "integration/strimzi/test_bad_input.py": _STRIMZI,
     "integration/strimzi/test_older_strimzi.py": _STRIMZI,
     "integration/strimzi/test_what_waits.py": (*_STRIMZI, "core/reporting/policy_conditions*", "core/execution/reass*"),
-    "spark/test_processes.py": ("/spark/bellwether_load/jobs/*"),
+    "spark/test_processes.py": ("/spark/bellwether_load/jobs/*",),
     "unit/bellwether_load/balancing/test_exact.py": ("/spark/bellwether_load/balancing/*",),
     "unit/bellwether_load/balancing/test_balance.py": ("/spark/bellwether_load/balancing/*",),
     "unit/bellwether_load/cli/test_verify_plan.py": ("/spark/bellwether_load/verify/*",),

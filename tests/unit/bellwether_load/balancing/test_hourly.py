@@ -181,12 +181,6 @@ def test_leaders_that_are_the_best_ones_are_left_as_they_are():
     assert found.block is asked.block
 
 
-def test_loads_below_zero_are_not_planned_by_hour():
-    asked = problem("jobs", 5, 6, 2)
-    asked.loads[2, 3] = -1
-    assert by_hours(asked.hourly_loads, asked.block, asked.brokers, None) is None
-
-
 def test_partitions_that_are_worked_on_in_several_steps_give_the_same_plan(monkeypatch: pytest.MonkeyPatch):
     asked = problem("three regions", 40, 6, 3)
     at_once = planned(asked)
