@@ -8,15 +8,18 @@ import subprocess
 import sys
 import threading
 import time
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes import object_names
-from bellwether.adapters.kubernetes.api_client import LEASES, KubernetesClient
+from bellwether.adapters.kubernetes.api_client import LEASES, NODES, PODS, KubernetesClient
+from bellwether.adapters.kubernetes.former_senders import LOOK_SECONDS, SenderProofs
 from bellwether.adapters.kubernetes.leases import ClusterLease
 from bellwether.adapters.kubernetes.objects.signal_writer import ProberLease
+from bellwether.core.model.undo_record import Sender
 from bellwether.core.signals import SignalType
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Fenced
@@ -31,6 +34,11 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.apiserver
 
 CLUSTER = "5L6g3nShT-eMCtK--X86sw"
+CONTAINER = {"name": "operator", "image": "bellwether:test"}
+NODE_INFO = (
+    *("machineID", "systemUUID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeletVersion"),
+    *("kubeProxyVersion", "operatingSystem", "architecture"),
+)
 QUICK: dict[str, Any] = {"duration_seconds": 3, "renew_seconds": 0.4, "margin_seconds": 0.5}
 
 HOLDER = """
@@ -251,3 +259,34 @@ def test_of_two_replicas_of_a_prober_one_speaks_and_the_other_follows_when_it_ha
     until(lambda: first.seconds_left() == 0, 30)
     first.release()
     second.release()
+
+
+def test_former_sender_has_ended_by_what_kubelet_and_node_report(api: KubernetesClient, namespace: str) -> None:
+    clock, node = ManualClock(), f"node-{namespace}"
+    old = Sender(f"{namespace}/old", "", "operator", node, "first", clock.now())
+    pod: dict[str, Any] = {"metadata": {"name": "old"}, "spec": {"nodeName": node, "containers": [CONTAINER]}}
+    created = api.create(PODS, namespace, pod)
+    old = old._replace(uid=created["metadata"]["uid"])
+    proofs = SenderProofs(api, clock, old._replace(uid="new"))
+
+    def runs(sender: Sender) -> bool:
+        clock.advance(LOOK_SECONDS)
+        return proofs.running([sender]) != ()
+
+    def report(**state: Any) -> None:
+        status = {**CONTAINER, "ready": False, "restartCount": 0, "imageID": "", "state": state}
+        api.merge(PODS, namespace, "old", {"status": {"containerStatuses": [status]}}, sub="status")
+
+    report(running={"startedAt": "2026-01-01T00:00:00Z"})
+    assert runs(old)
+    ended = clock.now() + timedelta(seconds=60)
+    report(terminated={"exitCode": 137, "finishedAt": f"{ended:%Y-%m-%dT%H:%M:%SZ}"})
+    assert not runs(old)
+    forced = old._replace(uid="deleted-by-force")
+    assert runs(forced)
+    api.create(NODES, "", {"metadata": {"name": node}})
+    info = dict.fromkeys(NODE_INFO, "")
+    for boot_id, expected in (("first", True), ("second", False)):
+        api.merge(NODES, "", node, {"status": {"nodeInfo": {**info, "bootID": boot_id}}}, sub="status")
+        assert runs(forced) is expected
+    api.delete(NODES, "", node)

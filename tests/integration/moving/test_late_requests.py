@@ -13,25 +13,28 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from bellwether.adapters.kafka.connection.broker_pool import KEPT_SECONDS, BrokerPool, Limits
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.adapters.kubernetes.api_client import POLICIES
+from bellwether.controllers.policy_deletion import DONE
 from bellwether.core.execution import arrivals
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.core.model.undo_record import Sender, UndoRecord
-from bellwether.core.reporting.audit import AuditEntry, lost_orders
+from bellwether.core.model.undo_record import Sender
 from bellwether.core.signals import OverrideState
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import NotSent
 from bellwether.ports.kafka import Outcome, Reorder
+from bellwether.ports.world import World
 from bellwether.simulation.memory_world import START
 from realparts.kafka import KafkaCluster
 from testkit.kafka.contract_clusters import KafkaSubject
 from testkit.kafka.kafka_site import KafkaSite
+from testkit.simulation.operator_fixture import MemoryOperator
 from testkit.simulation.operators import Operator
 from waiting import limit
 
@@ -118,22 +121,6 @@ class PausedMover(FreezingMover):
         return KafkaMover(self._nodes).reorder(orders, broker)
 
 
-class KeptTrail:
-    """``ports.kubernetes.AuditTrail`` whose entries outlive the undo record."""
-
-    def __init__(self) -> None:
-        self.entries: list[AuditEntry] = []
-
-    def read(self) -> Sequence[AuditEntry]:
-        return self.entries
-
-    def begin(self, entry: AuditEntry) -> None:
-        self.entries.append(entry)
-
-    def conclude(self, entry: AuditEntry) -> None:
-        self.entries[-1:] = [entry]
-
-
 class KnownSenders:
     """``ports.kubernetes.FormerSenders`` that knows when the paused operator has ended."""
 
@@ -143,11 +130,11 @@ class KnownSenders:
         return () if self.ended else tuple(senders)
 
 
-def frozen_at(site: KafkaSite, freezer: Freezer, operator: Operator) -> None:
-    """The operator's reorders go through the freezer, with the limits of production."""
+def frozen_at(site: KafkaSite, freezer: Freezer, world: World) -> World:
+    """The world with reorders through the freezer, with the limits of production."""
     nodes = BrokerPool(Connection(site.bootstrap), Limits(), freezer.observe)
     mover = FreezingMover(KafkaMover(nodes), freezer)
-    operator.world = replace(operator.world, clusters=KafkaReader(nodes), leaders=mover)  # type: ignore[arg-type]
+    return replace(world, clusters=KafkaReader(nodes), leaders=mover)  # type: ignore[arg-type]
 
 
 def until_empty(site: KafkaSite, operator: Operator, orders: Callable[[], Collection[Any]], seconds: float) -> set[Any]:
@@ -202,14 +189,8 @@ def test_order_of_operator_paused_for_180_seconds_leaves_nothing(
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
-    ("boundary", "frozen_seconds", "record_lost"),
-    [
-        ("before connecting", 5.0, False),
-        ("before the request", 150.0, False),
-        ("before the request", 60.0, True),
-        ("after the request", 45.0, False),
-        ("controller", 60.0, False),
-    ],
+    ("boundary", "frozen_seconds"),
+    [("before connecting", 5.0), ("before the request", 150.0), ("after the request", 45.0), ("controller", 60.0)],
 )
 def test_order_that_arrives_late_is_undone_and_baseline_stays(
     whole: KafkaCluster,
@@ -218,15 +199,13 @@ def test_order_that_arrives_late_is_undone_and_baseline_stays(
     begin: Callable[..., Operator],
     boundary: str,
     frozen_seconds: float,
-    record_lost: bool,
 ) -> None:
     others.create(*[(1, 2, 3), (2, 3, 4), (3, 4, 1), (4, 1, 2)] * 2)
     baseline = site.orders()
     old = begin("old", arrival_seconds=ARRIVAL_SECONDS)
     old.reconcile()
-    freezer, trail = Freezer(whole, boundary), KeptTrail()
-    frozen_at(site, freezer, old)
-    old.world = replace(old.world, trail=trail)
+    freezer = Freezer(whole, boundary)
+    old.world = frozen_at(site, freezer, old.world)
     old.reconcile()
     site.signals.override(1, OverrideState.DEMOTED)
     asked_at = time.monotonic()
@@ -236,10 +215,6 @@ def test_order_that_arrives_late_is_undone_and_baseline_stays(
     assert stored is not None
     outstanding = {sent.broker for entry in stored.entries.values() for sent in entry.outstanding}
     site.signals.lift(1)
-    if record_lost:
-        site.store.record = UndoRecord(
-            site.cluster_id, entries=lost_orders(trail.entries, site.cluster_id, site.clock.now())
-        )
 
     new = begin("new", arrival_seconds=ARRIVAL_SECONDS)
     while time.monotonic() < asked_at + frozen_seconds:
@@ -260,3 +235,47 @@ def test_order_that_arrives_late_is_undone_and_baseline_stays(
     )
     assert notes == [], "an order of ours is not another tool's"
     whole.mend()
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(("frozen_seconds", "meanwhile"), [(150.0, "policy deleted"), (60.0, "undo record lost")])
+def test_controller_undoes_late_order_after_loss_of_policy_or_record(
+    whole: KafkaCluster, site: KafkaSite, others: KafkaSubject, frozen_seconds: float, meanwhile: str
+) -> None:
+    others.create(*[(1, 2, 3), (2, 3, 4), (3, 4, 1), (4, 1, 2)] * 2)
+    baseline, freezer = site.orders(), Freezer(whole, "before the request")
+    operator = MemoryOperator(cast(Any, site), audited=True, faults=partial(frozen_at, site, freezer))
+    loop = operator.make()
+    operator.step(loop, 2)
+    site.signals.override(1, OverrideState.DEMOTED)
+    begun = time.monotonic()
+    operator.step(loop)
+    assert freezer.frozen is not None
+    assert loop.record is not None
+    assert loop.record.has_outstanding
+    site.signals.lift(1)
+    if meanwhile == "policy deleted":
+        operator.api.delete(POLICIES, "default", "main")
+        deleted = operator.api.objects["leadershippolicies", "default", "main"]
+        deleted["metadata"]["deletionTimestamp"] = site.clock.now().isoformat()
+    else:
+        loop.release()
+        for name in [name for name in operator.api.objects if name[2].startswith("bellwether-undo-")]:
+            del operator.api.objects[name]
+        loop = operator.loop()
+    while time.monotonic() < begun + frozen_seconds:
+        operator.step(loop)
+    freezer.frozen.resume()
+    seen, end, over = set(), time.monotonic() + limit(300), False
+    while not over:
+        assert time.monotonic() < end, loop.record
+        seen.add(tuple(sorted(site.orders().items())))
+        wait = operator.step(loop)
+        late = time.monotonic() > begun + frozen_seconds + ARRIVES_WITHIN_SECONDS
+        over = wait == DONE or (
+            late and meanwhile != "policy deleted" and loop.record is not None and loop.record.empty
+        )
+    site.until_ordered(baseline)
+    assert len(seen) > 1, "the late order was seen"
+    assert [name for name in operator.api.objects if "-export-" in name[2]] == []
+    operator.close()
