@@ -38,9 +38,10 @@ RUN printf './%s\n' 'proc/*' 'sys/*' 'dev/*' 'run/*' 'tmp/*' 'root/.*' 'staged*'
     && find /staged -xdev -type f -perm /6000 -exec chmod a-s {} + \
     && find /staged -xdev -type d -perm -0002 ! -path /staged/tmp -exec chmod o-w {} +
 
-# pip, and the locked build backend in an environment of its own. Both stay behind.
+# pip, and the locked build backend in an environment of its own. Both stay behind. pip compiles nothing: its bytecode
+# holds the time of each source, which is another in the image, so that it would differ each time and never be used.
 FROM system AS backend
-ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_NO_COMPILE=1 PIP_ROOT_USER_ACTION=ignore
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
 COPY requirements/build.lock /requirements/
 RUN --mount=type=secret,id=apt.conf,target=/etc/apt/apt.conf.d/zz-machine.conf \
     --mount=type=secret,id=pip.conf,target=/etc/pip.conf \
@@ -49,7 +50,7 @@ RUN --mount=type=secret,id=apt.conf,target=/etc/apt/apt.conf.d/zz-machine.conf \
     && ${PYTHON} -m venv --without-pip /opt/build \
     && ${PYTHON} -m venv --without-pip /opt/bellwether \
     && rm -f /opt/bellwether/bin/*ctivate* \
-    && pip --python /opt/build/bin/python install --only-binary :all: --require-hashes --requirement /requirements/build.lock
+    && pip --python /opt/build/bin/python install --no-compile --only-binary :all: --require-hashes --requirement /requirements/build.lock
 
 # The operator's Python distributions, but for what nothing of ours imports: Arrow's Flight, the second, asynchronous
 # half of the Kubernetes client, and the models of all AWS services but those that give credentials. Files that a wheel
@@ -58,7 +59,7 @@ FROM backend AS distributions
 COPY requirements/runtime.lock /requirements/
 RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf \
     --mount=type=secret,id=certificates.pem,target=/run/machine/certificates.pem \
-    pip --python /opt/bellwether/bin/python install --only-binary :all: --require-hashes --requirement /requirements/runtime.lock \
+    pip --python /opt/bellwether/bin/python install --no-compile --only-binary :all: --require-hashes --requirement /requirements/runtime.lock \
     && cd /opt/bellwether/lib/${PYTHON}/site-packages \
     && rm -rf */tests kubernetes/aio pyarrow/include pyarrow/src pyarrow/*flight* pyarrow/*_cpp_tests* \
     && find botocore/data -mindepth 1 -maxdepth 1 -type d ! -name sts ! -name 'sso*' ! -name signin -exec rm -rf {} + \
@@ -72,7 +73,7 @@ FROM backend AS application
 COPY . /source/
 RUN pip --python /opt/build/bin/python wheel --no-index --no-deps --no-build-isolation --wheel-dir /wheels /source \
     && touch /before \
-    && pip --python /opt/bellwether/bin/python install --no-index --no-deps /wheels/*.whl \
+    && pip --python /opt/bellwether/bin/python install --no-compile --no-index --no-deps /wheels/*.whl \
     && ${PYTHON} -m compileall -q --invalidation-mode unchecked-hash /opt/bellwether/lib/${PYTHON}/site-packages \
     && mkdir /staged-application \
     && find opt/bellwether -cnewer /before ! -type d -print0 \
@@ -91,7 +92,7 @@ RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf \
         /had /requirements/spark.lock >/requirements/lacking.lock \
     && pip --python /opt/build/bin/python wheel --no-deps --no-build-isolation --require-hashes --wheel-dir /wheels \
         --requirement /requirements/lacking.lock \
-    && pip --python /opt/bellwether/bin/python install --no-index --no-deps /wheels/*.whl \
+    && pip --python /opt/bellwether/bin/python install --no-compile --no-index --no-deps /wheels/*.whl \
     && rm -rf /wheels \
     && cd /opt/bellwether/lib/${PYTHON}/site-packages \
     && rm -rf pyspark/examples pyspark/data pyspark/jars/rocksdbjni-*.jar pandas/tests \

@@ -258,7 +258,7 @@ def test_source_without_a_prober_says_so_until_one_reports(server: ApiServer, ap
     shown = server.kubectl("get", "ss", "prom", "-n", NAMESPACE).split()
     assert {"Unknown", "NoProber", "http://prometheus:9090"} <= set(shown)
     for problem, status in (("rule flush: Prometheus refuses the query", "False"), ("", "True")):
-        report(api, found, problem, SystemClock())
+        report(api, found, problem, SystemClock(), "a prober uses it")
         found = SignalSource.read(api.get(SIGNAL_SOURCES, NAMESPACE, "prom"))
         (ready,) = found.status.conditions
         assert (ready.status, ready.message) == (status, problem or "a prober uses it")

@@ -262,8 +262,9 @@ def test_each_prober_has_an_account_of_its_own_and_reads_only_its_secrets(helm: 
 
 
 def test_alerts_keep_prometheus_own_templates_and_lead_to_pages_of_ones_own(helm: Helm, chart: Path):
-    rules = {"enabled": True, "runbookUrl": "https://example.com/runbooks", "disabled": ["BellwetherBrokerSick"]}
-    rendered = of(helm.template(chart, {"monitoring": {"prometheusRule": rules}}), "PrometheusRule")
+    rules = {"enabled": True, "disabled": ["BellwetherBrokerSick"]}
+    given = {"docsUrl": "https://example.com/docs", "monitoring": {"prometheusRule": rules}}
+    rendered = of(helm.template(chart, given), "PrometheusRule")
     alerts = [r for o in rendered for g in o["spec"]["groups"] for r in g["rules"] if "alert" in r]
     source = [
         r
@@ -275,7 +276,7 @@ def test_alerts_keep_prometheus_own_templates_and_lead_to_pages_of_ones_own(helm
     assert {a["alert"] for a in alerts} == {a["alert"] for a in source} - {"BellwetherBrokerSick"}
     assert {a["expr"] for a in alerts} <= {a["expr"] for a in source}
     for alert in alerts:
-        assert alert["annotations"]["runbook_url"] == f"https://example.com/runbooks/{alert['alert']}.md"
+        assert alert["annotations"]["runbook_url"] == f"https://example.com/docs/alerts/{alert['alert']}/"
     assert any("{{ $labels" in a["annotations"]["summary"] for a in alerts)
 
 
@@ -300,7 +301,7 @@ def test_dashboards_link_to_the_runbooks_of_the_installation(helm: Helm, chart: 
     boards = [o["data"] for o in of(helm.template(chart, given), "ConfigMap") if "-dashboard-" in o["metadata"]["name"]]
     text = "".join(text for data in boards for text in data.values())
     assert documentation.HOME not in text
-    assert f"{mirror}/runbook/" in text
+    assert f"{mirror}/reasons/" in text
     assert f"{mirror}/alerts/${{__value.raw}}/" in text
 
 

@@ -178,7 +178,7 @@ def test_ill_broker_is_the_one_that_advertises_the_host(remembering: PrometheusS
 @pytest.mark.parametrize("remembering", ["JMX exporter under Strimzi"], indirect=True)
 def test_another_label_may_name_the_broker(remembering: PrometheusServer) -> None:
     for preset in PRESETS:
-        if preset.name in ("BlackboxProbe", "FiringAlerts"):
+        if preset.name in ("BlackboxProbe", "FiringAlerts", "UnderReplicatedByLeader"):
             continue
         rule = rule_of(preset, brokerLabel="strimzi_io_pod_name")
         samples = PrometheusClient(remembering.url).ask(rule.query, rule.broker_label, 10).samples

@@ -76,15 +76,25 @@ def caches(root: Path) -> list[str]:
     return sorted(f"/{path.relative_to(root)}" for path in found)
 
 
+UNCHECKED_HASH = (1).to_bytes(4, "little")
+"""Flags of bytecode that holds a hash of its source and is used without a look at it (PEP 552)."""
+
+
 def stale_bytecode(root: Path) -> list[str]:
-    """Python sources of the environment without bytecode: a read-only root could never keep it, so each start pays."""
+    """Python sources of the environment without bytecode that is used whatever the time of the source.
+
+    A read-only root could never keep what is compiled again, so each start would pay.
+    """
     sources = (root / "opt" / "bellwether").rglob("*.py")
     return sorted(
         f"/{source.relative_to(root)}"
         for source in sources
         if "__pycache__" not in source.parts
         and "bin" not in source.parts
-        and not list((source.parent / "__pycache__").glob(f"{source.stem}.cpython-*.pyc"))
+        and not any(
+            path.read_bytes()[4:8] == UNCHECKED_HASH
+            for path in (source.parent / "__pycache__").glob(f"{source.stem}.cpython-*.pyc")
+        )
     )
 
 

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from realparts import jars, jvm, kafka_jars
 
+NEWER = tuple(map(int, kafka_jars.VERSION.split("."))) >= (4, 4, 0)
 SCRIPTS = {
     "kafka-cluster.sh": "org.apache.kafka.tools.ClusterTool",
     "kafka-topics.sh": "org.apache.kafka.tools.TopicCommand",
-    "kafka-configs.sh": "kafka.admin.ConfigCommand",
+    "kafka-configs.sh": "org.apache.kafka.tools.ConfigCommand" if NEWER else "kafka.admin.ConfigCommand",
     "kafka-metadata-quorum.sh": "org.apache.kafka.tools.MetadataQuorumCommand",
     "kafka-reassign-partitions.sh": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
     "kafka-leader-election.sh": "org.apache.kafka.tools.LeaderElectionCommand",
