@@ -98,7 +98,7 @@ RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf \
     && rm -rf pyspark/examples pyspark/data pyspark/jars/rocksdbjni-*.jar pandas/tests \
     && find numpy scipy -type d -name tests -prune -exec rm -rf {} + \
     && find . \( -name '*.pxd' -o -name '*.pyx' -o -name '*.pyi' \) -delete \
-    && ${PYTHON} -m compileall -q --invalidation-mode unchecked-hash . \
+    && find . -name '*.py' -cnewer /before | ${PYTHON} -m compileall -q --invalidation-mode unchecked-hash -i - \
     && mkdir /staged-spark-distributions \
     && cd / && find opt/bellwether -cnewer /before ! -type d -print0 \
     | tar --create --null --no-recursion --files-from - \

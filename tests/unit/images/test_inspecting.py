@@ -21,7 +21,7 @@ def put(root: Path, path: str, text: str = "", mode: int = 0o644) -> Path:
 def test_a_harmless_tree_is_clean(tmp_path: Path) -> None:
     put(tmp_path, "usr/bin/python3", mode=0o755)
     put(tmp_path, "opt/bellwether/lib/a.py")
-    put(tmp_path, "opt/bellwether/lib/__pycache__/a.cpython-313.pyc")
+    bytecode(tmp_path, "a", inspecting.UNCHECKED_HASH)
     for search in (
         inspecting.setuid,
         inspecting.tools,
@@ -111,8 +111,15 @@ def test_caches_and_logs_are_found(tmp_path: Path) -> None:
     assert inspecting.caches(tmp_path) == ["/var/cache/apt/pkgcache.bin", "/var/log/dpkg.log"]
 
 
-def test_a_module_without_bytecode_is_found(tmp_path: Path) -> None:
-    put(tmp_path, "opt/bellwether/lib/a.py")
-    put(tmp_path, "opt/bellwether/lib/b.py")
-    put(tmp_path, "opt/bellwether/lib/__pycache__/b.cpython-313.pyc")
-    assert inspecting.stale_bytecode(tmp_path) == ["/opt/bellwether/lib/a.py"]
+def bytecode(root: Path, module: str, flags: bytes) -> None:
+    path = root / "opt" / "bellwether" / "lib" / "__pycache__" / f"{module}.cpython-313.pyc"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"\xf3\r\r\n" + flags + bytes(8))
+
+
+def test_module_without_bytecode_that_is_used_is_found(tmp_path: Path) -> None:
+    for module in "abc":
+        put(tmp_path, f"opt/bellwether/lib/{module}.py")
+    bytecode(tmp_path, "b", inspecting.UNCHECKED_HASH)
+    bytecode(tmp_path, "c", bytes(4))  # used only at the time that it was compiled for
+    assert inspecting.stale_bytecode(tmp_path) == ["/opt/bellwether/lib/a.py", "/opt/bellwether/lib/c.py"]
