@@ -28,13 +28,6 @@ LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 PLACES = {f"docs/{page}": page for page in (DECISIONS,)} | {file: page for page, file in ELSEWHERE.items()}
 
 
-def on_config(config: Any) -> Any:
-    """List the page of supported versions where it has been written."""
-    if (ROOT / "docs" / "supported-versions.md").exists():
-        config.nav[1]["Start"].append({"Supported versions": "supported-versions.md"})
-    return config
-
-
 def on_files(files: Any, config: Any) -> Any:
     """Add the pages that lie elsewhere, and a list of decisions."""
     for page, file in ELSEWHERE.items():

@@ -31,7 +31,7 @@ def new_key(target: Path) -> None:
 
 
 def sign(file: Path, key: Path) -> Path:
-    """Write the signature beside the file, and return the path of the public key, which is there, too.
+    """Write the signature and the public key next to the file, and return the path of the key.
 
     Raises ValueError where it is no such key.
     """
@@ -46,7 +46,7 @@ def sign(file: Path, key: Path) -> Path:
 
 
 def verified(file: Path, public: Path) -> bool:
-    """Whether the signature beside the file is that of this key."""
+    """Whether the signature next to the file is that of this key."""
     key = load_pem_public_key(public.read_bytes())
     if not isinstance(key, ec.EllipticCurvePublicKey):
         return False

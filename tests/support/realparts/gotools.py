@@ -45,13 +45,14 @@ def _pinned(name: str, version: str, default: str) -> str:
     return "" if version == default else f"{name}-{version}"
 
 
-KUBERNETES = os.environ.get("KUBERNETES_VERSION", "1.36.3")
-_CONTROL_PLANE = _kubernetes("1.36.3")
+_KUBERNETES_DEFAULT, _HELM_DEFAULT = "1.36.3", "3.22.0"
+KUBERNETES = os.environ.get("KUBERNETES_VERSION", _KUBERNETES_DEFAULT)
+_CONTROL_PLANE = _kubernetes(_KUBERNETES_DEFAULT)
 APISERVER = GoTool(
     "apiserver",
     "k8s.io/kubernetes/cmd/kube-apiserver",
     _kubernetes(KUBERNETES),
-    shares=_pinned("apiserver", KUBERNETES, "1.36.3"),
+    shares=_pinned("apiserver", KUBERNETES, _KUBERNETES_DEFAULT),
 )
 # What a whole node needs as well (see the package ``node``).
 CONTROLLER_MANAGER, SCHEDULER, PROXY = (
@@ -71,7 +72,7 @@ PROMTOOL = GoTool(
 )
 # As its own Makefile sets them: else it renders for Kubernetes 1.20 where it is not asked to look at a cluster.
 _RENDERS_FOR = (("k8sVersionMajor", "1"), ("k8sVersionMinor", "37"))
-HELM_VERSION = os.environ.get("HELM_VERSION", "3.22.0")
+HELM_VERSION = os.environ.get("HELM_VERSION", _HELM_DEFAULT)
 _HELM = f"helm.sh/helm/v{HELM_VERSION[0]}"
 # Helm 4 reads it from its own module.
 _RENDERING = ("pkg/chartutil", "pkg/lint/rules") if HELM_VERSION.startswith("3.") else ()
@@ -82,7 +83,7 @@ HELM = GoTool(
         (f"{_HELM}/internal/version.version", f"v{HELM_VERSION}"),
         *((f"{_HELM}/{package}.{name}", value) for package in _RENDERING for name, value in _RENDERS_FOR),
     ),
-    shares=_pinned("helm", HELM_VERSION, "3.22.0"),
+    shares=_pinned("helm", HELM_VERSION, _HELM_DEFAULT),
 )
 
 # What a release is made with.

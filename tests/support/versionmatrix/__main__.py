@@ -193,7 +193,7 @@ def results(report: Path) -> tuple[Counter[str], list[str]]:
 
 
 def with_row(page: str, row: Sequence[str]) -> str:
-    """The page with one row of its table written anew; rows stay in the order of ``PARTS``."""
+    """The page with one row of its table added or replaced; rows stay in the order of ``PARTS``."""
     head, begin, rest = page.partition(BEGIN)
     old, end, tail = rest.partition(END)
     if not begin or not end:

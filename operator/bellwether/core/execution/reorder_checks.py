@@ -42,7 +42,7 @@ class PrecheckResult:
 
 
 Request = tuple[PartitionKey, SentOrder]
-"""A reorder of one partition, or a cancellation, that was or is to be sent."""
+"""A reorder of one partition, or a cancellation: the key and what is asked of which broker."""
 
 
 def batches(plan: Plan, sizes: Election) -> Iterator[tuple[Move, ...]]:
