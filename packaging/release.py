@@ -135,6 +135,12 @@ def build(out: Path, targets: Iterable[str], *, cached: bool = True) -> None:
     (out / SUMS).write_text(sums)
 
 
+def images_of(out: Path) -> dict[str, Path]:
+    """The OCI archives of a built release, by the names of the images."""
+    ending = f"-{__version__}.oci.tar"
+    return {archive.name.removesuffix(ending): archive for archive in sorted(out.glob(f"*{ending}"))}
+
+
 def digest(file: Path) -> str:
     """Its SHA-256."""
     with file.open("rb") as content:
@@ -150,16 +156,15 @@ def publish(out: Path, registry: str, key: Path) -> None:
         raise ReleaseFailed(f"no registry answers at {host}: start one, or name another with --registry")
     if not (out / SUMS).is_file():
         raise ReleaseFailed(f"{out} has no {SUMS}: build a release there first")
-    archived = sorted(out.glob(f"*-{__version__}.oci.tar"))
-    names = [archive.name.removesuffix(f"-{__version__}.oci.tar") for archive in archived]
-    for name in (*names, "charts/bellwether"):
+    images = images_of(out)
+    for name in (*images, "charts/bellwether"):
         if pushed(f"{host}/v2/{path}/{name}/manifests/{__version__}"):
             raise ReleaseFailed(f"{registry}/{name} has {__version__} already: a release is never replaced")
     try:
         signatures.sign(out / SUMS, key)
     except ValueError as problem:
         raise ReleaseFailed(f"{key} is no private key in PEM for P-256, without a password") from problem
-    for name, archive in zip(names, archived, strict=True):
+    for name, archive in images.items():
         source = f"oci-archive:{archive}:{__version__}"
         there = f"{registry}/{name}"
         named = run("skopeo", "inspect", "--format", "{{.Digest}}", source)
@@ -186,8 +191,7 @@ def pulled_back(out: Path, registry: str) -> None:
             *("pull", f"oci://{registry}/charts/bellwether", "--version", __version__, "--plain-http"),
             *("--destination", scratch),
         )
-        for archive in sorted(out.glob(f"*-{__version__}.oci.tar")):
-            name = archive.name.removesuffix(f"-{__version__}.oci.tar")
+        for name, archive in images_of(out).items():
             layout = scratch / name
             source = f"docker://{registry}/{name}:{__version__}"
             run("skopeo", "copy", "--quiet", "--src-tls-verify=false", source, f"oci:{layout}:{__version__}")
@@ -204,6 +208,8 @@ def dry_run(asked: argparse.Namespace) -> None:
     check(asked.tag)
     if asked.key and not asked.key.is_file():
         raise ReleaseFailed(f"no key at {asked.key}: leave --key out, and one is made and thrown away")
+    if asked.out.exists() and not (asked.out / SUMS).is_file() and any(asked.out.iterdir()):
+        raise ReleaseFailed(f"{asked.out} holds something else than a release: name another folder with --out")
     if asked.image:
         machine.require_root("building an image with buildah")
         machine.require_programs({"buildah": "buildah", "skopeo": "skopeo"})

@@ -119,3 +119,11 @@ def test_missing_key_registry_and_tool_are_refused(tree: Path, tmp_path: Path) -
     (tmp_path / "key").touch()
     asked = ["publish", "--registry", "127.0.0.1:9/x", "--key", tmp_path / "key"]
     assert "no registry answers at 127.0.0.1:9" in released(tree, *asked)
+
+
+def test_folder_with_other_files_is_not_replaced(tree: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other" / "notes.txt"
+    other.parent.mkdir()
+    other.write_text("kept")
+    assert "holds something else than a release" in released(tree, "dry-run", "--out", other.parent)
+    assert other.read_text() == "kept"
