@@ -18,9 +18,12 @@ import tarfile
 import time
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from http import HTTPStatus
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
+
+from cryptography.hazmat.primitives.asymmetric import ec
 
 import signatures
 from bellwether import __version__
@@ -119,6 +122,8 @@ def image(out: Path, target: str, scratch: Path, *, cached: bool) -> None:
 
 def build(out: Path, targets: Iterable[str], *, cached: bool = True) -> None:
     """Build everything from this tree into a new folder."""
+    if out.exists():
+        raise ReleaseFailed(f"{out} is there already: remove it, or name another folder with --out")
     out.mkdir(parents=True)
     with cache.scratch() as scratch:
         with step("building wheel, source distribution, chart, CRDs and krew plug-in"):
@@ -147,30 +152,46 @@ def digest(file: Path) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
+def key_of(file: Path) -> ec.EllipticCurvePrivateKey:
+    """The private key to sign with. Raises ReleaseFailed."""
+    try:
+        return signatures.private_key(file)
+    except OSError as problem:
+        remedy = "make one with openssl ecparam -name prime256v1 -genkey, or name another"
+        raise ReleaseFailed(f"no key at {file}: {remedy}") from problem
+    except ValueError as problem:
+        raise ReleaseFailed(f"{file} is no private key in PEM for P-256, without a password") from problem
+
+
+def as_built(out: Path) -> bool:
+    """Whether a folder holds this version, and each file of it as it was built."""
+    sums = out / SUMS
+    listed = [line.split("  ", 1) for line in sums.read_text().splitlines()] if sums.is_file() else []
+    same = all((out / name).is_file() and digest(out / name) == sum_of for sum_of, name in listed)
+    return same and any(name == f"bellwether-{__version__}.tgz" for _, name in listed)
+
+
 def publish(out: Path, registry: str, key: Path) -> None:
     """Sign the checksums, and push images and chart; the chart comes last, as it names the images."""
     host, _, path = registry.partition("/")
-    if not key.is_file():
-        raise ReleaseFailed(f"no key at {key}: make one with openssl ecparam -name prime256v1 -genkey, or name another")
+    private = key_of(key)
     if not answers(host):
         raise ReleaseFailed(f"no registry answers at {host}: start one, or name another with --registry")
-    if not (out / SUMS).is_file():
-        raise ReleaseFailed(f"{out} has no {SUMS}: build a release there first")
+    if not as_built(out):
+        raise ReleaseFailed(f"{out} does not hold {__version__} as it was built: build a release there first")
+    gotools.binary(gotools.HELM)
     images = images_of(out)
     for name in (*images, "charts/bellwether"):
         if pushed(f"{host}/v2/{path}/{name}/manifests/{__version__}"):
             raise ReleaseFailed(f"{registry}/{name} has {__version__} already: a release is never replaced")
-    try:
-        signatures.sign(out / SUMS, key)
-    except ValueError as problem:
-        raise ReleaseFailed(f"{key} is no private key in PEM for P-256, without a password") from problem
-    for name, archive in images.items():
-        source = f"oci-archive:{archive}:{__version__}"
-        there = f"{registry}/{name}"
-        named = run("skopeo", "inspect", "--format", "{{.Digest}}", source)
-        copy = ("skopeo", "copy", "--quiet", "--preserve-digests", "--dest-tls-verify=false", source)
-        run(*copy, f"docker://{there}@{named}")
-        run(*copy, f"docker://{there}:{__version__}")
+    signatures.sign(out / SUMS, private)
+    sources = {name: f"oci-archive:{archive}:{__version__}" for name, archive in images.items()}
+    named = {name: run("skopeo", "inspect", "--format", "{{.Digest}}", sources[name]) for name in images}
+    # No image has its tag before all are there.
+    for ending in ({name: f"@{named[name]}" for name in images}, dict.fromkeys(images, f":{__version__}")):
+        for name in images:
+            copy = ("skopeo", "copy", "--quiet", "--preserve-digests", "--dest-tls-verify=false", sources[name])
+            run(*copy, f"docker://{registry}/{name}{ending[name]}")
     with cache.scratch() as scratch:
         Helm(scratch).run("push", out / f"bellwether-{__version__}.tgz", f"oci://{registry}/charts", "--plain-http")
 
@@ -180,8 +201,10 @@ def pushed(manifest: str) -> bool:
     try:
         with urlopen(Request(f"http://{manifest}", method="HEAD", headers={"Accept": MANIFESTS}), timeout=10):
             return True
-    except HTTPError:
-        return False
+    except HTTPError as problem:
+        if problem.code == HTTPStatus.NOT_FOUND:
+            return False
+        raise ReleaseFailed(f"the registry says {problem.code} {problem.reason} for {manifest}") from problem
 
 
 def pulled_back(out: Path, registry: str) -> None:
@@ -206,8 +229,8 @@ def pulled_back(out: Path, registry: str) -> None:
 def dry_run(asked: argparse.Namespace) -> None:
     """Build twice, compare, publish to a registry of its own, pull back; then put all of it where it is wanted."""
     check(asked.tag)
-    if asked.key and not asked.key.is_file():
-        raise ReleaseFailed(f"no key at {asked.key}: leave --key out, and one is made and thrown away")
+    if asked.key:
+        key_of(asked.key)
     if asked.out.exists() and not (asked.out / SUMS).is_file() and any(asked.out.iterdir()):
         raise ReleaseFailed(f"{asked.out} holds something else than a release: name another folder with --out")
     if asked.image:
@@ -278,6 +301,7 @@ def main() -> int:
             case "build":
                 build(asked.out, asked.image, cached=not asked.again)
             case "publish":
+                check("")
                 publish(asked.out, asked.registry, asked.key.resolve())
             case "krew":
                 asked.out.mkdir(parents=True, exist_ok=True)

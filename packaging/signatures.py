@@ -30,19 +30,23 @@ def new_key(target: Path) -> None:
     target.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
 
 
-def sign(file: Path, key: Path) -> Path:
-    """Write the signature and the public key next to the file, and return the path of the key.
+def private_key(file: Path) -> ec.EllipticCurvePrivateKey:
+    """The key that a file holds. Raises ValueError where it is no such key."""
+    try:
+        found = load_pem_private_key(file.read_bytes(), None)
+    except TypeError as problem:  # it has a password
+        raise ValueError(str(problem)) from problem
+    if not isinstance(found, ec.EllipticCurvePrivateKey) or not isinstance(found.curve, ec.SECP256R1):
+        raise ValueError(f"{file} is no key of P-256")
+    return found
 
-    Raises ValueError where it is no such key.
-    """
-    private = load_pem_private_key(key.read_bytes(), None)
-    if not isinstance(private, ec.EllipticCurvePrivateKey):
-        raise ValueError(f"{key} is no key of an elliptic curve")
+
+def sign(file: Path, private: ec.EllipticCurvePrivateKey) -> None:
+    """Write the signature and the public key next to the file."""
     signature = private.sign(file.read_bytes(), METHOD)
     file.with_name(f"{file.name}.sig").write_bytes(base64.b64encode(signature))
     public = file.with_name("release.pub")
     public.write_bytes(private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
-    return public
 
 
 def verified(file: Path, public: Path) -> bool:

@@ -1,19 +1,35 @@
-"""A release: one version everywhere, workflows that are linted and pinned, and refusals before anything is built."""
+"""A release: one version everywhere, workflows that are linted and pinned, refusals before anything is published."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
 
 import pytest
 import yaml
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from bellwether import __version__
 from chartvalues.platform_values import REGISTRY
 from realparts import gotools
+from realparts.helm import Helm
+from realparts.registry import Registry
 from sourcetree import ROOT, texts
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -69,21 +85,21 @@ def test_base_image_is_pinned_by_digest() -> None:
     assert re.search(r"^ARG BASE_IMAGE=\S+:[\d.]+-slim@sha256:[0-9a-f]{64}$", (ROOT / "Dockerfile").read_text(), re.M)
 
 
-def released(tree: Path, *arguments: str | Path, **environment: str) -> str:
-    """What the release's command says of a tree when it refuses."""
+def ran(tree: Path, *arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The release's command in a tree, after it ended."""
     paths = os.pathsep.join(str(ROOT / source) for source in SOURCES)
     command = [sys.executable, tree / "packaging" / "release.py", *arguments]
-    ended = subprocess.run(
-        command,
-        cwd=tree,
-        env={**os.environ, "PYTHONPATH": paths, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    given = {**os.environ, "PYTHONPATH": paths, **environment}
+    return subprocess.run(command, cwd=tree, env=given, capture_output=True, text=True, check=False)
+
+
+def refused(tree: Path, *arguments: str | Path, **environment: str) -> str:
+    """The one sentence with which it refuses."""
+    ended = ran(tree, *arguments, **environment)
     assert ended.returncode == 1, ended.stdout + ended.stderr
     assert not (tree / "dist").exists()
-    return ended.stderr
+    (said,) = ended.stderr.splitlines()
+    return said
 
 
 @pytest.fixture
@@ -100,30 +116,114 @@ def tree(tmp_path: Path) -> Path:
     return folder.parent
 
 
-def test_tag_that_is_not_the_versions_is_refused(tree: Path) -> None:
-    said = f"tag v9.9.9 does not match version {__version__} of operator/bellwether/__init__.py"
-    assert said in released(tree, "dry-run", "--tag", "v9.9.9")
+@pytest.fixture
+def built(tmp_path: Path) -> Path:
+    """A release that has a chart and no image."""
+    folder = tmp_path / "built"
+    Helm(tmp_path / "helm").run("package", ROOT / "helm" / "bellwether", "--destination", folder)
+    summed(folder)
+    return folder
+
+
+def summed(folder: Path) -> None:
+    sums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.glob("bellwether*")}
+    (folder / "SHA256SUMS").write_text("".join(f"{sum_of}  {name}\n" for name, sum_of in sums.items()))
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    """A private key as the release wants it."""
+    file = tmp_path / "key.pem"
+    private = ec.generate_private_key(ec.SECP256R1())
+    file.write_bytes(private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return file
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Iterator[str]:
+    with Registry(tmp_path / "registry") as running:
+        yield running.address
+
+
+def published(registry: str) -> list[str]:
+    """Each version of each repository of a registry."""
+
+    def asked(path: str) -> Any:
+        with urlopen(f"http://{registry}/v2/{path}", timeout=10) as answer:
+            return json.load(answer)
+
+    return [f"{name}:{tag}" for name in asked("_catalog")["repositories"] for tag in asked(f"{name}/tags/list")["tags"]]
+
+
+def test_tag_of_another_version_is_refused(tree: Path) -> None:
+    said = f"error: tag v9.9.9 does not match version {__version__} of operator/bellwether/__init__.py"
+    assert refused(tree, "dry-run", "--tag", "v9.9.9").startswith(said)
     subprocess.run(["git", "tag", "v9.9.9"], cwd=tree, check=True)
-    assert said in released(tree, "dry-run")
+    for verb in (["dry-run"], ["check"], ["publish", "--registry", "x/y", "--key", "none"]):
+        assert refused(tree, *verb).startswith(said)
 
 
 def test_file_that_is_not_committed_is_refused(tree: Path) -> None:
     (tree / "left.txt").touch()
-    assert "not as committed: left.txt" in released(tree, "dry-run")
+    for verb in (["dry-run"], ["check"], ["publish", "--registry", "x/y", "--key", "none"]):
+        assert refused(tree, *verb).startswith("error: not as committed: left.txt")
 
 
-def test_missing_key_registry_and_tool_are_refused(tree: Path, tmp_path: Path) -> None:
-    assert "no key at " in released(tree, "dry-run", "--key", tmp_path / "none")
-    assert "no key at " in released(tree, "publish", "--registry", "127.0.0.1:9/x", "--key", tmp_path / "none")
-    assert "git is missing: install it" in released(tree, "dry-run", PATH=str(tmp_path))
-    (tmp_path / "key").touch()
-    asked = ["publish", "--registry", "127.0.0.1:9/x", "--key", tmp_path / "key"]
-    assert "no registry answers at 127.0.0.1:9" in released(tree, *asked)
+def test_missing_git_is_refused(tree: Path, tmp_path: Path) -> None:
+    assert refused(tree, "dry-run", PATH=str(tmp_path)) == "error: git is missing: install it"
+
+
+def test_missing_or_wrong_key_is_refused_before_building(tree: Path, key: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    private = load_pem_private_key(key.read_bytes(), None)
+    locked = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"x"))
+    (tmp_path / "locked").write_bytes(locked)
+    for verb in (["dry-run"], ["publish", "--registry", "127.0.0.1:9/x"]):
+        assert "no key at " in refused(tree, *verb, "--key", tmp_path / "none")
+        for name in ("empty", "locked"):
+            assert "is no private key in PEM for P-256" in refused(tree, *verb, "--key", tmp_path / name)
+
+
+@pytest.mark.parametrize("registry", ["127.0.0.1:9/x", "http://127.0.0.1:9/x", "nowhere.invalid/x"])
+def test_registry_that_does_not_answer_is_refused(tree: Path, built: Path, key: Path, registry: str) -> None:
+    said = refused(tree, "publish", "--out", built, "--registry", registry, "--key", key)
+    assert said.startswith("error: no registry answers at ")
+    assert not (built / "SHA256SUMS.sig").exists()
+
+
+@pytest.mark.slow
+def test_missing_tool_is_refused_with_nothing_published(
+    tree: Path, built: Path, key: Path, registry: str, tmp_path: Path
+) -> None:
+    (tmp_path / "git").symlink_to(str(shutil.which("git")))
+    (built / f"bellwether-{__version__}.oci.tar").touch()
+    summed(built)
+    asked = ["publish", "--out", built, "--registry", f"{registry}/x", "--key", key]
+    assert refused(tree, *asked, PATH=str(tmp_path)) == "error: skopeo is missing: install it"
+    assert published(registry) == []
+
+
+@pytest.mark.slow
+def test_release_is_published_once_and_only_as_built(tree: Path, built: Path, key: Path, registry: str) -> None:
+    asked = ["publish", "--out", built, "--registry", f"{registry}/x", "--key", key]
+    chart = built / f"bellwether-{__version__}.tgz"
+    whole = chart.read_bytes()
+    chart.write_bytes(whole[:-1])
+    assert f"does not hold {__version__} as it was built" in refused(tree, *asked)
+    assert f"does not hold {__version__} as it was built" in refused(tree, *asked[:2], built.parent, *asked[3:])
+    assert published(registry) == []
+    chart.write_bytes(whole)
+    ended = ran(tree, *asked)
+    assert ended.returncode == 0, ended.stderr
+    assert published(registry) == [f"x/charts/bellwether:{__version__}"]
+    assert f"{registry}/x/charts/bellwether has {__version__} already: a release is never replaced" in refused(
+        tree, *asked
+    )
 
 
 def test_folder_with_other_files_is_not_replaced(tree: Path, tmp_path: Path) -> None:
     other = tmp_path / "other" / "notes.txt"
     other.parent.mkdir()
     other.write_text("kept")
-    assert "holds something else than a release" in released(tree, "dry-run", "--out", other.parent)
+    assert "holds something else than a release" in refused(tree, "dry-run", "--out", other.parent)
     assert other.read_text() == "kept"

@@ -1,11 +1,13 @@
-"""A container registry on 127.0.0.1: CNCF Distribution, without TLS and accounts, which keeps its content in a folder.
+"""A container registry on this machine: CNCF Distribution, without TLS and accounts, with its content in a folder.
 
-In: a folder. Out: its address. Called by the release's dry run.
+In: a folder, and which of this machine's addresses to listen on. Out: its address. Called by the release's dry run and
+by tests of releases; a node sees the host at another address than 127.0.0.1.
 """
 
 from __future__ import annotations
 
 import json
+from http.client import HTTPException
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -21,17 +23,17 @@ def answers(address: str) -> bool:
     try:
         with urlopen(f"http://{address}/v2/", timeout=10) as answer:
             return bool(answer.status == 200)
-    except (URLError, OSError):
+    except (URLError, OSError, HTTPException):
         return False
 
 
 class Registry(Started):
     """A context manager."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, host: str = "127.0.0.1") -> None:
         self._folder = folder
         self._ports = HeldPorts()
-        self.address = f"127.0.0.1:{self._ports.take()}"
+        self.address = f"{host}:{self._ports.take()}"
         self._process: ManagedProcess | None = None
 
     def start(self) -> None:

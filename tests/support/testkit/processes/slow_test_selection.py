@@ -52,6 +52,7 @@ _PROBING = (
 )
 
 SOURCES: Mapping[str, Sequence[str]] = {
+    "architecture/test_release.py": ("/packaging/*", "/tests/support/realparts/registry*"),
     "contract/test_log_dirs.py": ("adapters/kafka/brokers/log_dirs*", "simulation/memory_kafka*"),
     "e2e/test_demo.py": ("/examples/demo/*",),
     "e2e/test_faults.py": ("/bench/faults/*",),
