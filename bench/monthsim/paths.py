@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from bellwether.core.settings.detection import Reachability
 from bellwether.core.settings.harm import ALLOWANCE, REPORTED_FROM_SECONDS, RETRY_SHARE
 from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.ports.kafka import ProbeAnswer
 from bellwether.probes.reachability.reachability_state import ProbeRound, ReachabilityState
 from bellwether.probes.result_window import Streak
 from monthsim.episodes import Path, PathEffect
-from testkit.kafka.request_outcomes import Said
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 RETRY_SECONDS = 1.0
@@ -78,7 +78,7 @@ class Question:
         """The highest chance of a question to fail by loss."""
         return max((fails_by_loss(e.level) for e in self.effects if e.what is Path.LOSSY), default=0.0)
 
-    def ask(self, time: float, timeout: float, *, lost: bool = False) -> tuple[Said, float]:
+    def ask(self, time: float, timeout: float, *, lost: bool = False) -> tuple[ProbeAnswer, float]:
         """The answer to a question asked at ``time``, and when it is known."""
         known = time + (timeout if lost else self.seconds)
         for effect in self.effects:
@@ -96,12 +96,12 @@ class Question:
             elif effect.what is Path.DROPPED:
                 known = time + timeout
         if known - time >= timeout - _ROUNDING:
-            return Said(False, timeout, "Connect", "no answer"), time + timeout
-        return Said(True, known - time), known
+            return ProbeAnswer(False, timeout, "Connect", "no answer"), time + timeout
+        return ProbeAnswer(True, known - time), known
 
 
-_REFUSED = Said(False, 0.005, "Connect", "refused")
-_LATE = Said(False, Reachability.late_after_seconds, "Connect", "no answer")
+_REFUSED = ProbeAnswer(False, 0.005, "Connect", "refused")
+_LATE = ProbeAnswer(False, Reachability.late_after_seconds, "Connect", "no answer")
 
 
 class UnderWay(NamedTuple):
@@ -119,7 +119,7 @@ def steady() -> ReachabilityState:
     """A broker that has long been well."""
     state = ReachabilityState()
     for n in range(10):
-        state = state.after(ProbeRound(_ADDRESS, Said(True, 0.02), Said(True, 0.004)), at(n - 1000.0))
+        state = state.after(ProbeRound(_ADDRESS, ProbeAnswer(True, 0.02), ProbeAnswer(True, 0.004)), at(n - 1000.0))
     return state
 
 

@@ -21,8 +21,8 @@ LINES = {
     "operator/bellwether/cli": 10203,  # lint reads policies in texts, in other objects and in JSON patches
     "operator/bellwether/controllers": 3092,  # who may still send; other installations; kopf's lists and events bounded
     "operator/bellwether/core": 13804,  # cures by a table; causes, freezes, links; identity, partial answers, drains
-    "operator/bellwether/ports": 635,  # the seam to the load side, messages of bounded length, jitter with the clock
-    "operator/bellwether/probes": 6036,  # several listeners, causes, gaps of both sides, slow answers, pairs that lag
+    "operator/bellwether/ports": 656,  # the seam to the load side, bounded messages, answers of probes once
+    "operator/bellwether/probes": 5814,  # several listeners, causes, gaps of both sides, slow answers, pairs that lag
     "operator/bellwether/probes/runtime": 796,
     "operator/bellwether/quarantine": 737,  # ends connections; which field keeps it from holding; whose process it is
     "operator/bellwether/recording": 1358,  # all fields of signals and records, so that a replay decides alike

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicPartition
+from bellwether.ports.kafka import BrokerLogEnds
 from bellwether.probes.replication.lag_state import weigh
 from bellwether.probes.replication.offset_history import MOST_POINTS, Lag, OffsetHistory
-from testkit.kafka.log_ends import Word
 
 NAME = TopicPartition("t", 0)
 
@@ -79,9 +79,9 @@ def test_a_lag_is_never_overstated_and_understated_by_the_gaps_between_rounds_at
             continue
         answers = always_answers or step.answered
         # The follower is asked up to a tenth of a second before the leader, or at the same moment.
-        heard = {1: Word({NAME: log.ends[-1]}, now, now)}
+        heard = {1: BrokerLogEnds({NAME: log.ends[-1]}, now, now)}
         if answers:
-            heard[2] = Word({NAME: log.follower}, now - step.follower_first, now)
+            heard[2] = BrokerLogEnds({NAME: log.follower}, now - step.follower_first, now)
         watched_since = now if watched_since is None else watched_since
         gap, last_round = max(gap, now - last_round), now
         for lag in trails.round(cluster(), heard):
@@ -99,7 +99,7 @@ def test_whatever_happened_to_leaders_and_logs_a_follower_at_its_leaders_end_nev
     trails = OffsetHistory()
     for second, (leader, epoch, one, two) in enumerate(past):
         now = 60.0 * second
-        heard = {1: Word({NAME: one}, now, now), 2: Word({NAME: two}, now, now)}
+        heard = {1: BrokerLogEnds({NAME: one}, now, now), 2: BrokerLogEnds({NAME: two}, now, now)}
         for lag in trails.round(cluster(leader=leader, epoch=epoch), heard):
             ends = {1: one, 2: two}
             if ends[lag.follower] >= ends[leader]:

@@ -13,6 +13,7 @@ from typing import Protocol
 from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
 from bellwether.core.model.fault_tolerance import FaultTolerance
 from bellwether.core.model.log_dirs import Placement
+from bellwether.core.signals import UnreachableCause
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +135,31 @@ class FaultToleranceReader(Protocol):
         ``followed`` names brokers, partitions that they follow, and who leads those: which of them trail.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeAnswer:
+    """How a question to a broker went.
+
+    ``stage`` is the last one reached, on success ``Request``; ``weaker``: something answered, but it is not
+    proven to be this broker (Describe is not authorised). ``advertised``: the addresses that the broker advertises, by
+    listener name, ``host:port``; empty without an answer. ``cause`` is what it broke at, where that has a name, and
+    ``counted`` in metrics, where that is not the stage.
+    """
+
+    ok: bool
+    seconds: float
+    stage: str = "Request"
+    message: str = ""
+    advertised: Mapping[str, str] = field(default_factory=dict)
+    weaker: bool = False
+    cause: UnreachableCause | None = None
+    counted: str = ""
+
+    @property
+    def result(self) -> str:
+        """``ok``, or what it broke at: for metrics."""
+        return "ok" if self.ok else self.counted or str(self.stage)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,11 @@
-"""Base of the probes that measure on a thread of their own, with start, stop and liveness; observer of signals."""
+"""Base of the probes that measure on a thread of their own, with start, stop and liveness."""
 
 from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from typing import Protocol
 
-from bellwether.core.signals import Signal
 from bellwether.ports.clock import Clock
-
-
-class SignalObserver(Protocol):
-    """Receives measurements, for metrics; implemented in ``telemetry``."""
-
-    def judged(self, signal: Signal) -> None:
-        """A reading, after each measurement."""
-        ...
 
 
 class MeasuringThread(ABC):

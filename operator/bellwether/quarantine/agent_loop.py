@@ -28,6 +28,7 @@ from bellwether.core.settings.policy import Quarantine, QuarantineMode
 from bellwether.core.signals import QUARANTINE_AGENT, Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 
 TICK_SECONDS = 0.5
 READ_SECONDS = 1.0
@@ -66,14 +67,6 @@ class Orders(Protocol):
         ...
 
 
-class AgentObserver(Protocol):
-    """Receives the agent's signals, for metrics; implemented in ``telemetry``."""
-
-    def judged(self, signal: Signal) -> None:
-        """The signal, on changes."""
-        ...
-
-
 class QuarantineAgent:
     """One broker's quarantine agent. ``post`` is called with changed signals, on the agent's own thread.
 
@@ -90,7 +83,7 @@ class QuarantineAgent:
         orders: Orders,
         post: Callable[[Signal], None],
         clock: Clock,
-        observer: AgentObserver | None = None,
+        metrics: ProbeMetrics | None = None,
         *,
         leads: Callable[[], bool] = lambda: True,
         ending: threading.Event | None = None,
@@ -101,7 +94,7 @@ class QuarantineAgent:
         self._process = process
         self._orders = orders
         self._post = post
-        self._observer = observer
+        self._metrics = metrics
         self._clock = clock
         self._leads = leads
         self._ending = ending or threading.Event()
@@ -236,6 +229,6 @@ class QuarantineAgent:
             message=current[1],
             value=float(self._watch.number),
         )
-        if self._observer is not None:
-            self._observer.judged(signal)
+        if self._metrics is not None:
+            self._metrics.judged(signal)
         self._post(signal)

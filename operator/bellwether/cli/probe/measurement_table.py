@@ -17,6 +17,7 @@ from bellwether.core.settings.source_settings import Comparison, Plugin, Prometh
 from bellwether.core.signals import Reading
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
+from bellwether.ports.kafka import ProbeAnswer
 from bellwether.probes.canary.canary_probe import CanaryProbe
 from bellwether.probes.canary.canary_state import CanaryState, late
 from bellwether.probes.connections.self_reachability import measure_once as sample_once
@@ -26,17 +27,19 @@ from bellwether.probes.plugins.plugin_api import Measurer
 from bellwether.probes.plugins.plugin_discovery import Found
 from bellwether.probes.prometheus.prometheus_probe import QueryClient, answer_of
 from bellwether.probes.prometheus.query_rules import figures, judge
-from bellwether.probes.reachability.asked_round import NoAnswer
+from bellwether.probes.reachability.asked_round import no_answer
 from bellwether.probes.reachability.broker_watch import BrokerAddress, ListenerClient
-from bellwether.probes.reachability.reachability_probe import Roster
-from bellwether.probes.reachability.reachability_state import ProbeAnswer, milliseconds
+from bellwether.probes.reachability.reachability_probe import TwoSides
+from bellwether.probes.reachability.reachability_state import milliseconds
 from bellwether.probes.replication.lag_round import LagRounds
 from bellwether.probes.replication.lag_state import sentence
 from bellwether.probes.replication.replication_probe import measure_once as watch_once
 from bellwether.probes.replication.replication_probe import reading as lag_reading
-from bellwether.probes.storage.read_probe import Reader, read_once
+from bellwether.probes.storage.disk_read import DiskReader
+from bellwether.probes.storage.disk_write import DiskWriter
+from bellwether.probes.storage.read_probe import read_once
 from bellwether.probes.storage.write_latency import Sample
-from bellwether.probes.storage.write_probe import Writer, measure_once, reading
+from bellwether.probes.storage.write_probe import measure_once, reading
 
 CANARY_SECONDS = 10.0
 """How long a single measurement waits for the canary's records."""
@@ -46,7 +49,7 @@ _FENCED = "not in the cluster's metadata: fenced by the controller, or down: che
 _CHECK_LISTENER = "correct detection.externalReachability.listeners (or --listener)"
 
 
-def reachability(roster: Roster, asker: ListenerClient, settings: Reachability, output: str) -> int:
+def reachability(roster: TwoSides, asker: ListenerClient, settings: Reachability, output: str) -> int:
     """Probe every broker once, at each external and its internal address."""
     targets = roster.targets()
     with ThreadPoolExecutor(max(1, len(targets))) as pool:
@@ -56,7 +59,9 @@ def reachability(roster: Roster, asker: ListenerClient, settings: Reachability, 
     return _printed(head, rows, output, 2)
 
 
-def storage(disks: Mapping[str, tuple[Writer, Reader | None]], detection: Detection, clock: Clock, output: str) -> int:
+def storage(
+    disks: Mapping[str, tuple[DiskWriter, DiskReader | None]], detection: Detection, clock: Clock, output: str
+) -> int:
     """Measure one append and one sync in each directory, and one read where there is a reader.
 
     Reads that cannot be measured are no failure, and neither are slow syncs, for which no client waits.
@@ -68,7 +73,7 @@ def storage(disks: Mapping[str, tuple[Writer, Reader | None]], detection: Detect
 
 
 def _disk_rows(
-    directory: str, writer: Writer, reader: Reader | None, detection: Detection, clock: Clock
+    directory: str, writer: DiskWriter, reader: DiskReader | None, detection: Detection, clock: Clock
 ) -> list[tuple[str, ...]]:
     objectives, timeout = detection.objectives, StorageLatency.timeout_seconds
     rows = []
@@ -227,7 +232,7 @@ def _ask(asker: ListenerClient, address: str, broker: int, settings: Reachabilit
     try:
         return asker.ask(address, broker, settings.timeout_seconds)
     except (Transient, Terminal) as error:
-        return NoAnswer(str(error), 0.0)
+        return no_answer(str(error), 0.0)
 
 
 def _cells(answer: ProbeAnswer | None) -> tuple[str, str]:

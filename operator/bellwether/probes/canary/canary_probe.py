@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import structlog
 
@@ -19,8 +18,9 @@ from bellwether.core.signals import Signal
 from bellwether.ports.canary import FETCH, PRODUCE, CanaryClient, CanaryResult
 from bellwether.ports.clock import Clock
 from bellwether.probes.canary.canary_state import CanaryState, RequestState, late, objective
-from bellwether.probes.measuring_thread import MeasuringThread, SignalObserver
+from bellwether.probes.measuring_thread import MeasuringThread
 from bellwether.probes.reachability.reachability_state import milliseconds
+from bellwether.telemetry.metrics.probe_metrics import CanaryMetrics
 
 _TICK_SECONDS = 0.02
 # A request that is late is counted again after this time.
@@ -31,18 +31,6 @@ _AWAY_SECONDS = 0.015
 _UNSEEN_RECORDS = 5
 # The first requests of so many brokers are spread over one period.
 _SPREAD = 100
-
-
-class CanaryObserver(SignalObserver, Protocol):
-    """Receives measurements, for metrics; implemented in ``telemetry``."""
-
-    def ended(self, broker: int, kind: str, result: str, seconds: float) -> None:
-        """One request of a kind: ``ok``, ``failed`` or ``unmeasured``, and its duration."""
-        ...
-
-    def gone(self, broker: int) -> None:
-        """The broker is no longer measured."""
-        ...
 
 
 @dataclass(slots=True)
@@ -85,7 +73,7 @@ class CanaryProbe(MeasuringThread):
         post: Callable[[Signal], None],
         forget: Callable[[int], None],
         clock: Clock,
-        observer: CanaryObserver,
+        metrics: CanaryMetrics,
         *,
         period_seconds: float = Canary.period_seconds,
     ) -> None:
@@ -93,7 +81,7 @@ class CanaryProbe(MeasuringThread):
         self._source = source
         self._post = post
         self._forget = forget
-        self._observer = observer
+        self._metrics = metrics
         self._period = period_seconds
         self._objectives = Objectives()
         self._client: CanaryClient | None = None
@@ -181,7 +169,7 @@ class CanaryProbe(MeasuringThread):
     def _drop(self, brokers: list[int]) -> None:
         for broker in brokers:
             del self._targets[broker]
-            self._observer.gone(broker)
+            self._metrics.gone(broker)
 
     def _tick(self, client: CanaryClient, target: _Target, partition: int, now: float) -> None:
         """Count what is late, and produce if it is due and nothing is under way."""
@@ -233,7 +221,7 @@ class CanaryProbe(MeasuringThread):
         began = requests.began if requests.began is not None else now
         away, requests.began = self._away - requests.away, None
         outcome = "unmeasured" if result.own_trouble else "failed" if result.problem else "ok"
-        self._observer.ended(target.broker, result.kind, outcome, result.seconds)
+        self._metrics.requests.add(target.broker, result.kind, outcome, seconds=result.seconds)
         covered, moment = self._slice(requests, began, now), self._clock.now()
         slow = late(result.kind, result.seconds, self._objectives)
         if result.own_trouble:
@@ -263,7 +251,7 @@ class CanaryProbe(MeasuringThread):
         signal = target.state.signal(target.broker, self._source, self._objectives)
         if signal is None:
             return
-        self._observer.judged(signal)
+        self._metrics.judged(signal)
         if target.state.differs(target.posted, now - target.posted_at):
             target.posted, target.posted_at = target.state, now
             self._post(signal)

@@ -7,7 +7,6 @@ One thread looks; between two looks the same thread takes note of who hangs up.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import structlog
 
@@ -16,17 +15,10 @@ from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.probes.connections.connection_activity import ConnectionActivity, ConnectionSample
 from bellwether.probes.connections.socket_table import SocketTable
-from bellwether.probes.measuring_thread import MeasuringThread, SignalObserver
+from bellwether.probes.measuring_thread import MeasuringThread
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 
 _SLICE_SECONDS = 0.25
-
-
-class ConnectionObserver(SignalObserver, Protocol):
-    """Receives measurements, for metrics; implemented in ``telemetry``."""
-
-    def looked(self, broker: int, connections: int, silent_seconds: float) -> None:
-        """One sample: the connections, and the seconds since a client last sent data."""
-        ...
 
 
 class SelfReachabilityProbe(MeasuringThread):
@@ -41,7 +33,7 @@ class SelfReachabilityProbe(MeasuringThread):
         settings: SelfReachability,
         post: Callable[[Signal], None],
         clock: Clock,
-        observer: ConnectionObserver,
+        metrics: ProbeMetrics,
     ) -> None:
         super().__init__("sockets", clock)
         self._broker = broker
@@ -50,7 +42,7 @@ class SelfReachabilityProbe(MeasuringThread):
         self._table = table
         self._settings = settings
         self._post = post
-        self._observer = observer
+        self._metrics = metrics
         self._log = structlog.get_logger(__name__).bind(broker=broker, port=port)
         self._known = ConnectionActivity()
         self._posted: tuple[str, ...] | None = None
@@ -91,11 +83,11 @@ class SelfReachabilityProbe(MeasuringThread):
         self._warned = sample.problem
         self._known = self._known.after(sample, settings, self._clock.now(), self._clock.monotonic())
         if not sample.problem:
-            self._observer.looked(self._broker, sample.connections, self._known.silent_seconds)
+            self._metrics.looked(self._broker, sample.connections, self._known.silent_seconds)
         signal = self._known.signal(self._broker, self._source, self._port, settings)
         if signal is None:
             return
-        self._observer.judged(signal)
+        self._metrics.judged(signal)
         if self._known.news() != self._posted:
             self._posted = self._known.news()
             self._post(signal)

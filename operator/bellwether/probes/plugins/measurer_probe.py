@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from queue import SimpleQueue
-from typing import Protocol
 
 import structlog
 
@@ -20,9 +19,10 @@ from bellwether.core.settings.source_settings import Plugin
 from bellwether.core.signals import Reading, Signal
 from bellwether.foreign_text import quoted
 from bellwether.ports.clock import Clock
-from bellwether.probes.measuring_thread import MeasuringThread, SignalObserver
+from bellwether.probes.measuring_thread import MeasuringThread
 from bellwether.probes.plugins.measurement_window import MeasurementWindow, Unsound, differs, vetted
 from bellwether.probes.plugins.plugin_api import Measurement, Measurer
+from bellwether.telemetry.metrics.probe_metrics import PluginMetrics
 
 MOST_AT_ONCE = 32
 # Extra time for a call to be scheduled and to report its own timeout.
@@ -125,18 +125,6 @@ _MOST_TROUBLES = 20
 Addresses = Mapping[str, str]
 
 
-class PluginObserver(SignalObserver, Protocol):
-    """Receives measurements, for metrics; implemented in ``telemetry``."""
-
-    def measured(self, broker: int, result: str) -> None:
-        """One measurement: ``passing``, ``failing``, ``unknown``, ``error`` or ``timeout``."""
-        ...
-
-    def gone(self, broker: int) -> None:
-        """The broker is no longer measured."""
-        ...
-
-
 @dataclass(slots=True)
 class _Target:
     """One broker. ``overdue``: its attempt has been judged as hanging, and has not returned yet."""
@@ -162,7 +150,7 @@ class MeasurerProbe(MeasuringThread):
         post: Callable[[Signal], None],
         forget: Callable[[int], None],
         clock: Clock,
-        observer: PluginObserver,
+        metrics: PluginMetrics,
     ) -> None:
         super().__init__("plugged", clock)
         self._measurer = measurer
@@ -170,7 +158,7 @@ class MeasurerProbe(MeasuringThread):
         self._settings = settings
         self._post = post
         self._forget = forget
-        self._observer = observer
+        self._metrics = metrics
         self._log = structlog.get_logger(__name__).bind(signal_type=settings.type)
         self._lock = threading.RLock()
         self._targets: dict[int, _Target] = {}
@@ -218,7 +206,7 @@ class MeasurerProbe(MeasuringThread):
         with self._lock:
             for broker in brokers:
                 if self._targets.pop(broker, None) is not None:
-                    self._observer.gone(broker)
+                    self._metrics.gone(broker)
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -282,7 +270,7 @@ class MeasurerProbe(MeasuringThread):
             self._log_failure(broker, trouble, seen.message)
         if seen.ok is not None:
             target.evidence = self._clock.monotonic()
-        self._observer.measured(broker, _result(seen, trouble))
+        self._metrics.measured(broker, _result(seen, trouble))
         target.tally = target.tally.after(seen, self._settings, self._clock.now())
         self._post_changes(broker, target)
 
@@ -297,7 +285,7 @@ class MeasurerProbe(MeasuringThread):
         signal = target.tally.signal(broker, self._settings.type, self._source)
         if signal is None or self._stop.is_set():
             return
-        self._observer.judged(signal)
+        self._metrics.judged(signal)
         now = self._clock.monotonic()
         if differs(signal, target.posted, now - target.posted_at):
             target.posted, target.posted_at = signal, now

@@ -22,8 +22,9 @@ from bellwether.core.settings.source_settings import PrometheusRule
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
-from bellwether.probes.measuring_thread import MeasuringThread, SignalObserver
+from bellwether.probes.measuring_thread import MeasuringThread
 from bellwether.probes.prometheus.query_rules import FIGURE_NEWS_SECONDS, RuleState, figures, judge
+from bellwether.telemetry.metrics.probe_metrics import QueryMetrics
 
 _LOOK_SECONDS = 0.1
 # Extra time for a query to report its own timeout.
@@ -55,18 +56,6 @@ class QueryClient(Protocol):
 
     def check_alerts(self, alerts: Collection[str], timeout_seconds: float) -> None:
         """Raise unless the rules of these alerts are evaluated."""
-        ...
-
-
-class QueryObserver(SignalObserver, Protocol):
-    """Receives measurements, for metrics; implemented in ``telemetry``."""
-
-    def asked(self, rule: str, result: str, seconds: float) -> None:
-        """One question: ``ok``, ``failed`` or ``timeout``."""
-        ...
-
-    def gone(self, rule: str, broker: int | None = None) -> None:
-        """The rule is no longer asked, or no longer of that broker."""
         ...
 
 
@@ -105,10 +94,10 @@ class _Lane:
 class PrometheusProbe(MeasuringThread):
     """The rules of one policy. ``post`` is called with news, on the judging thread."""
 
-    def __init__(self, post: Callable[[Signal], None], clock: Clock, observer: QueryObserver) -> None:
+    def __init__(self, post: Callable[[Signal], None], clock: Clock, metrics: QueryMetrics) -> None:
         super().__init__("prometheus-judge", clock)
         self._post = post
-        self._observer = observer
+        self._metrics = metrics
         self._log = structlog.get_logger(__name__)
         self._lock = threading.Lock()
         self._hosts: Hosts = {}
@@ -150,7 +139,7 @@ class PrometheusProbe(MeasuringThread):
                 for broker in [b for b in lane.states if b not in hosts]:
                     del lane.states[broker]
                     lane.posted.pop(broker, None)
-                    self._observer.gone(name, broker)
+                    self._metrics.gone(name, broker)
 
     def repeat(self) -> None:
         """Post the current signals again, changed or not."""
@@ -207,10 +196,10 @@ class PrometheusProbe(MeasuringThread):
         if question.given_up:
             return  # the answer is too old to be worth anything: the next question is due
         if isinstance(answer, Transient | Terminal):
-            self._observer.asked(lane.rule.name, "failed", seconds)
+            self._metrics.queries.add(lane.rule.name, "failed", seconds=seconds)
             self._failed(lane, str(answer))
             return
-        self._observer.asked(lane.rule.name, "ok", seconds)
+        self._metrics.queries.add(lane.rule.name, "ok", seconds=seconds)
         self._answered(lane, answer)
 
     def _give_up(self, lane: _Lane, question: _Question, seconds: float) -> None:
@@ -220,7 +209,7 @@ class PrometheusProbe(MeasuringThread):
             return
         lane.due = max(lane.due, now) if not question.given_up else now + lane.rule.period_seconds
         if not question.given_up:
-            self._observer.asked(lane.rule.name, "timeout", seconds)
+            self._metrics.queries.add(lane.rule.name, "timeout", seconds=seconds)
         question.given_up = True
         self._failed(lane, "does not answer in time")
 
@@ -238,7 +227,7 @@ class PrometheusProbe(MeasuringThread):
             lane.states[broker] = state.after(judge(broker, found, lane.rule), lane.rule, now)
             signal = lane.states[broker].signal(broker, lane.rule)
             if signal is not None:
-                self._observer.judged(signal)
+                self._metrics.judged(signal)
 
     def _failed(self, lane: _Lane, problem: str) -> None:
         """No answer is no evidence: the last values count until they are too old."""
@@ -255,7 +244,7 @@ class PrometheusProbe(MeasuringThread):
                 lane.states[broker] = lost
                 signal = lost.signal(broker, lane.rule)
                 if signal is not None:
-                    self._observer.judged(signal)
+                    self._metrics.judged(signal)
 
     def _post_changes(self, lane: _Lane) -> None:
         if not lane.news:
@@ -276,7 +265,7 @@ class PrometheusProbe(MeasuringThread):
 
     def _drop(self, name: str) -> None:
         del self._lanes[name]
-        self._observer.gone(name)
+        self._metrics.gone(name)
 
 
 def _question(rule: PrometheusRule | None = None) -> tuple[str, str] | None:

@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bellwether.core.signals import UnreachableCause
-from bellwether.probes.reachability.reachability_state import ProbeAnswer, ProbeRound, in_time
+from bellwether.ports.kafka import ProbeAnswer
+from bellwether.probes.reachability.reachability_state import ProbeRound, in_time
 from bellwether.probes.reachability.round_scheduler import WorkItem
 
 SLOW_RATIO = 10.0
@@ -91,26 +91,9 @@ class SlowAnswers:
 GRACE_SECONDS = 0.3
 
 
-@dataclass(frozen=True, slots=True)
-class NoAnswer:
+def no_answer(message: str, seconds: float) -> ProbeAnswer:
     """The result of a request that did not return: a name lookup, for example, has no timeout."""
-
-    message: str
-    seconds: float
-    ok: bool = False
-    stage: str = "Connect"
-    weaker: bool = False
-    cause: UnreachableCause | None = None
-
-    @property
-    def advertised(self) -> Mapping[str, str]:
-        """Empty: there was no answer."""
-        return {}
-
-    @property
-    def result(self) -> str:
-        """``ok``, or what it broke at."""
-        return "ok" if self.ok else self.stage
+    return ProbeAnswer(False, seconds, "Connect", message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +118,7 @@ class Question:
         """The answer to a question that is over; without one, that it did not come within that time."""
         if self.item is None or self.item.done:
             return self.item.result if self.item is not None else None
-        return NoAnswer(f"{self.address}: no answer within {seconds} s", seconds)
+        return no_answer(f"{self.address}: no answer within {seconds} s", seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,16 +22,16 @@ from bellwether.core.settings.harm import RETRY_SHARE
 from bellwether.core.signals import Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
-from bellwether.probes.measuring_thread import SignalObserver
+from bellwether.ports.kafka import ProbeAnswer
 from bellwether.probes.reachability.asked_round import CLIENT_BYTES, AskedRound, Question, SlowAnswers
 from bellwether.probes.reachability.reachability_state import (
-    ProbeAnswer,
     ProbeRound,
     ReachabilityState,
     differ,
     signal_of,
 )
 from bellwether.probes.reachability.round_scheduler import WorkerPool, WorkItem
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 
 LISTENERS_FIELD = "spec.detection.externalReachability.listeners"
 MOST = 20
@@ -60,18 +60,6 @@ class BrokerAddress:
     internal: str = ""
     external: str = ""
     fenced: bool = False
-
-
-class ReachabilityObserver(SignalObserver, Protocol):
-    """Receives measurements, for metrics; implemented in ``telemetry``."""
-
-    def asked(self, broker: int, path: str, result: str, seconds: float) -> None:
-        """One request over ``external`` or ``internal``: ``ok``, or the stage that failed, and its duration."""
-        ...
-
-    def gone(self, broker: int) -> None:
-        """The broker is no longer watched."""
-        ...
 
 
 class RetryInterval:
@@ -123,7 +111,7 @@ class BrokerWatch:
         settings: Callable[[], Reachability],
         post: Callable[[Signal], None],
         clock: Clock,
-        observer: ReachabilityObserver,
+        metrics: ProbeMetrics,
         questions: WorkerPool,
         late: Callable[[], float] = lambda: 0.0,
         retry_interval: RetryInterval | None = None,
@@ -137,7 +125,7 @@ class BrokerWatch:
         self._settings = settings
         self._post = post
         self._clock = clock
-        self._observer = observer
+        self._metrics = metrics
         self._questions = questions
         self._late = late
         self._retry_interval = retry_interval or RetryInterval()
@@ -182,7 +170,7 @@ class BrokerWatch:
         self.stopped = True
         self._retry_interval.forget(self.broker)
         self._slow_answers.forget(self.broker)
-        self._observer.gone(self.broker)
+        self._metrics.gone(self.broker)
 
     def begin(self) -> float:
         """Begin a round; returns when the next one is due."""
@@ -265,7 +253,7 @@ class BrokerWatch:
         answer = question.answer(asked.timeout)
         if answer is None:
             return None, ""
-        self._observer.asked(self.broker, path, answer.result, answer.seconds)
+        self._metrics.requests.add(self.broker, path, answer.result, seconds=answer.seconds)
         timed_out = not answer.ok and answer.seconds >= asked.timeout
         return answer, _STARVED if timed_out and self._late() - asked.late_before >= _STARVED_SECONDS else ""
 
@@ -305,7 +293,7 @@ class BrokerWatch:
         signal = signal_of(states, self.broker, self._source)
         if signal is None or self.stopped:
             return
-        self._observer.judged(signal)
+        self._metrics.judged(signal)
         at = self._clock.monotonic()
         if differ(states, self._posted, at - self._posted_at):
             self._posted, self._posted_at = states, at

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
 import structlog
 
@@ -20,15 +19,10 @@ from bellwether.kafka_connection import join_address
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Terminal, Transient
 from bellwether.probes.reachability.asked_round import SlowAnswers
-from bellwether.probes.reachability.broker_watch import (
-    BrokerAddress,
-    BrokerWatch,
-    ListenerClient,
-    ReachabilityObserver,
-    RetryInterval,
-)
+from bellwether.probes.reachability.broker_watch import BrokerAddress, BrokerWatch, ListenerClient, RetryInterval
 from bellwether.probes.reachability.reachability_state import ReachabilityState
 from bellwether.probes.reachability.round_scheduler import Rounds, WorkerPool
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 
 Listing = Callable[[], Mapping[int, Broker]]
 
@@ -75,14 +69,6 @@ def _address(broker: Broker | None) -> str:
 _SPREAD = 100
 
 
-class Roster(Protocol):
-    """Who the brokers are and where. Raises Transient or Terminal."""
-
-    def targets(self) -> Mapping[int, BrokerAddress]:
-        """Every broker in metadata, including fenced ones where it lists them."""
-        ...
-
-
 class ReachabilityProbe:
     """The rounds of every broker, on one thread; their questions on others.
 
@@ -100,7 +86,7 @@ class ReachabilityProbe:
         post: Callable[[Signal], None],
         forget: Callable[[int], None],
         clock: Clock,
-        observer: ReachabilityObserver,
+        metrics: ProbeMetrics,
     ) -> None:
         self._source = source
         self._client = client
@@ -108,7 +94,7 @@ class ReachabilityProbe:
         self._post = post
         self._forget = forget
         self._clock = clock
-        self._observer = observer
+        self._metrics = metrics
         self._log = structlog.get_logger(__name__).bind(vantage=source)
         self._lock = threading.Lock()
         self._watches: dict[int, BrokerWatch] = {}
@@ -123,7 +109,7 @@ class ReachabilityProbe:
         """Ask in another way, or under other thresholds, from the next round on."""
         self._client, self._settings = client, settings
 
-    def refresh(self, roster: Roster, kept: frozenset[int] | None = None) -> None:
+    def refresh(self, roster: TwoSides, kept: frozenset[int] | None = None) -> None:
         """Start watching new brokers and stop watching removed ones. ``kept`` ``None`` (unknown) removes none."""
         try:
             targets = roster.targets()
@@ -196,7 +182,7 @@ class ReachabilityProbe:
             lambda: self._settings,
             self._post,
             self._clock,
-            self._observer,
+            self._metrics,
             self._questions,
             lambda: self._rounds.late_seconds,
             self._retry_interval,

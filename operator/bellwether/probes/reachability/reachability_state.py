@@ -10,57 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Protocol
 
 from bellwether.core.detection.harm import HarmCounter
 from bellwether.core.settings.detection import Reachability
 from bellwether.core.settings.harm import REPORTED_FROM_SECONDS
 from bellwether.core.signals import ListenerReading, Reading, Signal, SignalType, UnreachableCause
+from bellwether.ports.kafka import ProbeAnswer
 from bellwether.probes.result_window import lost_text
-
-
-class ProbeAnswer(Protocol):
-    """How a question to a broker went; ``adapters.kafka.brokers.broker_probe`` has the real one."""
-
-    @property
-    def ok(self) -> bool:
-        """Whether that very broker answered in time."""
-        ...
-
-    @property
-    def seconds(self) -> float:
-        """How long it took."""
-        ...
-
-    @property
-    def result(self) -> str:
-        """``ok``, or what it broke at: for metrics."""
-        ...
-
-    @property
-    def stage(self) -> str:
-        """How far it came: ``Connect``, ``Tls``, ``Sasl``, ``Request``, ``WrongBroker``."""
-        ...
-
-    @property
-    def cause(self) -> UnreachableCause | None:
-        """What it broke at, where that has a name."""
-        ...
-
-    @property
-    def message(self) -> str:
-        """What went wrong, with the address; empty when nothing did."""
-        ...
-
-    @property
-    def advertised(self) -> Mapping[str, str]:
-        """The broker's advertised addresses by listener name; empty without an answer."""
-        ...
-
-    @property
-    def weaker(self) -> bool:
-        """Whether it is not known which broker answered."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Protocol
 
 import structlog
 
@@ -19,8 +17,9 @@ from bellwether.core.settings.detection import ReplicationLag
 from bellwether.kafka_connection import join_address
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
+from bellwether.ports.kafka import BrokerLogEnds, ClusterReader, EndsReader
 from bellwether.probes.replication.lag_state import LagMeasurement, weigh
-from bellwether.probes.replication.offset_history import LogEnds, OffsetHistory
+from bellwether.probes.replication.offset_history import OffsetHistory
 
 # Leaders and ISRs rarely change while no broker lags, and reading them costs more than reading all log ends.
 MAP_SECONDS = 30.0
@@ -32,57 +31,10 @@ _ASKED_AT_ONCE = 32
 _ACTIVE_ROUNDS = 3
 
 
-class LogEndsAnswer(LogEnds, Protocol):
-    """One broker's ends; ``adapters.kafka.brokers.log_ends`` has the real one."""
-
-    @property
-    def moved(self) -> int:
-        """How many partitions are elsewhere by now."""
-        ...
-
-    @property
-    def problem(self) -> str:
-        """Why some, or all, are missing; empty if none is."""
-        ...
-
-
-class LogEndClient(Protocol):
-    """Reads one broker. Raises Transient or Terminal for failures that are no evidence about it."""
-
-    def ask(
-        self, address: str, replicas: Mapping[TopicPartition, int], timeout_seconds: float, longest_seconds: float
-    ) -> LogEndsAnswer:
-        """Where its copies end; values are leader epochs, -1 where it follows."""
-        ...
-
-
-class Maps(Protocol):
-    """Where partitions are. Raises Transient or Terminal."""
-
-    def read(self) -> Cluster:
-        """One snapshot of all brokers and partitions."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class NoAnswer:
-    """The result for a broker that was not queried, or could not be."""
-
-    problem: str
-    sent: float = 0.0
-    received: float = 0.0
-    moved: int = 0
-
-    @property
-    def ends(self) -> Mapping[TopicPartition, int]:
-        """Empty: there was no answer."""
-        return {}
-
-
 class LagRounds:
     """Round after round of questions, and the looks that come of them. For one thread; ``close`` it at the end."""
 
-    def __init__(self, maps: Maps, client: LogEndClient, clock: Clock) -> None:
+    def __init__(self, maps: ClusterReader, client: EndsReader, clock: Clock) -> None:
         self._maps = maps
         self._client = client
         self._clock = clock
@@ -159,8 +111,8 @@ class LagRounds:
 
     def _ask(
         self, cluster: Cluster, settings: ReplicationLag, progress: Callable[[], None]
-    ) -> dict[int, LogEndsAnswer]:
-        def ask(broker: int) -> LogEndsAnswer:
+    ) -> dict[int, BrokerLogEnds]:
+        def ask(broker: int) -> BrokerLogEnds:
             answer = self._ask_one(cluster, broker, settings)
             progress()
             return answer
@@ -168,16 +120,18 @@ class LagRounds:
         asked = sorted(self._questions)
         return dict(zip(asked, self._pool.map(ask, asked), strict=True))
 
-    def _ask_one(self, cluster: Cluster, number: int, settings: ReplicationLag) -> LogEndsAnswer:
+    def _ask_one(self, cluster: Cluster, number: int, settings: ReplicationLag) -> BrokerLogEnds:
         broker = cluster.brokers.get(number)
         if broker is None or broker.fenced or not broker.host or broker.port <= 0:
-            return NoAnswer("it is fenced" if broker is not None and broker.fenced else "it is not registered")
+            return BrokerLogEnds(
+                problem="it is fenced" if broker is not None and broker.fenced else "it is not registered"
+            )
         address, questions = join_address(broker.host, broker.port), self._questions[number]
         longest = float(settings.timeout_seconds + settings.period_seconds)
         try:
             return self._client.ask(address, questions, settings.timeout_seconds, longest)
         except (Transient, Terminal, ValueError) as error:
-            return NoAnswer(str(error))
+            return BrokerLogEnds(problem=str(error))
 
 
 def _questions(cluster: Cluster) -> dict[int, dict[TopicPartition, int]]:
@@ -199,7 +153,7 @@ def _questions(cluster: Cluster) -> dict[int, dict[TopicPartition, int]]:
 def _measured(
     broker: int,
     measurement: LagMeasurement | None,
-    answer: LogEndsAnswer | None,
+    answer: BrokerLogEnds | None,
     questions: Mapping[int, Mapping[TopicPartition, int]],
 ) -> LagMeasurement:
     """A look at a broker, or why there is none."""

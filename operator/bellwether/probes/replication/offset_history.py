@@ -13,33 +13,15 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from bellwether.core.model.cluster import Cluster, Partition, PartitionKey, TopicPartition
+from bellwether.ports.kafka import BrokerLogEnds
 
 # Of one leader's log: enough to measure a lag of hours to a quarter of it.
 MOST_POINTS = 64
 # For so many rounds a silent follower's last end is kept; coming back later, it is measured from then on.
 _KEPT_ROUNDS = 3
-
-
-class LogEnds(Protocol):
-    """One broker's answer; implemented in ``adapters.kafka.brokers.log_ends``."""
-
-    @property
-    def ends(self) -> Mapping[TopicPartition, int]:
-        """Where its copies end."""
-        ...
-
-    @property
-    def sent(self) -> float:
-        """Not later than any of the ends was so, monotonic seconds."""
-        ...
-
-    @property
-    def received(self) -> float:
-        """Not earlier than any of the ends was so, monotonic seconds."""
-        ...
 
 
 class Lag(NamedTuple):
@@ -81,7 +63,7 @@ class OffsetHistory:
         """How many partitions have a follower behind a remembered end."""
         return len(self._trails)
 
-    def round(self, cluster: Cluster, answers: Mapping[int, LogEnds]) -> Iterator[Lag]:
+    def round(self, cluster: Cluster, answers: Mapping[int, BrokerLogEnds]) -> Iterator[Lag]:
         """The lags of one round. Exhaust it: what it leaves behind is the memory of the next round."""
         trails, self._trails = self._trails, {}
         ends, self._ends = self._ends, {}
@@ -107,7 +89,7 @@ class OffsetHistory:
         return self._grown.get((leader, follower), float("-inf")) >= since
 
     def _followers(
-        self, partition: Partition, trail: _Trail, answers: Mapping[int, LogEnds], grew: bool
+        self, partition: Partition, trail: _Trail, answers: Mapping[int, BrokerLogEnds], grew: bool
     ) -> Iterator[Lag]:
         name, (now, end) = partition.name, trail.points[-1]
         before, trail.behind = trail.behind, {}

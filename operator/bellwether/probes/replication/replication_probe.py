@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
 import structlog
 
@@ -16,30 +15,15 @@ from bellwether.core.settings.detection import ReplicationLag
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
-from bellwether.probes.measuring_thread import MeasuringThread, SignalObserver
+from bellwether.probes.measuring_thread import MeasuringThread
 from bellwether.probes.replication.lag_round import LagRounds
 from bellwether.probes.replication.lag_state import LagMeasurement, Lags
+from bellwether.telemetry.metrics.probe_metrics import LagMetrics
 
 _IDLE_SECONDS = 0.2
 # Additional time for reading metadata (a read tries up to three brokers).
 _MAP_SECONDS = 10.0
 _ONCE_SECONDS = 1.0
-
-
-class LagObserver(SignalObserver, Protocol):
-    """Receives measurements, for metrics; implemented in ``telemetry``."""
-
-    def measured(self, broker: int, seconds: float, lagging: int, in_isr: int, problem: str) -> None:
-        """One round's look at one broker."""
-        ...
-
-    def ended(self, seconds: float, partitions: int) -> None:
-        """A round over so many partitions has ended."""
-        ...
-
-    def gone(self, broker: int) -> None:
-        """The broker is no longer watched."""
-        ...
 
 
 class ReplicationProbe(MeasuringThread):
@@ -55,14 +39,14 @@ class ReplicationProbe(MeasuringThread):
         forget: Callable[[int], None],
         kept: Callable[[], frozenset[int] | None],
         clock: Clock,
-        observer: LagObserver,
+        metrics: LagMetrics,
     ) -> None:
         super().__init__("replication", clock)
         self._source = source
         self._post = post
         self._forget = forget
         self._kept = kept
-        self._observer = observer
+        self._metrics = metrics
         self._log = structlog.get_logger(__name__).bind(source=source)
         self._lock = threading.Lock()
         self._lag_rounds: LagRounds | None = None
@@ -132,7 +116,7 @@ class ReplicationProbe(MeasuringThread):
         self._judge({**{broker: LagMeasurement(problem=gone) for broker in self._known}, **found}, settings)
         cluster = lag_rounds.cluster
         if cluster is not None and not self._failing:
-            self._observer.ended(self._clock.monotonic() - began, len(cluster.partitions))
+            self._metrics.ended(self._clock.monotonic() - began, len(cluster.partitions))
             if set(self._known) - cluster.named:
                 self._drop(cluster.named)
 
@@ -143,11 +127,11 @@ class ReplicationProbe(MeasuringThread):
             self._posted = {}
         for broker, look in sorted(found.items()):
             lags = self._known[broker] = self._known.get(broker, Lags()).after(look, settings, now, at)
-            self._observer.measured(broker, look.worst_seconds, look.lagging, look.in_isr, look.problem)
+            self._metrics.measured(broker, look.worst_seconds, look.lagging, look.in_isr, look.problem)
             signal = lags.signal(broker, self._source)
             if signal is None:
                 continue
-            self._observer.judged(signal)
+            self._metrics.judged(signal)
             posted, posted_at = self._posted.get(broker, (None, 0.0))
             if lags.differs(posted, at - posted_at, settings):
                 self._posted[broker] = lags, at
@@ -158,7 +142,7 @@ class ReplicationProbe(MeasuringThread):
         for broker in sorted(set(self._known) - named - kept) if kept is not None else ():
             del self._known[broker]
             self._posted.pop(broker, None)
-            self._observer.gone(broker)
+            self._metrics.gone(broker)
             self._log.info("broker_removed", broker=broker)
             self._forget(broker)
 

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from statistics import median
-from typing import Protocol
 
 import structlog
 
@@ -25,10 +24,11 @@ from bellwether.ports.clock import Clock
 from bellwether.probes.measuring_thread import MeasuringThread
 from bellwether.probes.reachability.reachability_state import milliseconds
 from bellwether.probes.result_window import lost_text
-from bellwether.probes.storage.disk_read import NO_EVIDENCE, NothingToRead
+from bellwether.probes.storage.disk_read import NO_EVIDENCE, DiskReader, NothingToRead
 from bellwether.probes.storage.disk_timer import DiskTimer
 from bellwether.probes.storage.disk_write import words
 from bellwether.probes.storage.write_latency import STARVED, Sample
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 
 RECENT_READS = 10
 # After so many reads in a row during which this process did not run, nothing is known.
@@ -115,26 +115,6 @@ _TICK_SECONDS = 0.1
 _SLICE_SECONDS = 0.5
 
 
-class Reader(Protocol):
-    """What is timed; ``disk_read.DiskReader`` is the real one. Every call may hang."""
-
-    def open(self) -> None:
-        """Prepare a read. Raises OSError or NothingToRead."""
-        ...
-
-    def read(self) -> None:
-        """Read what ``open`` chose. Raises OSError or NothingToRead."""
-        ...
-
-
-class ReadObserver(Protocol):
-    """Receives measurements, for metrics; implemented in ``telemetry``."""
-
-    def read(self, broker: int, result: str, seconds: float) -> None:
-        """One read: ``ok``, ``failed`` or ``unmeasured``, and its duration."""
-        ...
-
-
 class ReadProbe(MeasuringThread):
     """The reads of one log directory. ``post`` is called with changed signals, on the judging thread."""
 
@@ -142,10 +122,10 @@ class ReadProbe(MeasuringThread):
         self,
         broker: int,
         source: str,
-        reader: Reader,
+        reader: DiskReader,
         post: Callable[[Signal], None],
         clock: Clock,
-        observer: ReadObserver,
+        metrics: ProbeMetrics,
         verify: Callable[[], None] = lambda: None,
         *,
         period_seconds: float = ReadLatency.period_seconds,
@@ -156,7 +136,7 @@ class ReadProbe(MeasuringThread):
         self._source = source
         self._reader = reader
         self._post = post
-        self._observer = observer
+        self._metrics = metrics
         self._verify = verify
         self._settings, self._objectives = ReadLatency(), Objectives()
         self._log = structlog.get_logger(__name__).bind(broker=broker)
@@ -215,7 +195,7 @@ class ReadProbe(MeasuringThread):
 
     def _observe(self, sample: Sample) -> None:
         result = "unmeasured" if sample.own_trouble else "failed" if sample.problem else "ok"
-        self._observer.read(self._broker, result, sample.seconds)
+        self._metrics.reads.add(self._broker, result, seconds=sample.seconds)
 
     def _take(self, sample: Sample) -> None:
         now, objective = self._clock.monotonic(), self._objectives.fetch_milliseconds / 1000
@@ -232,7 +212,7 @@ class ReadProbe(MeasuringThread):
             self._post(signal)
 
 
-def measure(reader: Reader, clock: Clock) -> Sample:
+def measure(reader: DiskReader, clock: Clock) -> Sample:
     """Time one read, without the search for a segment."""
     began = clock.monotonic()
     try:
@@ -246,7 +226,7 @@ def measure(reader: Reader, clock: Clock) -> Sample:
     return Sample(clock.monotonic() - began)
 
 
-def read_once(reader: Reader, timeout_seconds: float, clock: Clock) -> Sample:
+def read_once(reader: DiskReader, timeout_seconds: float, clock: Clock) -> Sample:
     """Time one read from a thread of its own; one that does not end in time has failed."""
     ended: queue.SimpleQueue[Sample] = queue.SimpleQueue()
     threading.Thread(target=lambda: ended.put(measure(reader, clock)), name="storage-read", daemon=True).start()

@@ -13,7 +13,6 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Protocol
 
 import structlog
 
@@ -21,48 +20,13 @@ from bellwether.core.settings.detection import StorageLatency
 from bellwether.core.settings.harm import WRITE_AGAIN_SHARE, Objectives
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
-from bellwether.probes.measuring_thread import MeasuringThread, SignalObserver
+from bellwether.probes.measuring_thread import MeasuringThread
 from bellwether.probes.storage.disk_timer import DiskTimer
-from bellwether.probes.storage.disk_write import words
+from bellwether.probes.storage.disk_write import DiskWriter, words
 from bellwether.probes.storage.write_latency import Latencies, Sample
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 
 _LOOK_SECONDS = 0.1
-
-
-class Writer(Protocol):
-    """What is timed; ``disk_write.DiskWriter`` is the real one. Every call may hang."""
-
-    def append(self) -> None:
-        """One append, as Kafka's. Raises OSError."""
-        ...
-
-    def sync(self) -> None:
-        """One write to another file, durable on return; on a thread of its own. Raises OSError."""
-        ...
-
-    def holds_metadata_log(self) -> bool | None:
-        """Whether the KRaft metadata log lies in the directory; None if that is unknown. Raises OSError."""
-        ...
-
-    def own_trouble(self, error: OSError) -> bool:
-        """Whether an error is no evidence about the disk."""
-        ...
-
-    def remove(self) -> None:
-        """Leave nothing behind."""
-        ...
-
-
-class WriteObserver(SignalObserver, Protocol):
-    """Receives measurements, for metrics; implemented in ``telemetry``."""
-
-    def wrote(self, broker: int, result: str, seconds: float) -> None:
-        """One append: ``ok``, ``failed`` or ``stalled``, and its duration."""
-        ...
-
-    def synced(self, broker: int, seconds: float) -> None:
-        """One sync that has ended, and its duration."""
-        ...
 
 
 class WriteProbe(MeasuringThread):
@@ -72,11 +36,11 @@ class WriteProbe(MeasuringThread):
         self,
         broker: int,
         source: str,
-        writer: Writer,
+        writer: DiskWriter,
         objectives: Objectives,
         post: Callable[[Signal], None],
         clock: Clock,
-        observer: WriteObserver,
+        metrics: ProbeMetrics,
         verify: Callable[[], None] = lambda: None,
     ) -> None:
         """``verify`` is called on the writing threads after each write, before its sample can be posted."""
@@ -86,7 +50,7 @@ class WriteProbe(MeasuringThread):
         self._writer = writer
         self._objectives = objectives
         self._post = post
-        self._observer = observer
+        self._metrics = metrics
         self._verify = verify
         self._log = structlog.get_logger(__name__).bind(broker=broker)
         self._metadata_log: bool | None = None
@@ -165,7 +129,7 @@ class WriteProbe(MeasuringThread):
             if sample.problem:
                 self._take(sample)
             else:
-                self._observer.synced(self._broker, sample.seconds)
+                self._metrics.synced(self._broker, sample.seconds)
                 self._known = self._known.synced(sample.seconds - sample.away)
         hanging = self._syncs.hanging_seconds()
         self._known = replace(self._known, sync_hangs=hanging, metadata_log=self._metadata_log)
@@ -192,12 +156,12 @@ class WriteProbe(MeasuringThread):
             self._log.warning("probe_file_not_written", error=sample.problem)
         self._warned = sample.problem if sample.own_trouble else ""
         result = "stalled" if sample.stalled else "failed" if sample.problem else "ok"
-        self._observer.wrote(self._broker, result, sample.seconds)
+        self._metrics.writes.add(self._broker, result, seconds=sample.seconds)
         self._known = self._known.after(sample, self._objectives, self._clock.now())
         signal = self._known.signal(self._broker, self._source, self._objectives)
         if signal is None:
             return
-        self._observer.judged(signal)
+        self._metrics.judged(signal)
         now = self._clock.monotonic()
         if self._known.differs(self._posted, now - self._told_at):
             self._posted, self._told_at = self._known, now
@@ -209,7 +173,7 @@ def pause(bad_in_a_row: int) -> float:
     return StorageLatency.period_seconds * (WRITE_AGAIN_SHARE if bad_in_a_row > 1 else 1)
 
 
-def measure(writer: Writer, clock: Clock, write: Callable[[], None]) -> Sample:
+def measure(writer: DiskWriter, clock: Clock, write: Callable[[], None]) -> Sample:
     """Time one append or sync of the writer."""
     began = clock.monotonic()
     try:
@@ -219,7 +183,7 @@ def measure(writer: Writer, clock: Clock, write: Callable[[], None]) -> Sample:
     return Sample(clock.monotonic() - began)
 
 
-def measure_once(writer: Writer, timeout_seconds: float, clock: Clock) -> tuple[Sample, Sample]:
+def measure_once(writer: DiskWriter, timeout_seconds: float, clock: Clock) -> tuple[Sample, Sample]:
     """Time one append, then one sync, from a thread of its own; what does not end in time is ``stalled``."""
     ended: queue.SimpleQueue[Sample] = queue.SimpleQueue()
 

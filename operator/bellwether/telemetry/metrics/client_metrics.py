@@ -6,23 +6,23 @@ names, the stages at which a connection fails, and the kinds of Kubernetes objec
 
 from __future__ import annotations
 
-from bellwether.telemetry.metrics.metric_registry import LabelledRegistry
+from bellwether.telemetry.metrics.metric_registry import LabelledRegistry, TimedResults
 
 
 class ClientMetrics:
     """Counts and durations of requests, by outcome."""
 
     def __init__(self, registry: LabelledRegistry) -> None:
-        self.kafka_requests = registry.counter(
-            "bellwether_kafka_requests",
-            "Requests to brokers, including opened connections (Open), by outcome: ok, the stage that failed (Connect,"
-            " Tls, Sasl, Request), or Timeout if TLS or SASL got no answer in time.",
-            "namespace policy request outcome",
-        )
-        self.kafka_seconds = registry.histogram(
-            "bellwether_kafka_request_duration_seconds",
-            "Duration of a successful request to a broker, in seconds.",
+        self._kafka = TimedResults(
+            registry,
+            (
+                "bellwether_kafka_requests",
+                "Requests to brokers, including opened connections (Open), by outcome: ok, the stage that failed"
+                " (Connect, Tls, Sasl, Request), or Timeout if TLS or SASL got no answer in time.",
+            ),
+            ("bellwether_kafka_request_duration_seconds", "Duration of a successful request to a broker, in seconds."),
             "namespace policy request",
+            "outcome",
         )
         self.certificates = registry.gauge(
             "bellwether_kafka_certificate_expiry_timestamp_seconds",
@@ -44,9 +44,7 @@ class ClientMetrics:
 
     def kafka(self, namespace: str, policy: str, request: str, outcome: str, seconds: float) -> None:
         """One request to a broker of a policy's cluster."""
-        self.kafka_requests.labels(namespace, policy, request, outcome).inc()
-        if outcome == "ok":
-            self.kafka_seconds.labels(namespace, policy, request).observe(seconds)
+        self._kafka.add(namespace, policy, request, outcome, seconds=seconds)
 
     def certificate(self, namespace: str, policy: str, which: str, ends: float | None) -> None:
         """When a certificate expires (Unix time); None if it no longer exists."""

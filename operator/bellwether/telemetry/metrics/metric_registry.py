@@ -71,6 +71,35 @@ class LabelledRegistry(CollectorRegistry):
             yield metric
 
 
+class TimedResults:
+    """Counts of one kind of request by result, and how long those took that succeeded.
+
+    ``counted`` and ``timed`` are name and meaning of the counter and of the histogram; the result is the last label.
+    """
+
+    def __init__(
+        self,
+        registry: LabelledRegistry,
+        counted: tuple[str, str],
+        timed: tuple[str, str],
+        labels: str,
+        result: str = "result",
+    ) -> None:
+        self._counter = registry.counter(*counted, labels, result)
+        self._histogram = registry.histogram(*timed, labels)
+
+    def add(self, *labels: object, seconds: float) -> None:
+        """One request; the last of its labels is the result, ``ok`` if it succeeded."""
+        self._counter.labels(*labels).inc()
+        if labels[-1] == "ok":
+            self._histogram.labels(*labels[:-1]).observe(seconds)
+
+    def remove(self, **labels: str) -> None:
+        """Remove the series that have these values of these labels."""
+        self._counter.remove_by_labels(labels)
+        self._histogram.remove_by_labels(labels)
+
+
 def _names(labels: Sequence[str]) -> list[str]:
     return " ".join(labels).split()
 

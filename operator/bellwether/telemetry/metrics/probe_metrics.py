@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from bellwether.core.signals import Reading, Signal
 from bellwether.telemetry.health_server import Health
-from bellwether.telemetry.metrics.metric_registry import LabelledRegistry
+from bellwether.telemetry.metrics.metric_registry import LabelledRegistry, TimedResults
 
 _ROUND_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
@@ -24,38 +24,37 @@ class ProbeMetrics:
     def __init__(self, labels: Mapping[str, str] | None = None) -> None:
         self.health = Health()
         self.registry = LabelledRegistry("prober", labels)
-        self._requests = self.registry.counter(
-            "bellwether_probe_requests",
-            "Requests to brokers, by path (external, internal) and result: ok, the stage that failed (Connect, Tls,"
-            " Sasl, Request, WrongBroker), or Timeout if TLS or SASL got no answer in time.",
-            "broker path result",
-        )
-        self._request_seconds = self.registry.histogram(
-            "bellwether_probe_request_duration_seconds",
-            "Duration of a successful request to a broker, in seconds.",
+        self.requests = TimedResults(
+            self.registry,
+            (
+                "bellwether_probe_requests",
+                "Requests to brokers, by path (external, internal) and result: ok, the stage that failed (Connect, Tls,"
+                " Sasl, Request, WrongBroker), or Timeout if TLS or SASL got no answer in time.",
+            ),
+            ("bellwether_probe_request_duration_seconds", "Duration of a successful request to a broker, in seconds."),
             "broker path",
         )
-        self._writes = self.registry.counter(
-            "bellwether_probe_disk_writes",
-            "Test writes to the log directory, by result (ok, failed, stalled).",
-            "broker result",
-        )
-        self._write_seconds = self.registry.histogram(
-            "bellwether_probe_disk_write_duration_seconds", "Duration of an append of 32 KiB, in seconds.", "broker"
+        self.writes = TimedResults(
+            self.registry,
+            ("bellwether_probe_disk_writes", "Test writes to the log directory, by result (ok, failed, stalled)."),
+            ("bellwether_probe_disk_write_duration_seconds", "Duration of an append of 32 KiB, in seconds."),
+            "broker",
         )
         self._sync_seconds = self.registry.histogram(
             "bellwether_probe_disk_sync_duration_seconds",
             "Duration of a 4 KiB write with fdatasync, in seconds.",
             "broker",
         )
-        self._reads = self.registry.counter(
-            "bellwether_probe_disk_reads",
-            "Test reads from old segments of the log directory, by result (ok, failed, unmeasured).",
-            "broker result",
-        )
-        self._read_seconds = self.registry.histogram(
-            "bellwether_probe_disk_read_duration_seconds",
-            "Duration of a direct read of 4 KiB from an old segment, in seconds.",
+        self.reads = TimedResults(
+            self.registry,
+            (
+                "bellwether_probe_disk_reads",
+                "Test reads from old segments of the log directory, by result (ok, failed, unmeasured).",
+            ),
+            (
+                "bellwether_probe_disk_read_duration_seconds",
+                "Duration of a direct read of 4 KiB from an old segment, in seconds.",
+            ),
             "broker",
         )
         self._outside = self.registry.gauge(
@@ -83,27 +82,9 @@ class ProbeMetrics:
             "bellwether_probe_policy_read_timestamp_seconds", "Unix time at which the policy was last read, in seconds."
         )
 
-    def asked(self, broker: int, path: str, result: str, seconds: float) -> None:
-        """One request over ``external`` or ``internal``: ``ok``, or the stage that failed, and its duration."""
-        self._requests.labels(broker, path, result).inc()
-        if result == "ok":
-            self._request_seconds.labels(broker, path).observe(seconds)
-
-    def wrote(self, broker: int, result: str, seconds: float) -> None:
-        """One append: ``ok``, ``failed`` or ``stalled``, and its duration."""
-        self._writes.labels(broker, result).inc()
-        if result == "ok":
-            self._write_seconds.labels(broker).observe(seconds)
-
     def synced(self, broker: int, seconds: float) -> None:
         """One sync that has ended, and its duration."""
         self._sync_seconds.labels(broker).observe(seconds)
-
-    def read(self, broker: int, result: str, seconds: float) -> None:
-        """One read: ``ok``, ``failed`` or ``unmeasured``, and its duration."""
-        self._reads.labels(broker, result).inc()
-        if result == "ok":
-            self._read_seconds.labels(broker).observe(seconds)
 
     def looked(self, broker: int, connections: int, silent_seconds: float) -> None:
         """One read of a broker's socket table."""
@@ -135,15 +116,7 @@ class _OwnMetrics:
     """Metrics of one kind of prober, in addition to those of every prober."""
 
     def __init__(self, metrics: ProbeMetrics) -> None:
-        self._metrics = metrics
-
-    def judged(self, signal: Signal) -> None:
-        """A broker's reading."""
-        self._metrics.judged(signal)
-
-    def gone(self, broker: int) -> None:
-        """The broker is no longer measured: remove its series."""
-        self._metrics.gone(broker)
+        self.judged, self.gone = metrics.judged, metrics.gone
 
 
 class CanaryMetrics(_OwnMetrics):
@@ -151,22 +124,15 @@ class CanaryMetrics(_OwnMetrics):
 
     def __init__(self, metrics: ProbeMetrics) -> None:
         super().__init__(metrics)
-        self._requests = metrics.registry.counter(
-            "bellwether_probe_canary_requests",
-            "Requests of the canary, by kind (produce, fetch) and result (ok, failed, unmeasured).",
-            "broker kind result",
-        )
-        self._seconds = metrics.registry.histogram(
-            "bellwether_probe_canary_duration_seconds",
-            "Duration of a successful request of the canary, in seconds.",
+        self.requests = TimedResults(
+            metrics.registry,
+            (
+                "bellwether_probe_canary_requests",
+                "Requests of the canary, by kind (produce, fetch) and result (ok, failed, unmeasured).",
+            ),
+            ("bellwether_probe_canary_duration_seconds", "Duration of a successful request of the canary, in seconds."),
             "broker kind",
         )
-
-    def ended(self, broker: int, kind: str, result: str, seconds: float) -> None:
-        """One request of a kind: ``ok``, ``failed`` or ``unmeasured``, and its duration."""
-        self._requests.labels(broker, kind, result).inc()
-        if result == "ok":
-            self._seconds.labels(broker, kind).observe(seconds)
 
 
 class PluginMetrics(_OwnMetrics):
@@ -239,14 +205,10 @@ class QueryMetrics:
     """Counts and durations of one policy's queries, by rule, at most 32. Updated by ``probes.prometheus``."""
 
     def __init__(self, metrics: ProbeMetrics) -> None:
-        self._queries = metrics.registry.counter(
-            "bellwether_probe_queries",
-            "Queries to Prometheus, by rule and result (ok, failed, timeout).",
-            "rule result",
-        )
-        self._seconds = metrics.registry.histogram(
-            "bellwether_probe_query_duration_seconds",
-            "Duration of a successful query to Prometheus, in seconds.",
+        self.queries = TimedResults(
+            metrics.registry,
+            ("bellwether_probe_queries", "Queries to Prometheus, by rule and result (ok, failed, timeout)."),
+            ("bellwether_probe_query_duration_seconds", "Duration of a successful query to Prometheus, in seconds."),
             "rule",
         )
         self._reading = metrics.registry.gauge(
@@ -254,12 +216,6 @@ class QueryMetrics:
             "Reading of a broker by a rule: 1 passing, 0 failing, -1 unknown.",
             "rule broker",
         )
-
-    def asked(self, rule: str, result: str, seconds: float) -> None:
-        """One query."""
-        self._queries.labels(rule, result).inc()
-        if result == "ok":
-            self._seconds.labels(rule).observe(seconds)
 
     def judged(self, signal: Signal) -> None:
         """A broker's reading."""
@@ -270,5 +226,5 @@ class QueryMetrics:
         if broker is not None:
             self._reading.remove_by_labels({"rule": rule, "broker": str(broker)})
             return
-        for metric in (self._queries, self._seconds, self._reading):
-            metric.remove_by_labels({"rule": rule})
+        self.queries.remove(rule=rule)
+        self._reading.remove_by_labels({"rule": rule})

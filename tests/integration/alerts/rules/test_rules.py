@@ -125,7 +125,7 @@ def prober() -> JointRegistry:
     joint = JointRegistry("prober", {"source": "rules"})
     joint.add(metrics.registry)
     PluginMetrics(metrics).measured(1, "passing")
-    QueryMetrics(metrics).asked("latency", "ok", 0.1)
+    QueryMetrics(metrics).queries.add("latency", "ok", seconds=0.1)
     return joint
 
 

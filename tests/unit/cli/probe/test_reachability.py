@@ -7,12 +7,12 @@ from collections.abc import Mapping
 import pytest
 from structlog.testing import capture_logs
 
-from bellwether.adapters.kafka.brokers.broker_probe import ProbeAnswer
 from bellwether.adapters.kafka.connection.connection_errors import Stage
 from bellwether.cli.probe import measurement_table
 from bellwether.core.model.cluster import Broker
 from bellwether.core.settings.detection import Reachability
 from bellwether.ports.errors import Transient
+from bellwether.ports.kafka import ProbeAnswer
 from bellwether.probes.reachability.reachability_probe import TwoSides
 from testkit.messages import assert_wording
 

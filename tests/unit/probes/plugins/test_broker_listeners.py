@@ -6,9 +6,9 @@ import pytest
 
 from bellwether.core.model.cluster import Broker
 from bellwether.ports.errors import Transient
+from bellwether.ports.kafka import ProbeAnswer
 from bellwether.probes.plugins.broker_listeners import Listeners
 from bellwether.simulation.memory_world import ManualClock
-from testkit.kafka.request_outcomes import Said
 
 
 class Cluster:
@@ -16,7 +16,10 @@ class Cluster:
 
     def __init__(self) -> None:
         self.listed = {b: Broker(b, host=f"in-{b}", port=9092) for b in (1, 2)}
-        self.said = {b: Said(advertised={"INTERNAL": f"in-{b}:9092", "EXTERNAL": f"out-{b}:1"}) for b in (1, 2)}
+        self.said = {
+            b: ProbeAnswer(True, 0.002, advertised={"INTERNAL": f"in-{b}:9092", "EXTERNAL": f"out-{b}:1"})
+            for b in (1, 2)
+        }
         self.asked: list[tuple[int, str]] = []
         self.away = False
 
@@ -25,7 +28,7 @@ class Cluster:
             raise Transient("no answer")
         return dict(self.listed)
 
-    def ask(self, address: str, broker_id: int, timeout_seconds: float) -> Said:
+    def ask(self, address: str, broker_id: int, timeout_seconds: float) -> ProbeAnswer:
         assert timeout_seconds <= 2
         self.asked.append((broker_id, address))
         if broker_id not in self.said:
@@ -67,7 +70,7 @@ def test_knowledge_of_silent_broker_is_kept(cluster: Cluster, silence: str) -> N
     if silence == "away":
         cluster.away = True
     elif silence == "refused":
-        cluster.said[2] = Said(ok=False)
+        cluster.said[2] = ProbeAnswer(False, 0.002)
     elif silence == "broker in trouble":
         del cluster.said[2]
     else:
@@ -81,5 +84,5 @@ def test_a_broker_without_an_address_is_not_asked(cluster: Cluster) -> None:
 
 
 def test_broker_that_says_nothing_at_first_is_known_by_metadata(cluster: Cluster) -> None:
-    cluster.said[1] = Said()
+    cluster.said[1] = ProbeAnswer(True, 0.002)
     assert Listeners(cluster.brokers, cluster, ManualClock()).refresh()[1] == {"BOOTSTRAP": "in-1:9092"}

@@ -66,7 +66,11 @@ class Watching:
     asked_of: list[tuple[str, str]] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
 
-    def asked(self, rule: str, result: str, seconds: float) -> None:  # noqa: ARG002 - the port's signature
+    @property
+    def queries(self) -> Watching:
+        return self
+
+    def add(self, rule: str, result: str, *, seconds: float) -> None:  # noqa: ARG002 - as of the metrics
         self.asked_of.append((rule, result))
 
     def judged(self, signal: Signal) -> None:

@@ -9,15 +9,15 @@ import pytest
 from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import ListenerReading, Reading, Signal, UnreachableCause
 from bellwether.ports.errors import Unauthenticated
+from bellwether.ports.kafka import ProbeAnswer
 from bellwether.probes.reachability.asked_round import CLIENT_BYTES, SlowAnswers
 from bellwether.probes.reachability.broker_watch import BrokerAddress, BrokerWatch
 from bellwether.probes.reachability.round_scheduler import WorkItem
 from bellwether.simulation.memory_world import ManualClock
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
-from testkit.kafka.request_outcomes import Said
 from testkit.messages import assert_wording
 
-ANSWER = Said(True, 0.002)
+ANSWER = ProbeAnswer(True, 0.002)
 LATE = Reachability.late_after_seconds
 STEP = 0.05
 
@@ -27,10 +27,10 @@ class Questions:
 
     def __init__(self, clock: ManualClock) -> None:
         self.silent: set[str] = set()
-        self.open: list[WorkItem[Said]] = []
+        self.open: list[WorkItem[ProbeAnswer]] = []
         self._clock = clock
 
-    def put(self, question: WorkItem[Said]) -> None:
+    def put(self, question: WorkItem[ProbeAnswer]) -> None:
         question.began = self._clock.monotonic()
         question.run()
         if question.result is not None and question.result.message in self.silent:
@@ -54,13 +54,13 @@ class Listeners:
         """Seconds of an answer at ``outside:1`` by the padding of its request."""
         self.padded = 0
 
-    def ask(self, address: str, _broker_id: int, _timeout_seconds: float, padding: int = 0) -> Said:
+    def ask(self, address: str, _broker_id: int, _timeout_seconds: float, padding: int = 0) -> ProbeAnswer:
         self.asked.append(address)
         self.padded = padding or self.padded
         if address in self.trouble:
             raise self.trouble[address]
         seconds = self.outside.get(padding, 0.002) if address == "outside:1" else 0.002
-        return Said(True, seconds, message=address, advertised=self.advertised)
+        return ProbeAnswer(True, seconds, message=address, advertised=self.advertised)
 
 
 class Watched:

@@ -12,12 +12,12 @@ from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
+from bellwether.ports.kafka import ProbeAnswer
 from bellwether.probes.reachability.broker_watch import BrokerAddress
 from bellwether.probes.reachability.reachability_probe import ReachabilityProbe
 from bellwether.probes.reachability.round_scheduler import Rounds, ScheduledRound, WorkerPool, WorkItem
 from bellwether.simulation.memory_world import ManualClock
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
-from testkit.kafka.request_outcomes import Said
 from waiting import until
 
 
@@ -46,7 +46,7 @@ class Network:
         self.swallowed: list[str] = []
         self.over = threading.Event()
 
-    def ask(self, address: str, broker_id: int, _timeout_seconds: float, _padding: int = 0) -> Said:
+    def ask(self, address: str, broker_id: int, _timeout_seconds: float, _padding: int = 0) -> ProbeAnswer:
         self.asked.add(address)
         self.asks += 1
         if self.trouble:
@@ -55,8 +55,8 @@ class Network:
             self.swallowed.append(address)
             self.over.wait()  # it blocks the waiting thread until the test is over: looking up a name obeys no timeout
         if address in self.refused:
-            return Said(False, 0.001, "Connect", f"{address}: refused")
-        return Said(advertised={"EXTERNAL": self.moved.get(broker_id, f"out-{broker_id}:1")})
+            return ProbeAnswer(False, 0.001, "Connect", f"{address}: refused")
+        return ProbeAnswer(True, 0.002, advertised={"EXTERNAL": self.moved.get(broker_id, f"out-{broker_id}:1")})
 
 
 class People:

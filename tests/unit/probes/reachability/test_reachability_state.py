@@ -6,16 +6,18 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bellwether.core.signals import Reading, UnreachableCause
+from bellwether.ports.kafka import ProbeAnswer
 from bellwether.probes.reachability.reachability_state import ProbeRound, ReachabilityState
-from testkit.kafka.request_outcomes import Said
 from testkit.messages import assert_wording
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-GOOD = Said()
-REFUSED = Said(False, 0.001, "Connect", "10.0.0.1:9094: connection refused", cause=UnreachableCause.REFUSED)
-DROPPED = Said(False, 2.0, "Connect", "10.0.0.1:9094: no connection in time", cause=UnreachableCause.NO_CONNECTION)
+GOOD = ProbeAnswer(True, 0.002)
+REFUSED = ProbeAnswer(False, 0.001, "Connect", "10.0.0.1:9094: connection refused", cause=UnreachableCause.REFUSED)
+DROPPED = ProbeAnswer(
+    False, 2.0, "Connect", "10.0.0.1:9094: no connection in time", cause=UnreachableCause.NO_CONNECTION
+)
 
 
 def after(*rounds: ProbeRound, start: ReachabilityState | None = None) -> ReachabilityState:
@@ -25,7 +27,7 @@ def after(*rounds: ProbeRound, start: ReachabilityState | None = None) -> Reacha
     return state
 
 
-def seen(external: Said | None = GOOD, internal: Said | None = GOOD) -> ProbeRound:
+def seen(external: ProbeAnswer | None = GOOD, internal: ProbeAnswer | None = GOOD) -> ProbeRound:
     return ProbeRound("10.0.0.1:9094", external, internal)
 
 
@@ -58,7 +60,7 @@ def test_cause_is_where_failed_requests_break() -> None:
 
 
 def test_slow_broker_is_refused_if_refusing_and_slow_if_late() -> None:
-    late = Said(False, 2.0, "Request", "no answer in time", cause=UnreachableCause.NO_ANSWER)
+    late = ProbeAnswer(False, 2.0, "Request", "no answer in time", cause=UnreachableCause.NO_ANSWER)
     for said, cause in ((REFUSED, UnreachableCause.REFUSED), (late, UnreachableCause.SLOW)):
         assert cause_after(*[replace(seen(said), slow=True)] * 3) is cause
 
@@ -101,8 +103,8 @@ def test_a_vantage_without_an_internal_path_knows_no_control() -> None:
     assert (signal.reading, signal.control) == (Reading.FAILING, Reading.UNKNOWN)
 
 
-FROZEN = seen(Said(False, 2.0, "Connect", "no answer"), Said(False, 2.0, "Connect", "no answer"))
-LATE = seen(Said(True, 1.9), Said(True, 1.9))
+FROZEN = seen(ProbeAnswer(False, 2.0, "Connect", "no answer"), ProbeAnswer(False, 2.0, "Connect", "no answer"))
+LATE = seen(ProbeAnswer(True, 1.9), ProbeAnswer(True, 1.9))
 
 
 def frozen(*rounds: ProbeRound) -> float:
@@ -132,19 +134,19 @@ def test_the_signal_has_what_freezes_lost_of_its_harm() -> None:
 
 
 def test_latency_and_single_failures_are_no_news() -> None:
-    rounds = [seen(Said(seconds=0.4)), seen(REFUSED), *[seen()] * 10, seen(REFUSED, REFUSED), seen()]
+    rounds = [seen(ProbeAnswer(True, 0.4)), seen(REFUSED), *[seen()] * 10, seen(REFUSED, REFUSED), seen()]
     assert not after(*rounds, start=WELL).differs(WELL, 60)
 
 
 def test_another_way_of_failing_is_news_once_it_stays() -> None:
-    silent = Said(False, 2.0, "Request", "10.0.0.1:9094: connected, but no answer in time")
+    silent = ProbeAnswer(False, 2.0, "Request", "10.0.0.1:9094: connected, but no answer in time")
     first = after(*[seen(REFUSED)] * 700)
     assert not after(seen(silent), seen(silent), start=first).differs(first, 0)
     assert after(seen(silent), seen(silent), seen(silent), start=first).differs(first, 0)
 
 
 def test_the_wrong_broker_counts_as_a_failure() -> None:
-    wrong = Said(False, 0.002, "WrongBroker", "10.0.0.1:9094: another broker than 1 answered")
+    wrong = ProbeAnswer(False, 0.002, "WrongBroker", "10.0.0.1:9094: another broker than 1 answered")
     signal = after(*[seen(wrong)] * 3, start=WELL).signal(1, "here")
     assert signal is not None
     assert (signal.reading, signal.control) == (Reading.FAILING, Reading.PASSING)
@@ -168,7 +170,7 @@ def test_trouble_of_our_own_turns_what_was_known_into_unknown() -> None:
 
 
 def test_a_weaker_answer_says_so() -> None:
-    weaker = Said(message="a broker answered, which one is not known", weaker=True)
+    weaker = ProbeAnswer(True, 0.002, message="a broker answered, which one is not known", weaker=True)
     signal = after(*[seen(weaker)] * 5).signal(1, "here")
     assert signal is not None
     assert signal.reading is Reading.PASSING

@@ -11,9 +11,9 @@ import pytest
 from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicPartition
 from bellwether.core.settings.detection import ReplicationLag
 from bellwether.ports.errors import Terminal, Transient
-from bellwether.probes.replication.lag_round import MAP_SECONDS, LagRounds, NoAnswer
+from bellwether.ports.kafka import BrokerLogEnds
+from bellwether.probes.replication.lag_round import MAP_SECONDS, LagRounds
 from bellwether.simulation.memory_world import ManualClock
-from testkit.kafka.log_ends import Word
 from testkit.messages import assert_wording
 
 SETTINGS = ReplicationLag()
@@ -65,12 +65,12 @@ class World:
             raise self.broken[broker]
         now = self.clock.monotonic() - self.behind_ours
         if broker in self.silent:
-            return NoAnswer(f"{address}: connected, but no answer in time")
+            return BrokerLogEnds(problem=f"{address}: connected, but no answer in time")
         if broker in self.moved:
-            return Word({name: int(100 * now) for name in list(replicas)[1:]}, now, now, moved=1)
+            return BrokerLogEnds({name: int(100 * now) for name in list(replicas)[1:]}, now, now, moved=1)
         end = int(100 * now)
         ends = {n: min(end, self.stuck.get(broker, end)) if e < 0 else end for n, e in replicas.items()}
-        return Word({n: self.late.get((n, broker), end) for n, end in ends.items()}, now, now)
+        return BrokerLogEnds({n: self.late.get((n, broker), end) for n, end in ends.items()}, now, now)
 
 
 @pytest.fixture

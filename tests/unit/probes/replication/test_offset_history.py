@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicPartition
+from bellwether.ports.kafka import BrokerLogEnds
 from bellwether.probes.replication.offset_history import MOST_POINTS, Lag, OffsetHistory
-from testkit.kafka.log_ends import Word
 
 ORDERS = TopicPartition("orders", 0)
 
@@ -40,7 +40,7 @@ class Watch:
     def see(self, *ends: int | None, at: Cluster | None = None, seconds: float = 1.0) -> dict[int, Lag]:
         self.second += seconds
         answers = {
-            broker: Word({ORDERS: end}, self.second, self.second)
+            broker: BrokerLogEnds({ORDERS: end}, self.second, self.second)
             for broker, end in enumerate(ends, 1)
             if end is not None
         }
@@ -93,15 +93,22 @@ class TestNoLag:
         trails = OffsetHistory()
         for second in range(5):
             early, late = float(second), second + 0.9
-            answers = {1: Word({ORDERS: 100 * second + 90}, late, late), 2: Word({ORDERS: 100 * second}, early, early)}
+            answers = {
+                1: BrokerLogEnds({ORDERS: 100 * second + 90}, late, late),
+                2: BrokerLogEnds({ORDERS: 100 * second}, early, early),
+            }
             assert [lag.seconds for lag in trails.round(cluster(), answers)] == [
                 0.0 if second == 0 else pytest.approx(0)
             ]
 
     def test_while_questions_are_under_way_doubt_is_in_followers_favour(self) -> None:
         trails = OffsetHistory()
-        list(trails.round(cluster(), {1: Word({ORDERS: 100}, 1.0, 4.0), 2: Word({ORDERS: 90}, 1.0, 4.0)}))
-        answers = {1: Word({ORDERS: 100}, 5.0, 9.0), 2: Word({ORDERS: 90}, 5.0, 9.0)}
+        list(
+            trails.round(
+                cluster(), {1: BrokerLogEnds({ORDERS: 100}, 1.0, 4.0), 2: BrokerLogEnds({ORDERS: 90}, 1.0, 4.0)}
+            )
+        )
+        answers = {1: BrokerLogEnds({ORDERS: 100}, 5.0, 9.0), 2: BrokerLogEnds({ORDERS: 90}, 5.0, 9.0)}
         assert [lag.seconds for lag in trails.round(cluster(), answers)] == [1.0]
 
     @pytest.mark.parametrize("epoch", [5, 6])

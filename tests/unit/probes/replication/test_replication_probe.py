@@ -14,10 +14,10 @@ from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicParti
 from bellwether.core.settings.detection import ReplicationLag
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.errors import Transient
-from bellwether.probes.replication.lag_round import LagRounds, NoAnswer
+from bellwether.ports.kafka import BrokerLogEnds
+from bellwether.probes.replication.lag_round import LagRounds
 from bellwether.probes.replication.replication_probe import ReplicationProbe, measure_once, reading
 from bellwether.telemetry.metrics.probe_metrics import LagMetrics, ProbeMetrics
-from testkit.kafka.log_ends import Word
 from testkit.messages import assert_wording
 from waiting import until
 
@@ -54,10 +54,12 @@ class World:
         self.asks += 1
         broker = int(address.partition(":")[2])
         if broker in self.silent:
-            return NoAnswer("no answer in time")
+            return BrokerLogEnds(problem="no answer in time")
         now = SystemClock().monotonic()
         end = int(1000 * now)
-        return Word({n: min(end, self.stuck.get(broker, end)) if e < 0 else end for n, e in replicas.items()}, now, now)
+        return BrokerLogEnds(
+            {n: min(end, self.stuck.get(broker, end)) if e < 0 else end for n, e in replicas.items()}, now, now
+        )
 
 
 class Bench:

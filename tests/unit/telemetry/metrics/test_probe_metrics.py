@@ -17,9 +17,9 @@ def series(metrics: ProbeMetrics, broker: int) -> int:
 def test_a_broker_that_is_gone_loses_its_own_series_only() -> None:
     metrics = ProbeMetrics()
     for broker in (1, 2):
-        metrics.asked(broker, "external", "Connect", 2.0)
-        metrics.asked(broker, "external", "ok", 0.1)
-        metrics.asked(broker, "internal", "ok", 0.1)
+        metrics.requests.add(broker, "external", "Connect", seconds=2.0)
+        metrics.requests.add(broker, "external", "ok", seconds=0.1)
+        metrics.requests.add(broker, "internal", "ok", seconds=0.1)
         since = datetime(2026, 1, 1, tzinfo=UTC)
         metrics.judged(Signal(broker, SignalType.EXTERNAL_REACHABILITY, "here", Reading.PASSING, since))
     before = series(metrics, 2)
@@ -36,8 +36,8 @@ def test_a_thousand_brokers_make_less_than_fifty_series_each() -> None:
     for broker in range(1000):
         for path in ("external", "internal"):
             for stage in Stage:
-                metrics.asked(broker, path, stage, 2.0)
-            metrics.asked(broker, path, "ok", 0.1)
+                metrics.requests.add(broker, path, stage, seconds=2.0)
+            metrics.requests.add(broker, path, "ok", seconds=0.1)
         metrics.judged(Signal(broker, SignalType.EXTERNAL_REACHABILITY, "zone-a", Reading.PASSING, since))
     assert 1000 < sum(len(family.samples) for family in metrics.registry.collect()) < 50_000
 

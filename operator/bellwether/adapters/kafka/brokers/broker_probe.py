@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -24,42 +22,17 @@ from bellwether.adapters.kafka.connection.connection_errors import (
     BrokerConnectionError,
     Stage,
     error_name,
-    outcome,
 )
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.core.model.broker_identity import ADVERTISED_LISTENERS, LISTENERS, advertised_listeners
 from bellwether.core.signals import UnreachableCause
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Transient, Unauthenticated
+from bellwether.ports.kafka import ProbeAnswer
 
 _BROKER_RESOURCE = 4
 _EXPECTED = re.compile(r"expected ([0-9]{1,10})\b")
 _MOST_BROKERS = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class ProbeAnswer:
-    """How a question to a broker went.
-
-    ``stage`` is the last one reached, on success ``Request``; ``weaker``: something answered, but it is not
-    proven to be this broker (Describe is not authorised). ``advertised``: the addresses that the broker advertises, by
-    listener name, ``host:port``; empty without an answer. ``result`` is how it is counted, ``cause`` what it broke
-    at, where that has a name.
-    """
-
-    ok: bool
-    seconds: float
-    stage: Stage
-    message: str = ""
-    advertised: Mapping[str, str] = field(default_factory=dict)
-    weaker: bool = False
-    silent: bool = False
-    cause: UnreachableCause | None = None
-
-    @property
-    def result(self) -> str:
-        """``ok``, or what the conversation broke at."""
-        return "ok" if self.ok else outcome(self.stage, silent=self.silent)
 
 
 class BrokerProbe:
@@ -95,7 +68,7 @@ class BrokerProbe:
             if broken.no_evidence:
                 raise Transient(str(broken)) from broken
             seconds = time.monotonic() - started
-            return ProbeAnswer(False, seconds, broken.stage, str(broken), silent=broken.silent, cause=broken.cause)
+            return ProbeAnswer(False, seconds, broken.stage, str(broken), cause=broken.cause, counted=broken.outcome)
         seconds = time.monotonic() - started
         if result is None or result.error_code == CLUSTER_AUTHORIZATION_FAILED:
             message = f"{address}: a broker answered, which one is not known: grant the ACL DescribeConfigs on Cluster"

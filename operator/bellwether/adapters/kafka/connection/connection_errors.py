@@ -91,12 +91,8 @@ class BrokerConnectionError(Exception):
     @property
     def outcome(self) -> str:
         """The label in metrics: the stage that failed, or ``Timeout`` if TLS or SASL got no answer in time."""
-        return outcome(self.stage, silent=self.silent)
-
-
-def outcome(stage: Stage, *, silent: bool) -> str:
-    """The label of a failed connection: a timeout is no rejected certificate or password."""
-    return TIMEOUT if silent and stage in (Stage.TLS, Stage.SASL) else str(stage)
+        # A timeout is no rejected certificate or password.
+        return TIMEOUT if self.silent and self.stage in (Stage.TLS, Stage.SASL) else str(self.stage)
 
 
 def error_name(code: int) -> str:

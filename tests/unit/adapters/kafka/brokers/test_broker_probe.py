@@ -168,7 +168,7 @@ def test_a_refused_connection_is_no_silence() -> None:
         answer = PLAIN.ask(address, 1, 20)
     assert (answer.ok, answer.stage) == (False, Stage.CONNECT)
     assert address in answer.message
-    assert (answer.silent, answer.cause) == (False, UnreachableCause.REFUSED)
+    assert (answer.result, answer.cause) == ("Connect", UnreachableCause.REFUSED)
 
 
 @pytest.mark.parametrize("peer", [hanging_up, web_server])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from bellwether.adapters.kafka.brokers.broker_probe import ProbeAnswer
 from bellwether.adapters.kafka.connection.connection_errors import BrokerConnectionError, Stage
+from bellwether.ports.kafka import ProbeAnswer
 
 
 @pytest.mark.parametrize("stage", [Stage.TLS, Stage.SASL])
 def test_silence_is_a_timeout_and_not_a_refusal(stage: Stage):
     assert BrokerConnectionError(stage, "a:1", "no answer in time", silent=True).outcome == "Timeout"
-    assert ProbeAnswer(False, 2.0, stage, "no answer in time", silent=True).result == "Timeout"
+    assert ProbeAnswer(False, 2.0, stage, "no answer in time", counted="Timeout").result == "Timeout"
 
 
 @pytest.mark.parametrize("stage", [Stage.TLS, Stage.SASL])
