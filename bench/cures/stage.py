@@ -30,6 +30,7 @@ from realparts.slowdisk import SlowDisk
 from realparts.toxiproxy import Toxiproxy
 from testkit.kafka.kafka_site import PATIENT
 from testkit.processes.sites import POLICY, Site, demoted
+from testkit.values.security_settings import PLAINTEXT
 from waiting import until
 
 TOPICS = ("orders", "clicks")
@@ -159,7 +160,7 @@ class Stage:
 
     def _elect(self, names: list[TopicPartition]) -> None:
         try:
-            KafkaMover(BrokerPool(Connection(tuple(self.kafka.bootstrap.split(","))), PATIENT)).elect(names)
+            KafkaMover(BrokerPool(Connection(tuple(self.kafka.bootstrap.split(",")), PLAINTEXT), PATIENT)).elect(names)
         except BellwetherError:
             return  # asked again soon
 
@@ -195,7 +196,7 @@ class Stage:
         self.kafka.start()
         self._stack.callback(self.kafka.stop)
         others = [b.internal for b in self.kafka.brokers.values() if b.id != SICK]
-        nodes = BrokerPool(Connection(tuple(others)), PATIENT)
+        nodes = BrokerPool(Connection(tuple(others), PLAINTEXT), PATIENT)
         self._reader, self.mover = KafkaReader(nodes), KafkaMover(nodes)
         self._reader.read()
         self._reader.avoid([SICK])

@@ -26,6 +26,7 @@ from bellwether.ports.kafka import Outcome, Reorder
 from realparts import kafka_tools
 from testkit.kafka.kafka_site import PATIENT
 from testkit.processes.sites import POLICY, Site
+from testkit.values.security_settings import PLAINTEXT
 from waiting import limit
 
 BATCH = 2000
@@ -58,7 +59,7 @@ class Floor:
     name = "floor"
 
     def __init__(self, bootstrap: Sequence[str], topics: Sequence[str]) -> None:
-        pool = BrokerPool(Connection(tuple(bootstrap)), PATIENT)
+        pool = BrokerPool(Connection(tuple(bootstrap), PLAINTEXT), PATIENT)
         self._reader, self._mover, self._topics = KafkaReader(pool), KafkaMover(pool), topics
         self._before: list[Partition] = []
 
@@ -113,7 +114,7 @@ class KafkaTools:
 
     def __init__(self, bootstrap: str, topics: Sequence[str], folder: Path) -> None:
         self._bootstrap, self._topics, self._folder = bootstrap, topics, folder / "kafka-tools"
-        self._reader = KafkaReader(BrokerPool(Connection(tuple(bootstrap.split(","))), PATIENT))
+        self._reader = KafkaReader(BrokerPool(Connection(tuple(bootstrap.split(",")), PLAINTEXT), PATIENT))
         self._before: list[Reorder] = []
         kafka_tools.install(self._folder)
 
@@ -192,7 +193,7 @@ class Operator:
     def __init__(self, site: Site, topics: Sequence[str], tree: Path, label: str = "") -> None:
         self.name = f"operator{label}"
         self._site, self._topics = site, topics
-        self._reader = KafkaReader(BrokerPool(Connection(tuple(site.kafka.bootstrap.split(","))), PATIENT))
+        self._reader = KafkaReader(BrokerPool(Connection(tuple(site.kafka.bootstrap.split(",")), PLAINTEXT), PATIENT))
         self._baseline = self._orders()
         self._away: int | None = None
         site.policy(suspend=True)

@@ -24,6 +24,7 @@ from bellwether.adapters.kafka.connection.response_decoding import LARGE_LIMIT
 from bellwether.adapters.kafka.connection.transport import Deadline, HiddenBytes
 from bellwether.kafka_connection import Connection
 from evacuation.leader_counts import VERSION, count_leaders
+from testkit.values.security_settings import PLAINTEXT
 from waiting import TooLate, limit
 
 EVERY_SECONDS = 0.02
@@ -44,7 +45,7 @@ def observe(address: str, topics: Sequence[str]) -> None:
     # Brokers name a random controller, so that equal leaders come in as many frames as there are brokers.
     known: dict[bytes, dict[int, int]] = {}
     shown: dict[int, int] | None = None
-    with BrokerConnection.open(address, Connection((address,)), Deadline(limit(30))) as connection:
+    with BrokerConnection.open(address, Connection((address,), PLAINTEXT), Deadline(limit(30))) as connection:
         while True:
             began = time.monotonic()
             frame = bytes(connection.exchange(framed, Deadline(limit(30)), Stage.REQUEST, LARGE_LIMIT))

@@ -40,6 +40,7 @@ from realparts.toxiproxy import Toxiproxy
 from realparts.wrongclock import WrongClock
 from testkit.kafka.kafka_site import PATIENT, KafkaSite
 from testkit.processes.sites import POLICY, Site
+from testkit.values.security_settings import PLAINTEXT
 from waiting import until
 
 VANTAGES = ("zone-a", "zone-b", "zone-c")
@@ -208,7 +209,7 @@ class Stage:
 
     def _elect(self, names: list[tuple[str, int]]) -> None:
         try:
-            connection = Connection(tuple(self.kafka.bootstrap.split(",")))
+            connection = Connection(tuple(self.kafka.bootstrap.split(",")), PLAINTEXT)
             KafkaMover(BrokerPool(connection, PATIENT)).elect([TopicPartition(*name) for name in names])
         except BellwetherError:
             return  # asked again soon

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import ClassVar
 from urllib.parse import quote
 
-from bellwether.destinations import ANYWHERE, PROXY, Destinations
+from bellwether.destinations import PROXY, Destinations
 
 
 class Protocol(StrEnum):
@@ -117,10 +117,10 @@ class OAuth(_Origin):
     token_endpoint: str
     client_id: str
     client_secret: str = field(repr=False)
+    destinations: Destinations = field(repr=False)
     scope: str = ""
     ca_file: str = ""
     proxy: HttpProxy | None = None
-    destinations: Destinations = field(default=ANYWHERE, repr=False)
     names: Names = field(default=(), repr=False, compare=False)
     hosts: tuple[str, ...] = field(default=("*",), init=False, repr=False, compare=False)
 
@@ -222,6 +222,7 @@ class Security:
     is for messages alone: two that differ in nothing else are equal.
     """
 
+    destinations: Destinations = field(repr=False)
     protocol: Protocol = Protocol.PLAINTEXT
     mechanism: Mechanism | None = None
     username: str = ""
@@ -231,7 +232,6 @@ class Security:
     cert_file: str = ""
     key_file: str = ""
     verify_hostname: bool = True
-    destinations: Destinations = field(default=ANYWHERE, repr=False)
     names: Names = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -267,7 +267,7 @@ class Connection:
     """
 
     bootstrap: tuple[str, ...]
-    security: Security = field(default_factory=Security)
+    security: Security
     client_id: str = "bellwether"
 
     def __post_init__(self) -> None:

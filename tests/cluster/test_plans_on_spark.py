@@ -27,6 +27,7 @@ from nodeparts.release import HISTORY, HISTORY_CLAIM, NAMESPACE, POLICY
 from realparts.kafka_topics import create_topics
 from testkit.kafka.kafka_site import PATIENT
 from testkit.loads.skewed_loads import records_a_minute, write_skewed_history
+from testkit.values.security_settings import PLAINTEXT
 from waiting import limit
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ SMALL = {"cpu": "250m", "memory": "1200Mi"}
 
 
 def uneven(stage: Stage) -> dict[int, Partition]:
-    reader = KafkaReader(BrokerPool(Connection(tuple(stage.kafka.external)), PATIENT))
+    reader = KafkaReader(BrokerPool(Connection(tuple(stage.kafka.external), PLAINTEXT), PATIENT))
     return {p.index: p for p in reader.partitions([TOPIC])}
 
 

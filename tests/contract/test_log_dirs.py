@@ -12,6 +12,7 @@ from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports.kafka import LogDirReader
 from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.memory_kafka import MemoryLogDirs
+from testkit.values.security_settings import PLAINTEXT
 from waiting import limit, until
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def on_brokers(brokers: KafkaCluster) -> Subject:
     from realparts.kafka_topics import create_topics
     from testkit.kafka.kafka_site import PATIENT
 
-    nodes = BrokerPool(Connection(tuple(brokers.bootstrap.split(","))), PATIENT)
+    nodes = BrokerPool(Connection(tuple(brokers.bootstrap.split(",")), PLAINTEXT), PATIENT)
     create_topics(brokers.bootstrap, {"orders": 6}, replication_factor=2)
     KafkaReader(nodes).read()
     reader = KafkaLogDirs(nodes)

@@ -17,6 +17,7 @@ from bellwether.ports.kafka import BrokerLogEnds
 from bellwether_load.sampling.rounds import Sources
 from testkit.kafka.kafka_site import PATIENT
 from testkit.kafka.sampled_cluster import Site, partition
+from testkit.values.security_settings import PLAINTEXT
 from waiting import until
 
 RECORD = 1000
@@ -59,7 +60,7 @@ class KafkaSampled:
         self._kafka = kafka
         self.name = TopicPartition(f"contract-{uuid.uuid4().hex[:8]}", 0)
         create_topics(kafka.bootstrap, {self.name.topic: 1}, assignments={self.name.topic: [[1, 2, 3]]})
-        made = Connection(tuple(kafka.bootstrap.split(",")))
+        made = Connection(tuple(kafka.bootstrap.split(",")), PLAINTEXT)
         self.sources = Sources(KafkaReader(BrokerPool(made, PATIENT)), LogEnds(made), LogDirs(made))
         self._producer = Producer({"bootstrap.servers": kafka.bootstrap, "acks": "all", "linger.ms": 50})
 

@@ -22,6 +22,8 @@ from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import sid
 from bellwether.adapters.kubernetes.kafka_cluster.prometheus_access import prometheus_access
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.config.workload_identity import VARIABLE
+from bellwether.api.v1alpha1.broker_health import BrokerHealth
+from bellwether.api.v1alpha1.leader_rebalance import LeaderRebalance
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.signal_source import Prometheus, SignalSource
 from bellwether.api.v1alpha1.spec.detection_spec import ExternalReachability
@@ -68,7 +70,36 @@ WRITTEN: dict[str, Any] = {
 }
 """What an attacker writes into a field, by its name."""
 
+LEADS_NOWHERE = {
+    *("override.reason", "override.by", "policyRef.name", "policy", "store", "profile", "schedule"),
+    *("objective.preferredRacks", "objective.excludedTopics", "demotion.maxBrokers"),
+    *("scope.includedTopics", "scope.excludedTopics", "maintenance.pods.selector", "detection.canary.topic"),
+    *("detection.signalSources.name", "detection.signalSources.selector"),
+    *("placement.racks", "placement.weights.rack", "placement.topics.pattern", "placement.topics.racks"),
+    *("placement.topics.weights.rack", "prometheus.rules.name", "prometheus.rules.query", "prometheus.rules.preset"),
+    *("prometheus.rules.selector", "prometheus.rules.threshold", "prometheus.rules.brokerLabel", "plugin.type"),
+    *("plugin.settings.name", "plugin.settings.value"),  # what a plug-in makes of them is guarded where it connects
+}
+"""Texts of an author that no connection is made from, in no part of the API that is tried here."""
+
 Path_ = tuple[str, ...]
+
+
+def texts(model: type[BaseModel], path: Path_ = ()) -> Iterator[Path_]:
+    """Paths of all fields of a model, and of models in it, that may be a text."""
+
+    def types(annotation: Any) -> Iterator[Any]:
+        yield annotation
+        for inner in get_args(annotation):
+            yield from types(inner)
+
+    for name, field in model.model_fields.items():
+        inner, here = list(types(field.annotation)), (*path, field.alias or name)
+        models = [one for one in inner if isinstance(one, type) and issubclass(one, BaseModel)]
+        if str in inner:
+            yield here
+        for one in models:
+            yield from texts(one, here)
 
 
 def fields(model: type[BaseModel], skipped: frozenset[str] = frozenset()) -> Iterator[Path_]:
@@ -125,6 +156,16 @@ def secrets(authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(secret_reader, "api_servers", lambda _: {("10.0.0.1", 443)})
     with SecretReader(api, "default", destinations=NOT_LOCAL) as reader:
         yield reader
+
+
+def test_every_text_of_an_author_is_tried_or_leads_nowhere() -> None:
+    kinds = (LeadershipPolicy, SignalSource, LeaderRebalance, BrokerHealth)
+    specs = [kind.model_fields["spec"].annotation for kind in kinds]
+    found = {".".join(path) for spec in specs if spec is not None for path in texts(spec)}
+    tried = {"kafka": Kafka, "detection.externalReachability": ExternalReachability, "prometheus": Prometheus}
+    for at, model in tried.items():
+        found -= {".".join((at, *path)) for path in texts(model) if path[0] != "rules"}
+    assert found == LEADS_NOWHERE
 
 
 OWN = {"bootstrapServers": [f"{THEIRS}:9093"], "tls": {}, "sasl": {"mechanism": "SCRAM-SHA-512", "username": "u"}}

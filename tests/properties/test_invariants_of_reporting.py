@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.reasons import Reason
+from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import Connection, Mechanism, Protocol, Security
 from bellwether.simulation.memory_cluster import MemoryCluster
 from testkit.simulation.fault_injection import Killed
@@ -53,7 +54,11 @@ SECRETS = st.text(alphabet="abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ
 @given(SECRETS)
 def test_invariant_11_a_secret_is_in_no_text_that_a_connection_makes_of_itself(secret: str):
     security = Security(
-        protocol=Protocol.SASL_SSL, mechanism=Mechanism.SCRAM_SHA_512, username="bellwether", password=secret
+        destinations=ANYWHERE,
+        protocol=Protocol.SASL_SSL,
+        mechanism=Mechanism.SCRAM_SHA_512,
+        username="bellwether",
+        password=secret,
     )
     connection = Connection(("kafka.test:9093",), security)
     for text in (repr(security), str(security), f"{connection}", f"{connection!r}"):

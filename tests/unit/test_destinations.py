@@ -16,14 +16,19 @@ from bellwether.adapters.kafka.brokers.broker_directory import BrokerDirectory
 from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
 from bellwether.adapters.kafka.canary_client import ConfluentCanary
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
+from bellwether.adapters.kafka.connection.connection_errors import BrokerConnectionError
 from bellwether.adapters.kafka.connection.transport import Deadline, Transport
 from bellwether.adapters.kafka.tokens import token_endpoint
+from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.prometheus.query_client import Access, PrometheusClient
+from bellwether.api.v1alpha1.spec.kafka_spec import Kafka
 from bellwether.destinations import ANYWHERE, NOT_LOCAL, Destination, DestinationRefused, Destinations
 from bellwether.kafka_connection import Connection, HttpProxy, OAuth, Security
 from bellwether.ports.errors import Terminal, Transient
 from testkit.kafka.scripted_broker import ScriptedBroker
 from testkit.kafka.scripted_metadata import metadata, partition, topic
+from testkit.kubernetes.memory_api import MemoryApi
 from waiting import limit
 
 ALLOWED = "allowed.example.com"
@@ -109,7 +114,9 @@ Way = Callable[[str, int, Destinations], None]
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "0"])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "2130706433", "0", "127.1", "0x7f.1", "[::ffff:7f00:1]", "[::1]"]
+)
 def test_server_on_this_machine_is_not_reached_by_default(way: Way, host: str, victim: Victim) -> None:
     with pytest.raises(Exception, match=r"policies may not connect to .*allowedDestinations"):
         way(host, victim.port, NOT_LOCAL)
@@ -141,6 +148,16 @@ def test_listed_port_is_reached_and_another_is_not(way: Way, victim: Victim) -> 
     with suppress(Transient, Terminal):  # it does not answer
         way("127.0.0.1", victim.port, only(f"127.0.0.1:{victim.port}"))
     assert victim.reached
+
+
+def test_readers_for_strimzi_keep_where_policies_may_connect(victim: Victim) -> None:
+    policy = Kafka(bootstrapServers=[f"127.0.0.1:{victim.port}"])
+    with SecretReader(MemoryApi(), "a", destinations=NOT_LOCAL) as reader:
+        for one in (reader, reader.of_strimzi("a"), reader.of_strimzi("b")):
+            made = connection(policy, one)
+            with pytest.raises(BrokerConnectionError, match="may not connect"):
+                Transport.open(made.bootstrap[0], made.security, Deadline(2)).close()
+    assert not victim.reached
 
 
 def test_address_that_a_broker_advertises_is_under_the_list(victim: Victim) -> None:

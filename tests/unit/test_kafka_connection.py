@@ -7,8 +7,9 @@ import traceback
 
 import pytest
 
+from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import Connection, Security, join_address, split_address
-from testkit.values.security_settings import BY_TOKEN, FULL, OAUTH
+from testkit.values.security_settings import BY_TOKEN, FULL, OAUTH, PLAINTEXT
 
 
 def test_the_password_is_printed_nowhere() -> None:
@@ -44,7 +45,7 @@ def test_a_traceback_with_local_variables_keeps_the_password() -> None:
 )
 def test_combination_that_cannot_work_is_refused_and_names_field(fields: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Security(**fields)  # type: ignore[arg-type]
+        Security(destinations=ANYWHERE, **fields)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -52,13 +53,13 @@ def test_combination_that_cannot_work_is_refused_and_names_field(fields: dict[st
 )
 def test_an_address_that_is_not_host_and_port_is_refused_by_name(address: str) -> None:
     with pytest.raises(ValueError, match="not host:port") as caught:
-        Connection((address,))
+        Connection((address,), PLAINTEXT)
     assert repr(address) in str(caught.value)
 
 
 def test_an_empty_bootstrap_is_refused() -> None:
     with pytest.raises(ValueError, match="bootstrap is empty"):
-        Connection(())
+        Connection((), PLAINTEXT)
 
 
 @pytest.mark.parametrize("address", ["kafka.example:9092", "10.0.0.1:1", "[2001:db8::1]:9092"])
@@ -94,7 +95,7 @@ def test_what_fields_are_called_makes_no_other_connection() -> None:
 
 
 def test_a_client_names_itself_by_user_by_client_id_or_not_at_all() -> None:
-    assert [s.principal for s in (FULL, BY_TOKEN, Security())] == [
+    assert [s.principal for s in (FULL, BY_TOKEN, PLAINTEXT)] == [
         "user 'operator'",
         "client 'bellwether'",
         "this client",

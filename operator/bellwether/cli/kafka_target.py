@@ -12,6 +12,7 @@ import click
 from bellwether.adapters import pem
 from bellwether.cli.client_properties import KEYS, read_options
 from bellwether.cli.option_lists import as_one
+from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import (
     AwsMskIam,
     Connection,
@@ -98,6 +99,7 @@ class KafkaTarget:
         protocol = "SSL" if encrypted else "PLAINTEXT"
         try:
             security = Security(
+                destinations=ANYWHERE,
                 protocol=Protocol(f"SASL_{protocol}" if self.sasl_mechanism else protocol),
                 mechanism=Mechanism(self.sasl_mechanism) if self.sasl_mechanism else None,
                 username=self.sasl_username or "",
@@ -135,6 +137,7 @@ class KafkaTarget:
         if self.sasl_mechanism != Mechanism.OAUTHBEARER:
             return None
         return OAuth(
+            destinations=ANYWHERE,
             token_endpoint=self.oauth_token_endpoint or "",
             client_id=self.oauth_client_id or "",
             client_secret=_secret(self.oauth_client_secret_file, "--oauth-client-secret-file"),

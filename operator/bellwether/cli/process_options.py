@@ -124,7 +124,7 @@ def selecting(command: Callable[..., Any]) -> Callable[..., Any]:
         if everywhere and (policy or namespaces):
             raise click.UsageError("--all-namespaces excludes --policy and --namespace: leave it out.")
         named = with_namespaces(target, policy, namespaces)
-        selection = Selection(policy, namespaces, everywhere, shard, labelled_secrets, destinations)
+        selection = Selection(destinations, policy, namespaces, everywhere, shard, labelled_secrets)
         return command(policy=policy, target=named, selection=selection, **options)
 
     return with_options(

@@ -40,7 +40,7 @@ from bellwether.core.condition import Condition
 from bellwether.core.model.strimzi import Strimzi
 from bellwether.core.model.undo_record import Sender
 from bellwether.core.reasons import Reason
-from bellwether.destinations import ANYWHERE, Destinations
+from bellwether.destinations import Destinations
 from bellwether.kafka_connection import Connection
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Terminal, Transient, Unauthenticated, Unauthorized
@@ -185,8 +185,8 @@ class Connector:
         observe: Observe = lambda *_: None,
         certificate: TellCertificate = lambda *_: None,
         *,
+        destinations: Destinations,
         labelled_secrets: bool = False,
-        destinations: Destinations = ANYWHERE,
         limits: Limits | None = None,
         sender: Sender | None = None,
     ) -> None:

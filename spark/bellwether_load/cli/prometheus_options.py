@@ -49,8 +49,10 @@ class PrometheusAccess:
     def read(self) -> Access:
         """The access with the present content of the files. Terminal names a bad file."""
         from bellwether.adapters.prometheus.query_client import Access
+        from bellwether.destinations import ANYWHERE
 
         return Access(
+            destinations=ANYWHERE,
             token=_text(self.token_file, "--prometheus-token-file"),
             username=self.username or "",
             password=_text(self.password_file, "--prometheus-password-file"),

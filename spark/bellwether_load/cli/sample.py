@@ -120,7 +120,9 @@ def sample(
     store that it names. Installs nothing on the brokers and changes nothing in Kafka. It can be stopped and restarted
     at any time, and two replicas may run.
     """
+    from bellwether.destinations import ANYWHERE
     from bellwether.probes.runtime.prober_process import Ports, serve, stop_on_signals
+    from bellwether.probes.runtime.watched_policies import Selection
     from bellwether.telemetry.health_server import Health
     from bellwether.telemetry.logs import configure
     from bellwether.telemetry.metrics.metric_registry import JointRegistry
@@ -166,7 +168,10 @@ def sample(
             Consumers(prometheus, request_query, access.read) if request_query else None,
         )
         if once:
-            cluster = Cluster(kafka.connection) if by_hand else Cluster.of_policy(str(policy), *connect(target))
+            anywhere = Selection(ANYWHERE)  # a person named the policy
+            cluster = (
+                Cluster(kafka.connection) if by_hand else Cluster.of_policy(str(policy), *connect(target), anywhere)
+            )
             sampler = ClusterSampler(settings, lambda: cluster, SamplingMetrics(), threading.Event())
             sys.exit(sampler.work(partial(_print_one, output)))
         health = Health()

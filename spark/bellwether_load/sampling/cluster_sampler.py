@@ -28,7 +28,6 @@ from bellwether.adapters.kubernetes.objects.leader_rebalances import with_rebala
 from bellwether.adapters.prometheus.query_client import Access, PrometheusClient
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.spec.rebalance_spec import LeaderRebalanceSpec
-from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import Connection
 from bellwether.probes.runtime.prober import read_policy
 from bellwether.probes.runtime.watched_policies import Selection
@@ -49,7 +48,6 @@ MARKS = ("$namespace", "$policy")
 _MAP_SECONDS, _MAP_SHARE = 20.0, 1 / 3
 
 _DEFAULTS = LeaderRebalanceSpec(policy="any")
-_BY_HAND = Selection(destinations=ANYWHERE)
 
 
 @dataclass(frozen=True)
@@ -163,7 +161,7 @@ class Cluster:
         """Removes temporary files of the connection."""
 
     @classmethod
-    def of_policy(cls, policy: str, api: KubernetesClient, namespace: str, rules: Selection = _BY_HAND) -> Cluster:
+    def of_policy(cls, policy: str, api: KubernetesClient, namespace: str, rules: Selection) -> Cluster:
         """Cluster of a policy. Raises Transient or Terminal."""
         secrets = SecretReader(api, namespace, labelled=rules.labelled_secrets, destinations=rules.destinations)
         read = partial(read_policy, api, namespace, policy)

@@ -13,6 +13,7 @@ from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretRea
 from bellwether.adapters.kubernetes.objects.broker_health_objects import BrokerHealths, Tidied
 from bellwether.adapters.kubernetes.objects.event_recorder import DISTINCT, SERIES_SECONDS, EventWriter
 from bellwether.adapters.kubernetes.objects.status_writer import StatusWriter
+from bellwether.destinations import ANYWHERE
 from bellwether.ports.errors import Terminal
 from bellwether.simulation.memory_world import ManualClock
 
@@ -127,7 +128,7 @@ def test_many_texts_of_one_reason_are_counted_in_one_event(api: KubernetesClient
 def test_secrets_are_read_into_private_files_and_never_printed(api: KubernetesClient, namespace: str) -> None:
     data = {"password": base64.b64encode(b"hunter2\n").decode()}
     api.create(SECRETS, namespace, {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "kafka"}, "data": data})
-    reader = SecretReader(api, namespace)
+    reader = SecretReader(api, namespace, destinations=ANYWHERE)
     assert reader.value("kafka", "password") == "hunter2"
     path = reader.open("kafka").file("password")
     assert path.read_bytes() == b"hunter2\n"

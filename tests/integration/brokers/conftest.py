@@ -13,6 +13,7 @@ from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.kafka_connection import Connection
 from realparts.kafka import KafkaCluster, create_topics
 from realparts.kafka_topics import admin, delete_topics
+from testkit.values.security_settings import PLAINTEXT
 from waiting import limit, until
 
 SHARED = "shared-"
@@ -32,7 +33,7 @@ def brokers(kafka: KafkaCluster) -> Iterator[KafkaCluster]:
 
 @pytest.fixture
 def connection(brokers: KafkaCluster) -> Connection:
-    return Connection(tuple(brokers.bootstrap.split(",")))
+    return Connection(tuple(brokers.bootstrap.split(",")), PLAINTEXT)
 
 
 @pytest.fixture
@@ -74,5 +75,5 @@ def made(brokers: KafkaCluster, prefix: str) -> str:
 def everywhere(brokers: KafkaCluster, topic: str, partitions: int) -> None:
     """Wait until each broker knows the topic and its leaders: each learns of them in its own time."""
     for broker in brokers.brokers.values():
-        reader = KafkaReader(BrokerPool(Connection((broker.internal,)), PATIENT))
+        reader = KafkaReader(BrokerPool(Connection((broker.internal,), PLAINTEXT), PATIENT))
         until(lambda r=reader: sum(p.leader is not None for p in r.partitions([topic])) >= partitions, 60)  # type: ignore[misc]

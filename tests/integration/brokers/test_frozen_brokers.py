@@ -16,6 +16,7 @@ from bellwether.ports.errors import Transient
 from bellwether.ports.kafka import Reorder
 from realparts.kafka import KafkaCluster
 from testkit.kafka.kafka_site import PATIENT
+from testkit.values.security_settings import PLAINTEXT
 from waiting import limit
 
 pytestmark = pytest.mark.kafka
@@ -44,7 +45,9 @@ def frozen(brokers: KafkaCluster, topic: str) -> Iterator[KafkaCluster]:
 
 def test_read_goes_round_frozen_broker_that_is_first_in_bootstrap(frozen: KafkaCluster) -> None:
     opened = Opened()
-    reader = KafkaReader(BrokerPool(Connection((frozen.broker(1).internal, frozen.broker(2).internal)), ROUND, opened))
+    reader = KafkaReader(
+        BrokerPool(Connection((frozen.broker(1).internal, frozen.broker(2).internal), PLAINTEXT), ROUND, opened)
+    )
     assert len(reader.read().partitions) >= 3
     reader.read()
     assert opened.in_vain == 1, "the second read must not try the frozen broker again"
@@ -52,15 +55,17 @@ def test_read_goes_round_frozen_broker_that_is_first_in_bootstrap(frozen: KafkaC
 
 def test_move_goes_round_frozen_broker_that_is_first_in_bootstrap(frozen: KafkaCluster, topic: str) -> None:
     opened = Opened()
-    mover = KafkaMover(BrokerPool(Connection((frozen.broker(1).internal, frozen.broker(2).internal)), ROUND, opened))
-    others = KafkaReader(BrokerPool(Connection((frozen.broker(2).internal,)), PATIENT)).partitions([topic])
+    mover = KafkaMover(
+        BrokerPool(Connection((frozen.broker(1).internal, frozen.broker(2).internal), PLAINTEXT), ROUND, opened)
+    )
+    others = KafkaReader(BrokerPool(Connection((frozen.broker(2).internal,), PLAINTEXT), PATIENT)).partitions([topic])
     name = next(p.name for p in others if p.replicas[0] != 1)  # on a slow machine broker 1 is fenced by now
     assert mover.elect([name])[name].ok
     assert opened.in_vain == 1
 
 
 def test_a_frozen_broker_alone_is_transient(frozen: KafkaCluster, topic: str) -> None:
-    nodes = BrokerPool(Connection((frozen.broker(1).internal,)))
+    nodes = BrokerPool(Connection((frozen.broker(1).internal,), PLAINTEXT))
     mover = KafkaMover(nodes)
     with pytest.raises(Transient, match="no answer in time"):
         KafkaReader(nodes).read()
@@ -71,7 +76,7 @@ def test_a_frozen_broker_alone_is_transient(frozen: KafkaCluster, topic: str) ->
 
 def test_a_broker_to_avoid_gets_no_question_while_another_answers(brokers: KafkaCluster, topic: str) -> None:
     opened = Opened()
-    nodes = BrokerPool(Connection((brokers.broker(1).internal,)), ROUND, opened)
+    nodes = BrokerPool(Connection((brokers.broker(1).internal,), PLAINTEXT), ROUND, opened)
     reader, mover = KafkaReader(nodes), KafkaMover(nodes)
     reader.read()
     reader.avoid([1])

@@ -14,6 +14,7 @@ from bellwether.core.model.cluster import TopicPartition
 from bellwether.kafka_connection import Connection
 from realparts.kafka import create_topics
 from testkit.kafka.kafka_site import KafkaSite
+from testkit.values.security_settings import PLAINTEXT
 
 if TYPE_CHECKING:
     from realparts.kafka import KafkaCluster
@@ -28,7 +29,7 @@ def test_a_healthy_cluster_has_margins_and_no_trailing_replica(kafka: KafkaClust
     create_topics(kafka.bootstrap, {topic: 3}, configs={"min.insync.replicas": "2"})
     # Each broker learns of the topic in its own time, and any of them may be asked.
     KafkaSite(kafka).everywhere(lambda c: len([p for p in c.partitions if p.topic == topic and p.leader]) == 3)
-    nodes = BrokerPool(Connection(tuple(kafka.bootstrap.split(","))), PATIENT)
+    nodes = BrokerPool(Connection(tuple(kafka.bootstrap.split(",")), PLAINTEXT), PATIENT)
     partitions = [p for p in KafkaReader(nodes).read().partitions if p.topic == topic]
     followed = {TopicPartition(topic, p.index): p.leader for p in partitions if p.leader not in (None, 1)}
     found = KafkaFaultTolerance(nodes).margins([topic, "never-made"], [1, 2, 3, 99], {1: followed})  # type: ignore[dict-item]

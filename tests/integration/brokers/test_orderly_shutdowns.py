@@ -9,6 +9,7 @@ from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.kafka_connection import Connection
 from realparts.kafka import KafkaCluster
+from testkit.values.security_settings import PLAINTEXT
 from waiting import until
 
 pytestmark = pytest.mark.kafka
@@ -18,7 +19,7 @@ PATIENT = Limits(opening_seconds=10, finding_seconds=20, request_seconds=20, rea
 
 def test_a_broker_that_shuts_down_is_in_no_isr_while_it_still_answers(brokers: KafkaCluster, topic: str):
     going = brokers.broker(2)
-    connection = Connection((brokers.broker(1).internal,))
+    connection = Connection((brokers.broker(1).internal,), PLAINTEXT)
     probe = BrokerProbe(connection)
     assert 2 not in leaving(connection)
     # The controller lets a broker go when the others have read of it; a frozen one keeps it waiting until it is fenced.

@@ -13,11 +13,13 @@ from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
 from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.connection.connection_errors import Stage
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import Connection, Security
 from bellwether.ports.errors import Terminal, Transient, Unauthenticated
 from realparts.kafka import KafkaCluster
 from realparts.tls import Authority
 from testkit.kafka.kafka_site import PATIENT
+from testkit.values.security_settings import PLAINTEXT
 
 pytestmark = pytest.mark.kafka
 
@@ -29,6 +31,7 @@ def secure(brokers: KafkaCluster) -> Connection:
     return Connection(
         tuple(known.bootstrap.split(",")),
         Security(
+            destinations=ANYWHERE,
             protocol="SASL_SSL",
             mechanism="SCRAM-SHA-512",
             username=known.username,
@@ -70,7 +73,7 @@ def test_a_wrong_authority_is_terminal_and_names_the_file(
 
 
 def test_a_wrong_protocol_is_terminal_and_says_what_to_check(secure: Connection, connection: Connection) -> None:
-    plain = Connection(secure.bootstrap)
+    plain = Connection(secure.bootstrap, PLAINTEXT)
     with pytest.raises(Terminal, match="a TLS listener needs SSL or SASL_SSL"):
         KafkaReader(BrokerPool(plain, PATIENT)).read()
     with pytest.raises(Terminal, match="check the port, security"):
@@ -89,4 +92,4 @@ def test_controller_s_port_is_not_taken_for_broker_s(brokers: KafkaCluster) -> N
     properties = (brokers.directory / "controller-101" / "server.properties").read_text()
     port = next(line for line in properties.splitlines() if line.startswith("listeners=")).rpartition(":")[2]
     with pytest.raises((Terminal, Transient), match=rf"127\.0\.0\.1:{port}"):
-        KafkaReader(BrokerPool(Connection((f"127.0.0.1:{port}",)))).read()
+        KafkaReader(BrokerPool(Connection((f"127.0.0.1:{port}",), PLAINTEXT))).read()

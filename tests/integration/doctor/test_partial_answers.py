@@ -17,6 +17,7 @@ from bellwether.cli.main import main
 from bellwether.core.model.cluster import Cluster
 from bellwether.kafka_connection import Connection
 from realparts.kafka import create_topics
+from testkit.values.security_settings import PLAINTEXT
 from waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -50,7 +51,7 @@ def cluster() -> Iterator[Any]:
 
 
 def read(bootstrap: str) -> Cluster:
-    return KafkaReader(BrokerPool(Connection(tuple(bootstrap.split(","))))).read()
+    return KafkaReader(BrokerPool(Connection(tuple(bootstrap.split(",")), PLAINTEXT))).read()
 
 
 def led(seen: Cluster, broker: int) -> int:

@@ -34,6 +34,7 @@ from bellwether_load.store.samples.sample_files import list_rounds
 from realparts.kafka import create_topics
 from realparts.kafka_topics import admin, delete_topics
 from testkit.loads.sample_rounds import read_table
+from testkit.values.security_settings import PLAINTEXT
 from waiting import limit, until
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def topics_that_go(kafka: KafkaCluster) -> Iterator[None]:
 
 @pytest.fixture
 def connection(breakable_kafka: KafkaCluster) -> Connection:
-    return Connection(tuple(breakable_kafka.bootstrap.split(",")))
+    return Connection(tuple(breakable_kafka.bootstrap.split(",")), PLAINTEXT)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from bellwether.ports.errors import Terminal
 from bellwether_load.sampling.topic_consumption import TopicReaders
 from realparts.prometheus import PrometheusServer
 from testkit.processes.exporters import Line, past
+from testkit.values.security_settings import WITHOUT_CREDENTIALS
 
 pytestmark = pytest.mark.prometheus
 
@@ -39,7 +40,7 @@ def test_what_consumers_read_is_found_under_each_exporters_name(tmp_path: Path, 
     server = PrometheusServer(tmp_path / "prometheus")
     server.remember(past(lines(f"kafka_server_brokertopicmetrics_{name}", now), now))
     with server:
-        found = TopicReaders(PrometheusClient(server.url)).begin(10, HOSTS)()
+        found = TopicReaders(PrometheusClient(server.url, WITHOUT_CREDENTIALS)).begin(10, HOSTS)()
         assert found == pytest.approx({("orders", 1): 1000.0, ("orders", 2): 500.0, ("eu.clicks", 2): 20.0}, rel=0.01)
         with pytest.raises(Terminal, match="Prometheus refuses the query"):
-            TopicReaders(PrometheusClient(server.url), "sum by (topic (").begin(10, HOSTS)()
+            TopicReaders(PrometheusClient(server.url, WITHOUT_CREDENTIALS), "sum by (topic (").begin(10, HOSTS)()

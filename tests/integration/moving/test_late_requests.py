@@ -36,6 +36,7 @@ from testkit.kafka.contract_clusters import KafkaSubject
 from testkit.kafka.kafka_site import KafkaSite
 from testkit.simulation.operator_fixture import MemoryOperator
 from testkit.simulation.operators import Operator
+from testkit.values.security_settings import PLAINTEXT
 from waiting import limit
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
@@ -132,7 +133,7 @@ class KnownSenders:
 
 def frozen_at(site: KafkaSite, freezer: Freezer, world: World) -> World:
     """The world with reorders through the freezer, with the limits of production."""
-    nodes = BrokerPool(Connection(site.bootstrap), Limits(), freezer.observe)
+    nodes = BrokerPool(Connection(site.bootstrap, PLAINTEXT), Limits(), freezer.observe)
     mover = FreezingMover(KafkaMover(nodes), freezer)
     return replace(world, clusters=KafkaReader(nodes), leaders=mover)  # type: ignore[arg-type]
 
@@ -159,7 +160,7 @@ def test_order_of_operator_paused_for_180_seconds_leaves_nothing(
     baseline = site.orders()
     old = begin("old")
     old.reconcile()
-    nodes = BrokerPool(Connection(site.bootstrap), Limits())
+    nodes = BrokerPool(Connection(site.bootstrap, PLAINTEXT), Limits())
     mover = PausedMover(nodes, 180.0)
     old.world = replace(old.world, clusters=KafkaReader(nodes), leaders=mover)  # type: ignore[arg-type]
     old.reconcile()  # learns the addresses of the brokers

@@ -15,6 +15,7 @@ from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.kafka_connection import Connection
 from testkit.processes.sites import POLICY, condition, demoted
+from testkit.values.security_settings import PLAINTEXT
 
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
@@ -53,7 +54,7 @@ def site(crds: None, apiserver: ApiServer, tmp_path: Path) -> Iterator[Site]:
 
 def in_first_directory(site: Site) -> frozenset[TopicPartition]:
     """What lies in the directory that will be slow, by the broker's own answer."""
-    nodes = BrokerPool(Connection(tuple(site.kafka.bootstrap.split(","))))
+    nodes = BrokerPool(Connection(tuple(site.kafka.bootstrap.split(",")), PLAINTEXT))
     KafkaReader(nodes).read()
     placement: Mapping[str, frozenset[TopicPartition]] | None = KafkaLogDirs(nodes).log_dirs(SICK)
     assert placement is not None

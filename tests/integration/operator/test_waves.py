@@ -20,6 +20,7 @@ from bellwether.ports.kafka import Reorder
 from realparts import kubernetes_binaries
 from testkit.kafka.kafka_site import PATIENT
 from testkit.processes.sites import condition, demoted
+from testkit.values.security_settings import PLAINTEXT
 from waiting import TooLate, limit
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def wave(site: Site) -> dict[str, Any]:
 
 def move_leaders_on(site: Site) -> None:
     """Let the second of each order lead, and leave the orders as they are."""
-    mover = KafkaMover(BrokerPool(Connection(tuple(site.kafka.bootstrap.split(","))), PATIENT))
+    mover = KafkaMover(BrokerPool(Connection(tuple(site.kafka.bootstrap.split(",")), PLAINTEXT), PATIENT))
     home = site.orders()
     for turned in (1, 0):
         mover.reorder([Reorder(name, order[turned:] + order[:turned]) for name, order in home.items()])

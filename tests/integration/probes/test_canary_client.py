@@ -20,6 +20,7 @@ from bellwether.telemetry.metrics.probe_metrics import CanaryMetrics, ProbeMetri
 from realparts.kafka import KafkaCluster, create_topics
 from realparts.kafka_topics import delete_topics, live_brokers
 from testkit.kafka.contract_clusters import KafkaSubject
+from testkit.values.security_settings import PLAINTEXT
 from waiting import limit, until
 
 pytestmark = pytest.mark.kafka
@@ -27,7 +28,7 @@ BROKERS = frozenset({1, 2, 3})
 
 
 def outside(cluster: KafkaCluster) -> Connection:
-    return Connection(tuple(cluster.broker(broker).external for broker in sorted(BROKERS)))
+    return Connection(tuple(cluster.broker(broker).external for broker in sorted(BROKERS)), PLAINTEXT)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ import pytest
 from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
 from bellwether.core.settings.detection import SelfReachability
 from bellwether.kafka_connection import Connection
+from testkit.values.security_settings import PLAINTEXT
 from waiting import limit
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def port(address: str) -> str:
 def visitors(*addresses: str) -> Iterator[None]:
     """A client outside that asks at each address twice a second, on a new connection each time."""
     stop = threading.Event()
-    asker = BrokerProbe(Connection(("127.0.0.1:1",)))
+    asker = BrokerProbe(Connection(("127.0.0.1:1",), PLAINTEXT))
 
     def visit(address: str) -> None:
         while not stop.wait(0.5):

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from bellwether.adapters.kubernetes.api_client import POLICIES, SECRETS, SIGNAL_SOURCES
 from bellwether.adapters.prometheus.query_client import Access, PrometheusClient
 from bellwether.cli.probe.prometheus import prometheus
+from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import HttpProxy
 from bellwether.ports.errors import Terminal
 from bellwether_load.cli.prometheus_options import PrometheusAccess
@@ -140,8 +141,8 @@ def test_a_sampler_s_options_get_in_as_well(
 def test_server_in_clear_is_asked_by_way_of_proxy_too(tmp_path: Path, proxy: RealProxy) -> None:
     with PrometheusServer(tmp_path) as running:
         chosen = HttpProxy(url=proxy.url, username="me", password="pr0xy", name="proxy.url")
-        client = PrometheusClient(running.url, Access(proxy=chosen))
+        client = PrometheusClient(running.url, Access(destinations=ANYWHERE, proxy=chosen))
         assert client.ask("vector(7)", "broker", 30).samples == (({}, 7.0),)
         wrong = HttpProxy(url=proxy.url, username="me", password="wr0ng", name="proxy.url")
         with pytest.raises(Terminal, match=r"proxy\.url .* refuses its user \(407\)"):
-            PrometheusClient(running.url, Access(proxy=wrong)).ask("vector(7)", "broker", 30)
+            PrometheusClient(running.url, Access(destinations=ANYWHERE, proxy=wrong)).ask("vector(7)", "broker", 30)

@@ -15,6 +15,7 @@ from bellwether.probes.prometheus.query_rules import figures, judge
 from realparts.prometheus import PrometheusServer
 from testkit.kubernetes.api_objects import prometheus, rules_of
 from testkit.processes.exporters import BROKERS, Site, past, pod_monitor
+from testkit.values.security_settings import WITHOUT_CREDENTIALS
 from waiting import until
 
 pytestmark = pytest.mark.prometheus
@@ -48,7 +49,7 @@ def judged(server: PrometheusServer, alerts: str) -> list[bool | None]:
     selector = f'alertname=~"{alerts}",namespace="kafka"'
     body = prometheus(preset="FiringAlerts", threshold="0", selector=selector)
     (rule,) = rules_of(body)
-    client = PrometheusClient(server.url)
+    client = PrometheusClient(server.url, WITHOUT_CREDENTIALS)
     try:
         found = figures(answer_of(client, rule, 10).samples, rule, dict.fromkeys(BROKERS, ()))
     finally:

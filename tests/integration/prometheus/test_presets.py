@@ -28,6 +28,7 @@ from bellwether.probes.prometheus.query_rules import figures, judge
 from realparts.prometheus import PrometheusServer
 from testkit.kubernetes.api_objects import prometheus, rules_of
 from testkit.processes.exporters import BROKERS
+from testkit.values.security_settings import WITHOUT_CREDENTIALS
 
 pytestmark = pytest.mark.prometheus
 
@@ -84,7 +85,7 @@ def rule_of(preset: Preset, **fields: object) -> PrometheusRule:
 
 
 def asked(server: PrometheusServer, query: str) -> dict[int | None, float | None]:
-    samples = PrometheusClient(server.url).ask(query, "broker", 10).samples
+    samples = PrometheusClient(server.url, WITHOUT_CREDENTIALS).ask(query, "broker", 10).samples
     matches = match([Named.of_labels(labels) for labels, _ in samples], MSK).of
     found = {one.broker: value for one, (_, value) in zip(matches, samples, strict=True)}
     assert len(found) == len(samples), f"two series for one broker: {samples}"
@@ -92,7 +93,9 @@ def asked(server: PrometheusServer, query: str) -> dict[int | None, float | None
 
 
 def judged(server: PrometheusServer, rule: PrometheusRule, hosts: Hosts) -> dict[int, bool | None]:
-    found = figures(PrometheusClient(server.url).ask(rule.query, rule.broker_label, 10).samples, rule, hosts)
+    found = figures(
+        PrometheusClient(server.url, WITHOUT_CREDENTIALS).ask(rule.query, rule.broker_label, 10).samples, rule, hosts
+    )
     return {broker: judge(broker, found, rule).bad for broker in hosts}
 
 
@@ -120,7 +123,7 @@ def test_policy_that_names_preset_finds_sick_broker_whichever_exporter_runs(
     remembering: PrometheusServer, request: pytest.FixtureRequest
 ) -> None:
     site = request.node.callspec.params["remembering"]
-    client = PrometheusClient(remembering.url)
+    client = PrometheusClient(remembering.url, WITHOUT_CREDENTIALS)
     for preset in PRESETS:
         if not any(dialect in HERE[site] for dialect, _ in preset.dialects):
             continue
@@ -143,7 +146,7 @@ def test_a_preset_whose_exporter_is_not_there_yields_nothing(
 
 @pytest.mark.parametrize("remembering", ["two clusters"], indirect=True)
 def test_brokers_of_two_clusters_are_not_taken_for_one_another(remembering: PrometheusServer) -> None:
-    client = PrometheusClient(remembering.url)
+    client = PrometheusClient(remembering.url, WITHOUT_CREDENTIALS)
     preset = BY_NAME["ProduceLocalTimeP99"]
     both = rule_of(preset)
     found = figures(client.ask(both.query, "broker", 10).samples, both, UNREAD)
@@ -181,7 +184,7 @@ def test_another_label_may_name_the_broker(remembering: PrometheusServer) -> Non
         if preset.name in ("BlackboxProbe", "FiringAlerts", "UnderReplicatedByLeader"):
             continue
         rule = rule_of(preset, brokerLabel="strimzi_io_pod_name")
-        samples = PrometheusClient(remembering.url).ask(rule.query, rule.broker_label, 10).samples
+        samples = PrometheusClient(remembering.url, WITHOUT_CREDENTIALS).ask(rule.query, rule.broker_label, 10).samples
         found = figures(samples, rule, UNREAD)
         assert [judge(broker, found, rule).bad for broker in BROKERS] == [True, False, False], (preset.name, samples)
 

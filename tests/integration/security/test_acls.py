@@ -23,6 +23,7 @@ from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.settings.harm import Objectives
+from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import Connection, Mechanism, Protocol, Security
 from bellwether.ports.errors import Unauthorized
 from bellwether.ports.kafka import Reorder
@@ -47,6 +48,7 @@ Without = Callable[[Acl | None], None]
 @pytest.fixture
 def connection(secured: SecuredKafka, user: str) -> Connection:
     security = Security(
+        destinations=ANYWHERE,
         protocol=Protocol.SASL_SSL,
         mechanism=Mechanism.SCRAM_SHA_512,
         username=user,

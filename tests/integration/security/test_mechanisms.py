@@ -18,6 +18,7 @@ from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kafka.tokens import token_source
 from bellwether.core.model.cluster import TopicPartition
+from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import Connection, Mechanism, OAuth, Protocol, Security
 from bellwether.ports.errors import Terminal, Transient, Unauthenticated
 from realparts.secured import (
@@ -51,6 +52,7 @@ def ways(secured: SecuredKafka) -> dict[str, Connection]:
 
     def by_password(mechanism: str, username: str, password: str) -> Connection:
         security = Security(
+            destinations=ANYWHERE,
             protocol=Protocol.SASL_SSL,
             mechanism=Mechanism(mechanism),
             username=username,
@@ -60,13 +62,18 @@ def ways(secured: SecuredKafka) -> dict[str, Connection]:
         return Connection(tuple(secured.bootstrap), security)
 
     token = OAuth(
+        destinations=ANYWHERE,
         token_endpoint=secured.tokens.url,
         client_id=TOKEN_CLIENT,
         client_secret=TOKEN_SECRET,
         ca_file=str(secured.login_ca),
     )
-    oauth = Security(protocol=Protocol.SASL_SSL, mechanism=Mechanism.OAUTHBEARER, oauth=token, ca_file=ca)
-    mutual = Security(protocol=Protocol.SSL, ca_file=ca, cert_file=str(certificate), key_file=str(key))
+    oauth = Security(
+        destinations=ANYWHERE, protocol=Protocol.SASL_SSL, mechanism=Mechanism.OAUTHBEARER, oauth=token, ca_file=ca
+    )
+    mutual = Security(
+        destinations=ANYWHERE, protocol=Protocol.SSL, ca_file=ca, cert_file=str(certificate), key_file=str(key)
+    )
     return {
         "PLAIN": by_password("PLAIN", PLAIN_USER, PLAIN_PASSWORD),
         "SCRAM-SHA-256": by_password("SCRAM-SHA-256", "scram-256", "pw-256"),

@@ -17,6 +17,7 @@ from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import TopicPartition
+from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import AwsMskIam, Connection, Mechanism, Protocol, Security, TokenFile, TokenOrigin
 from bellwether.ports.errors import Terminal, Unauthenticated
 from realparts.kafka import create_topics
@@ -49,7 +50,11 @@ def by(origin: TokenOrigin, bootstrap: tuple[str, ...], authority: Authority) ->
     return Connection(
         bootstrap,
         Security(
-            protocol=Protocol.SASL_SSL, mechanism=Mechanism.OAUTHBEARER, oauth=origin, ca_file=str(authority.path)
+            destinations=ANYWHERE,
+            protocol=Protocol.SASL_SSL,
+            mechanism=Mechanism.OAUTHBEARER,
+            oauth=origin,
+            ca_file=str(authority.path),
         ),
     )
 

@@ -16,6 +16,7 @@ from bellwether.adapters.kafka.connection.broker_connection import BrokerConnect
 from bellwether.adapters.kafka.connection.connection_errors import BrokerConnectionError
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.kafka_connection import Connection
+from testkit.values.security_settings import PLAINTEXT
 from waiting import until
 
 Permission = tuple[int, str, int]
@@ -28,7 +29,7 @@ _SECONDS = 60.0
 def permissions(address: str, user: str) -> set[Permission]:
     """What the broker at that address has heard that a user may. Raises Broken."""
     deadline = Deadline(10)
-    with BrokerConnection.open(address, Connection((address,)), deadline) as dialogue:
+    with BrokerConnection.open(address, Connection((address,), PLAINTEXT), deadline) as dialogue:
         request = DescribeAclsRequest(
             version=dialogue.version(DescribeAclsRequest, 3),
             resource_type_filter=_ANY,
@@ -46,7 +47,7 @@ def permissions(address: str, user: str) -> set[Permission]:
 def iterations(address: str, user: str, mechanism: str) -> int | None:
     """How often the broker at that address hashes a user's password, as far as it has heard. Raises Broken."""
     deadline = Deadline(10)
-    with BrokerConnection.open(address, Connection((address,)), deadline) as dialogue:
+    with BrokerConnection.open(address, Connection((address,), PLAINTEXT), deadline) as dialogue:
         name = DescribeUserScramCredentialsRequest.UserName(name=user)
         request = DescribeUserScramCredentialsRequest(version=0, users=[name])
         answer = dialogue.ask(request, DescribeUserScramCredentialsResponse, deadline)

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from bellwether.cli.kafka_target import KafkaTarget
 from bellwether.cli.main import main
+from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import AwsMskIam, Connection, HttpProxy, Mechanism, OAuth, Protocol, TokenFile
 from bellwether.ports.errors import Unauthenticated
 from realparts.tls import Authority
@@ -84,6 +85,7 @@ BY_TOKEN = {
 def test_a_token_endpoint_comes_from_options_and_its_secret_from_a_file(file: Path, files: dict[str, Path]):
     security = made(**BY_TOKEN, oauth_client_secret_file=file, oauth_ca=files["ca"]).security
     expected = OAuth(
+        destinations=ANYWHERE,
         token_endpoint="https://login.example.com/token",
         client_id="bellwether",
         client_secret="s3cr3t",

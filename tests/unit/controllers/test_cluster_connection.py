@@ -27,6 +27,7 @@ from bellwether.controllers.cluster_connection import (
 from bellwether.core.condition import Condition
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.requeue import Requeue
+from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal, Transient, Unauthenticated, Unauthorized
 from bellwether.simulation.memory_world import START, ManualClock
@@ -42,7 +43,7 @@ SASL = {"mechanism": "PLAIN", "username": "u", "passwordSecretName": "kafka-user
 @pytest.fixture
 def connector(connected: list[Connection], api: MemoryApi, clock: ManualClock) -> Connector:
     assert not connected
-    return Connector(api, clock, SignalCache(clock), LeaseTimes(10, 2.0), "operators")
+    return Connector(api, clock, SignalCache(clock), LeaseTimes(10, 2.0), "operators", destinations=ANYWHERE)
 
 
 def policy(cluster_id: str = "", **kafka: Any) -> LeadershipPolicy:
@@ -157,7 +158,7 @@ def secrets_api(tmp_path: Path) -> MemoryApi:
 
 @pytest.fixture
 def followed(secrets_api: MemoryApi, clock: ManualClock) -> CredentialWatcher:
-    secrets = SecretReader(secrets_api, "default")
+    secrets = SecretReader(secrets_api, "default", destinations=ANYWHERE)
     return CredentialWatcher(lambda policy: connection(policy.spec.kafka, secrets), clock)
 
 
@@ -248,7 +249,9 @@ def test_an_api_that_is_away_says_nothing_about_secrets(
 def test_a_link_follows_its_secrets_and_keeps_its_lease_and_its_record(
     secrets_api: MemoryApi, clock: ManualClock, connected: list[Connection]
 ):
-    connector = Connector(secrets_api, clock, SignalCache(clock), LeaseTimes(10, 2.0), "operators")
+    connector = Connector(
+        secrets_api, clock, SignalCache(clock), LeaseTimes(10, 2.0), "operators", destinations=ANYWHERE
+    )
     link = connector.link(POLICY)
     assert connector.follow(link, POLICY) is link
     put(secrets_api, "kafka-user", password=b"renewed")

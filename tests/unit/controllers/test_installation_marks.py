@@ -15,6 +15,7 @@ from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import BellwetherError, Terminal, Transient
 from testkit.messages import assert_wording
 from testkit.simulation.operator_fixture import MemoryOperator
+from testkit.values.security_settings import PLAINTEXT
 
 OURS, THEIRS = (mark(name, str(uuid.uuid5(uuid.NAMESPACE_DNS, name))) for name in ("bellwether-a", "bellwether-b"))
 
@@ -23,7 +24,7 @@ class MemoryMarks(InstallationMarks):
     """Marks in a dictionary that several installations share."""
 
     def __init__(self, operator: MemoryOperator, name: str, kept: dict[str, int]) -> None:
-        super().__init__(BrokerPool(Connection(("kafka:9092",))), lambda: name, operator.site.clock)
+        super().__init__(BrokerPool(Connection(("kafka:9092",), PLAINTEXT)), lambda: name, operator.site.clock)
         self.kept, self.error = kept, None
         operator.connector.marks = self
 

@@ -20,6 +20,7 @@ from bellwether.controllers.cluster_connection import (
 )
 from bellwether.core.model.broker_identity import Pod
 from bellwether.core.reasons import Reason
+from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal
 from bellwether.simulation.memory_world import ManualClock
@@ -50,7 +51,7 @@ def api(tmp_path: Path) -> MemoryApi:
 @pytest.fixture
 def connector(api: MemoryApi, clock: ManualClock, connected: list[Connection]) -> Connector:
     assert not connected
-    return Connector(api, clock, SignalCache(clock), LeaseTimes(10, 2.0), "operators")
+    return Connector(api, clock, SignalCache(clock), LeaseTimes(10, 2.0), "operators", destinations=ANYWHERE)
 
 
 def later(connector: Connector, link: ClusterConnection, clock: ManualClock, **fields: Any) -> ClusterConnection:

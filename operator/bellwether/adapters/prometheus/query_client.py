@@ -28,7 +28,7 @@ from bellwether.adapters.prometheus.query_response import (
     read_answer,
     unevaluated,
 )
-from bellwether.destinations import ANYWHERE, Destinations
+from bellwether.destinations import Destinations
 from bellwether.kafka_connection import Hidden, HttpProxy
 from bellwether.ports.errors import Terminal, Transient
 
@@ -42,13 +42,13 @@ _Read = TypeVar("_Read")
 class Access:
     """How to get at a Prometheus: a bearer token, or a user and a password; headers, a proxy, certificates of CAs."""
 
+    destinations: Destinations = field(repr=False)
     token: str = field(default="", repr=False)
     username: str = ""
     password: str = field(default="", repr=False)
     headers: tuple[tuple[str, str], ...] = ()
     proxy: HttpProxy | None = None
     ca: Path | None = None
-    destinations: Destinations = field(default=ANYWHERE, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "token", Hidden(self.token))
@@ -63,17 +63,13 @@ class Access:
         return Hidden(f"Basic {base64.b64encode(pair.encode()).decode()}" if self.username else "")
 
 
-OPEN = Access()
-"""Without credentials."""
-
-
 class PrometheusClient:
     """One Prometheus. Safe to use from several threads; one body at a time is read and held in memory."""
 
     def __init__(
         self,
         url: str,
-        access: Access = OPEN,
+        access: Access,
         *,
         body_limit: int = BODY_LIMIT,
         series_limit: int = SERIES_LIMIT,

@@ -34,6 +34,7 @@ from bellwether.core.model.quarantine_order import RETURN_SECONDS
 from bellwether.core.reasons import DESCRIPTIONS, Reason, reason_named
 from bellwether.core.settings.policy import QuarantineMode
 from bellwether.core.signals import QUARANTINE_AGENT, OverrideState, Reading, SignalType
+from bellwether.destinations import ANYWHERE
 from bellwether.ports.errors import BellwetherError
 
 _SHOWN_BROKERS = 8
@@ -57,7 +58,7 @@ def policy_cluster(target: Target, bootstrap: tuple[str, ...]) -> Iterator[Exami
     view = _view(api, body, notes)
     judged = _judged(view, notes) if view is not None else None
     quarantine = _quarantine(api, view, notes) if view is not None else None
-    with SecretReader(api, namespace) as secrets:
+    with SecretReader(api, namespace, destinations=ANYWHERE) as secrets:
         made = connection(found.spec.kafka, secrets, bootstrap)
         listeners = _watched(found, secrets, notes)
         yield ExaminedCluster(

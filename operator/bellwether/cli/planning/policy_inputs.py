@@ -34,6 +34,7 @@ from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.planning.plan import Plan, build_plan
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.signals import Override
+from bellwether.destinations import ANYWHERE
 from bellwether.gather import Memory, gather
 from bellwether.ports.clock import Clock
 from bellwether.ports.kubernetes import NothingShared, SignalReader
@@ -108,7 +109,7 @@ def open_policy(
     its signals is unknown. Raises Terminal, Transient or Unauthenticated; Secrets' files exist as long as the context.
     """
     name = policy.metadata.name
-    with SecretReader(api, namespace) as secrets:
+    with SecretReader(api, namespace, destinations=ANYWHERE) as secrets:
         signals, healths = _listened(api, namespace, name, clock, listen_seconds)
         record = ConfigMapRecords(api, namespace, name).read()
         pods = PodWatch(api, clock)

@@ -11,7 +11,6 @@ import click
 from bellwether.adapters.clocks import SystemClock
 from bellwether.cli.probe.prober_options import ProberRun, bootstrap_option, need, prober_command
 from bellwether.core.settings.source_settings import Plugin
-from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal
 from bellwether.probes.plugins import plugin_discovery
@@ -107,7 +106,7 @@ def run_measurer(policy: PolicyProber, measurer: Measurer, chosen: Callable[[Lea
     from bellwether.telemetry.metrics.probe_metrics import PluginMetrics
 
     prober, clock, metrics = policy.prober, policy.clock, PluginMetrics(policy.metrics)
-    guarded = _Guarded(measurer)
+    guarded = _Guarded(measurer, policy.secrets)
     running = MeasurerProbe(
         guarded, prober.source, Plugin(type=measurer.type), prober.post, prober.forget, clock, metrics
     )
@@ -122,7 +121,6 @@ def run_measurer(policy: PolicyProber, measurer: Measurer, chosen: Callable[[Lea
             running.rest()
             return False
         made, settings = now
-        guarded.destinations = made.security.destinations
         if used is None or made != used[0]:
             used = made, Listeners(BrokerDirectory(made).brokers, BrokerProbe(made), clock)
         running.configure(settings)
@@ -143,16 +141,15 @@ def run_measurer(policy: PolicyProber, measurer: Measurer, chosen: Callable[[Lea
 class _Guarded:
     """A measurer that connects only where the policy may, whatever the brokers advertise."""
 
-    def __init__(self, measurer: Measurer) -> None:
-        self.type = measurer.type
-        self.destinations = ANYWHERE
-        self._measurer = measurer
+    def __init__(self, measurer: Measurer, secrets: SecretReader) -> None:
+        self.type, self._measurer, self._secrets = measurer.type, measurer, secrets
 
     def measure(
         self, broker: int, addresses: Mapping[str, str], settings: Mapping[str, str], timeout_seconds: float
     ) -> Measurement:
         """As the measurer; without evidence where a connection was refused. Raises what the measurer raises."""
-        with self.destinations.guard(*(one.rpartition(":")[0].strip("[]") for one in addresses.values())) as refused:
+        hosts = (one.rpartition(":")[0].strip("[]") for one in addresses.values())
+        with self._secrets.destinations.guard(*hosts) as refused:
             found = self._measurer.measure(broker, addresses, settings, timeout_seconds)
         return Measurement(None, str(refused[-1].strerror)) if refused else found
 

@@ -18,6 +18,7 @@ from bellwether.cli.option_lists import Option, with_options
 from bellwether.cli.output import OUTPUT
 from bellwether.cli.process_options import LOG_FORMAT, LOG_LEVEL, METRICS_PORT, selecting
 from bellwether.core.settings.detection import Detection
+from bellwether.destinations import ANYWHERE
 from bellwether.ports.errors import BellwetherError
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class ProberRun:
         from bellwether.probes.runtime.prober import read_policy
 
         api, namespace = connect(self.target)
-        return read_policy(api, namespace, str(self.policy)), SecretReader(api, namespace)
+        return read_policy(api, namespace, str(self.policy)), SecretReader(api, namespace, destinations=ANYWHERE)
 
     def detection(self) -> Detection:
         """Settings of the policy, or the defaults without one."""

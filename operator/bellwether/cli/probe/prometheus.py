@@ -15,6 +15,7 @@ from bellwether.cli.kubernetes_target import connect
 from bellwether.cli.probe.prober_options import ProberRun, need, prober_command
 from bellwether.core.listing import NAMED, few
 from bellwether.core.signals import SignalType
+from bellwether.destinations import ANYWHERE
 from bellwether.ports.errors import Terminal
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def _once(api: KubernetesClient, namespace: str, policy: str, output: str) -> in
         raise Terminal(f"policy {namespace}/{policy} has no SignalSource to query: {why}")
     known = hosts_of(api, namespace, policy) or {}
     # The reader removes its files, such as the CAs, at its end.
-    with SecretReader(api, namespace) as secrets:
+    with SecretReader(api, namespace, destinations=ANYWHERE) as secrets:
         return measurement_table.prometheus(_Clients(secrets).asked(found.used), known, output)
 
 

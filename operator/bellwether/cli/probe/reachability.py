@@ -11,7 +11,8 @@ import click
 from bellwether.cli.probe.prober_options import ProberRun, bootstrap_option, prober_command
 from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import SignalType
-from bellwether.kafka_connection import Connection
+from bellwether.destinations import NOT_LOCAL
+from bellwether.kafka_connection import Connection, Security
 
 if TYPE_CHECKING:
     from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
@@ -71,7 +72,7 @@ def _run(policy: PolicyProber, no_internal: bool) -> None:
 
     prober = policy.prober
     # Replaced before the first request, and when the credentials change.
-    asker = BrokerProbe(Connection(("unknown.invalid:9092",)))
+    asker = BrokerProbe(Connection(("unknown.invalid:9092",), Security(destinations=NOT_LOCAL)))
     running = ReachabilityProbe(
         prober.source, asker, Reachability(), prober.post, prober.forget, policy.clock, policy.metrics
     )

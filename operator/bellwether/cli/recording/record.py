@@ -17,6 +17,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
 from bellwether.cli.leadership.broker_lookup import find_policy
 from bellwether.cli.option_lists import duration
+from bellwether.destinations import ANYWHERE
 from bellwether.ports.errors import Terminal
 from bellwether.recording.traces.anonymization import Anonymity
 
@@ -75,7 +76,7 @@ def record(
     clock = SystemClock()
     with contextlib.ExitStack() as ends:
         api, namespace, policy = connect_policy(target)
-        secrets = ends.enter_context(SecretReader(api, namespace))
+        secrets = ends.enter_context(SecretReader(api, namespace, destinations=ANYWHERE))
         found = LeadershipPolicy.read(find_policy(api, namespace, policy))
         reader = cluster_reader(found, secrets)
         metadata = Metadata(reader, clock, reader)

@@ -19,6 +19,7 @@ from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.settings.detection import Detection
+from bellwether.destinations import NOT_LOCAL
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.runtime.prober import Probe, Prober
@@ -173,7 +174,7 @@ class SidecarProcess:
             measured=where,
             identity=identity,
         )
-        return PolicyProber(prober, metrics, clock, self.stop, SecretReader(api, namespace))
+        return PolicyProber(prober, metrics, clock, self.stop, SecretReader(api, namespace, destinations=NOT_LOCAL))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import structlog
 
 from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient
 from bellwether.adapters.kubernetes.object_lists import names_of
-from bellwether.destinations import NOT_LOCAL, Destinations
+from bellwether.destinations import Destinations
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Terminal, Transient
 from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
@@ -44,12 +44,12 @@ class Selection:
     ``destinations``: which Secrets they may name, and where they may connect.
     """
 
+    destinations: Destinations
     policy: str | None = None
     namespaces: tuple[str, ...] = ()
     everywhere: bool = False
     shard: tuple[int, int] = (1, 1)
     labelled_secrets: bool = False
-    destinations: Destinations = NOT_LOCAL
 
 
 class PolicyRun(Protocol):

@@ -23,6 +23,7 @@ from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.memory_kafka import MemoryConfigs, MemoryMover, MemoryReader, MemoryRoute
 from testkit.kafka.kafka_site import PATIENT
 from testkit.simulation.memory_site import MemoryUnclean
+from testkit.values.security_settings import PLAINTEXT
 from waiting import limit, until
 
 
@@ -112,7 +113,7 @@ class MemorySubject:
 class KafkaSubject:
     def __init__(self, kafka: Any) -> None:
         self._kafka = kafka
-        nodes = BrokerPool(Connection(tuple(kafka.bootstrap.split(","))), PATIENT)
+        nodes = BrokerPool(Connection(tuple(kafka.bootstrap.split(",")), PLAINTEXT), PATIENT)
         self.reader = KafkaReader(nodes)
         self.mover = KafkaMover(nodes)
         self.configs = KafkaConfigs(nodes)

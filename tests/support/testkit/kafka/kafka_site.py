@@ -23,6 +23,7 @@ from bellwether.ports.kafka import LeaderMover, Outcome, Reorder
 from bellwether.ports.world import World
 from bellwether.simulation.memory_world import MemorySignals
 from testkit.simulation.memory_site import MemoryLeadership, MemoryLease, MemoryRecords, MemoryRecordStore
+from testkit.values.security_settings import PLAINTEXT
 from waiting import limit, until
 
 PATIENT = Limits(
@@ -60,7 +61,7 @@ class KafkaSite:
         self.bootstrap = self.bootstrap or tuple(self.kafka.bootstrap.split(","))
         self.signals = MemorySignals(self.clock)
         self.lease = MemoryLease(self.clock, duration_seconds=LEASE_SECONDS)
-        self.reader = KafkaReader(BrokerPool(Connection(tuple(self.kafka.bootstrap.split(","))), PATIENT))
+        self.reader = KafkaReader(BrokerPool(Connection(tuple(self.kafka.bootstrap.split(",")), PLAINTEXT), PATIENT))
 
     @property
     def cluster_id(self) -> str:
@@ -69,7 +70,7 @@ class KafkaSite:
 
     def process(self, identity: str = "operator-a") -> World:
         """A new operator process, with connections of its own."""
-        nodes = BrokerPool(Connection(self.bootstrap), self.limits)
+        nodes = BrokerPool(Connection(self.bootstrap, PLAINTEXT), self.limits)
         return World(
             clusters=KafkaReader(nodes),
             leaders=KafkaMover(nodes),
@@ -114,7 +115,7 @@ class KafkaSite:
 
         whole = self.eventually(lambda c: all(len(p.isr) == len(p.replicas) for p in c.partitions))
         if found := astray(whole):
-            KafkaMover(BrokerPool(Connection(self.bootstrap), PATIENT)).elect(found)
+            KafkaMover(BrokerPool(Connection(self.bootstrap, PLAINTEXT), PATIENT)).elect(found)
         self.everywhere(lambda c: not astray(c))
 
     def everywhere(self, holds: Callable[[Cluster], bool], seconds: float = 120) -> None:
@@ -124,7 +125,7 @@ class KafkaSite:
 
     def shown_by(self, broker: int) -> Cluster:
         """What this broker shows. The second read of a reader would go to another one."""
-        return KafkaReader(BrokerPool(Connection((self.kafka.broker(broker).internal,)), PATIENT)).read()
+        return KafkaReader(BrokerPool(Connection((self.kafka.broker(broker).internal,), PLAINTEXT), PATIENT)).read()
 
 
 class Race:

@@ -30,6 +30,7 @@ from bellwether.ports.kafka import Reorder
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.samples.last_samples import last_samples
 from testkit.kafka.risk_clients import NO_BROKER, TAKEN, TOO_FEW, consume, produce
+from testkit.values.security_settings import PLAINTEXT
 from waiting import limit, until
 
 PATIENT = Limits(opening_seconds=5, finding_seconds=10, request_seconds=10, read_seconds=30)
@@ -137,7 +138,7 @@ class Walk:
         self._way = "killed" if self.killed else "stopped"
         self.cases = (*CASES, TRAPPED) if self.elr_enabled else CASES
         self._bootstrap = str(self.kafka.broker(STAYS).internal)
-        connection = Connection((self._bootstrap,))
+        connection = Connection((self._bootstrap,), PLAINTEXT)
         nodes = BrokerPool(connection, PATIENT)
         self.store = self.folder / f"samples-{self._way}"
         store = Store.open(str(self.store))

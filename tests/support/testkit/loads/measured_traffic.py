@@ -31,6 +31,7 @@ from bellwether_load.sampling.topic_consumption import DEFAULT_QUERY
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.samples.sample_files import list_rounds
 from testkit.loads.sample_rounds import read_table
+from testkit.values.security_settings import PLAINTEXT
 from waiting import limit, ran, until
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ def carried_by_kernel(brokers: KafkaCluster, seconds: float) -> dict[int, float]
 
 def partitions_of(brokers: KafkaCluster, work: Mapping[str, Workload]) -> dict[Key, Partition]:
     """The topics' partitions as the brokers have them now."""
-    reader = KafkaReader(BrokerPool(Connection(tuple(brokers.bootstrap.split(",")))))
+    reader = KafkaReader(BrokerPool(Connection(tuple(brokers.bootstrap.split(",")), PLAINTEXT)))
     return {(p.topic, p.index): p for p in reader.partitions(work)}
 
 

@@ -49,6 +49,7 @@ from realparts.processes import ManagedProcess
 from testkit.kafka.kafka_site import PATIENT, KafkaSite
 from testkit.kubernetes import api_objects
 from testkit.processes.fake_prober import FakeProber
+from testkit.values.security_settings import PLAINTEXT
 from waiting import limit, until
 
 POLL_SECONDS = 0.1
@@ -67,7 +68,7 @@ class Site:
         self.topic = "orders" if namespace else f"site-{uuid.uuid4().hex[:8]}"
         self._topics: list[str] = []
         self._ports = HeldPorts()
-        nodes = BrokerPool(Connection(tuple(kafka.bootstrap.split(","))), PATIENT)
+        nodes = BrokerPool(Connection(tuple(kafka.bootstrap.split(",")), PLAINTEXT), PATIENT)
         self._reader, self.marks = KafkaReader(nodes), InstallationMarks(nodes, lambda: "", SystemClock())
         self._found = self._orders_of_all()
         self.processes: list[ManagedProcess] = []
@@ -385,7 +386,7 @@ class Site:
         now = self._orders_of_all()
         astray = [Reorder(name, order) for name, order in self._found.items() if now.get(name, order) != order]
         if astray:
-            mover = KafkaMover(BrokerPool(Connection(tuple(self.kafka.bootstrap.split(","))), PATIENT))
+            mover = KafkaMover(BrokerPool(Connection(tuple(self.kafka.bootstrap.split(",")), PLAINTEXT), PATIENT))
             mover.reorder(astray)
             mover.elect([one.name for one in astray])
 

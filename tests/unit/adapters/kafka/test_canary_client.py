@@ -17,7 +17,7 @@ from bellwether.ports.canary import FETCH, PRODUCE
 from bellwether.ports.errors import Terminal, Transient
 from testkit.messages import assert_wording
 from testkit.values import security_settings
-from testkit.values.security_settings import FULL, OAUTH
+from testkit.values.security_settings import FULL, OAUTH, PLAINTEXT
 
 BY_TOKEN = Connection(("a:1",), security_settings.BY_TOKEN)
 
@@ -41,7 +41,7 @@ def test_another_error_of_the_topic_passes():
 
 
 def test_requests_over_a_quota_of_ours_measure_nothing():
-    canary = ConfluentCanary(Connection(("127.0.0.1:1",)), "canary", 1.0)
+    canary = ConfluentCanary(Connection(("127.0.0.1:1",), PLAINTEXT), "canary", 1.0)
     try:
         canary._partitions = {3: 7}
         canary._throttled(PRODUCE, ThrottleEvent("b", 3, 60.0))
@@ -82,7 +82,7 @@ def test_confluent_gets_librdkafka_s_names() -> None:
 
 
 def test_a_plain_connection_says_nothing_of_tls_and_sasl() -> None:
-    plain = Connection(("a:1",))
+    plain = Connection(("a:1",), PLAINTEXT)
     assert set(for_confluent(plain)) == {"bootstrap.servers", "client.id", "security.protocol", "logger"}
 
 

@@ -17,6 +17,7 @@ from bellwether.core.model.cluster import Broker
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal, Transient, Unauthorized
 from testkit.kafka.scripted_broker import ScriptedBroker, versions
+from testkit.values.security_settings import PLAINTEXT
 
 PATIENT = Limits(opening_seconds=300, finding_seconds=300, request_seconds=300, read_seconds=900)
 MIN_ISR = "min.insync.replicas"
@@ -62,7 +63,7 @@ def told(values: Mapping[str, Mapping[str, str | None]], errors: Errors | None =
 def asking(answer: Callable[[Any], Any], **scripted: Any) -> Iterator[tuple[ScriptedBroker, KafkaConfigs, BrokerPool]]:
     answers = {DescribeConfigsRequest: answer, ApiVersionsRequest: scripted.get("versions", versions())}
     with ScriptedBroker(answers) as broker:
-        nodes = BrokerPool(Connection((broker.address,)), PATIENT)
+        nodes = BrokerPool(Connection((broker.address,), PLAINTEXT), PATIENT)
         yield broker, KafkaConfigs(nodes), nodes
 
 

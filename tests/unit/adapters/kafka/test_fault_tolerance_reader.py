@@ -20,6 +20,7 @@ from bellwether.core.model.cluster import Broker, TopicPartition
 from bellwether.core.model.fault_tolerance import Quorum
 from bellwether.kafka_connection import Connection
 from testkit.kafka.scripted_broker import ScriptedBroker, versions
+from testkit.values.security_settings import PLAINTEXT
 
 PATIENT = Limits(opening_seconds=300, finding_seconds=300, request_seconds=300, read_seconds=900)
 TOPIC = DescribeQuorumResponse.TopicData
@@ -83,7 +84,7 @@ def asking(answer: Any, **scripted: Any) -> Iterator[tuple[ScriptedBroker, Kafka
         ApiVersionsRequest: scripted.get("versions", versions()),
     }
     with ScriptedBroker(answers) as broker:
-        nodes = BrokerPool(Connection((broker.address,)), PATIENT)
+        nodes = BrokerPool(Connection((broker.address,), PLAINTEXT), PATIENT)
         nodes.learn([Broker(2, host="127.0.0.1", port=broker.port), Broker(3, host="127.0.0.1", port=1)])
         yield broker, KafkaFaultTolerance(nodes)
 

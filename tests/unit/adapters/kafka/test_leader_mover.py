@@ -24,6 +24,7 @@ from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import NotSent, Terminal, Transient
 from bellwether.ports.kafka import Outcome, Reorder
 from testkit.kafka.scripted_broker import ScriptedBroker, hanging_up, silent, versions
+from testkit.values.security_settings import PLAINTEXT
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
 PATIENT = Limits(opening_seconds=2, finding_seconds=20, request_seconds=20)
@@ -31,7 +32,7 @@ PATIENT = Limits(opening_seconds=2, finding_seconds=20, request_seconds=20)
 
 
 def mover(*addresses: str, limits: Limits = PATIENT) -> KafkaMover:
-    return KafkaMover(BrokerPool(Connection(addresses), limits))
+    return KafkaMover(BrokerPool(Connection(addresses, PLAINTEXT), limits))
 
 
 def altered(results: dict[TopicPartition, tuple[int, str | None]], error: int = 0) -> Callable[[Any], Any]:
@@ -121,7 +122,7 @@ def test_an_election_is_preferred_and_names_its_partitions() -> None:
 
 def test_an_unclean_election_names_its_partition_alone() -> None:
     with ScriptedBroker({ElectLeadersRequest: elected({A0: (83, "why")})}) as broker:
-        outcome = KafkaUnclean(BrokerPool(Connection((broker.address,)), PATIENT)).elect(A0)
+        outcome = KafkaUnclean(BrokerPool(Connection((broker.address,), PLAINTEXT), PATIENT)).elect(A0)
         (sent,) = broker.asked(ElectLeadersRequest)
     assert outcome == Outcome("ELIGIBLE_LEADERS_NOT_AVAILABLE")
     assert sent.election_type == 1
@@ -179,7 +180,7 @@ def test_late_answer_is_neither_success_nor_sent_again(leap: Callable[[float], N
 class TestTheAskedBroker:
     @staticmethod
     def knowing(*brokers: ScriptedBroker, bootstrap: str = "127.0.0.1:1") -> KafkaMover:
-        pool = BrokerPool(Connection((bootstrap,)), PATIENT)
+        pool = BrokerPool(Connection((bootstrap,), PLAINTEXT), PATIENT)
         hosts = [broker.address.rsplit(":", 1) for broker in brokers]
         pool.learn([Broker(number, None, host, int(port)) for number, (host, port) in enumerate(hosts, 1)])
         return KafkaMover(pool)
@@ -209,7 +210,7 @@ class TestTheAskedBroker:
 
     def test_pause_after_connecting_keeps_request_from_being_sent(self, leap: Callable[[float], None]) -> None:
         with ScriptedBroker() as one:
-            pool = BrokerPool(Connection((one.address,)), PATIENT, lambda *_: leap(60))
+            pool = BrokerPool(Connection((one.address,), PLAINTEXT), PATIENT, lambda *_: leap(60))
             with pytest.raises(NotSent):
                 KafkaMover(pool).cancel([A0])
             assert one.asked(AlterPartitionReassignmentsRequest) == []

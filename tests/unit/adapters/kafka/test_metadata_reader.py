@@ -41,11 +41,12 @@ from testkit.kafka.scripted_metadata import (
     topic,
 )
 from testkit.messages import assert_wording
+from testkit.values.security_settings import PLAINTEXT
 
 
 def reader(broker: ScriptedBroker) -> KafkaReader:
     patient = Limits(opening_seconds=300, request_seconds=300, read_seconds=900)
-    return KafkaReader(BrokerPool(Connection((broker.address,)), patient))
+    return KafkaReader(BrokerPool(Connection((broker.address,), PLAINTEXT), patient))
 
 
 def test_partition_is_named_by_kafkas_form_of_topic_id() -> None:
@@ -69,7 +70,7 @@ def test_time_to_decode_large_answer_is_not_brokers(
     monkeypatch.setattr(metadata_reader, "decode_metadata", slowly)
     with ScriptedBroker(answers(topic("a", partition(0)))) as broker:
         nodes = BrokerPool(
-            Connection((broker.address,)), Limits(opening_seconds=200, request_seconds=200, read_seconds=600)
+            Connection((broker.address,), PLAINTEXT), Limits(opening_seconds=200, request_seconds=200, read_seconds=600)
         )
         assert len(KafkaReader(nodes).read().partitions) == 1
         assert len(broker.asked(ListPartitionReassignmentsRequest)) == 2, "asked once more after the decoding"
@@ -98,7 +99,8 @@ def test_slowly_answering_broker_is_still_held_to_its_time(leap: Callable[[float
 
     with ScriptedBroker(answers(metadata=late)) as broker:
         nodes = BrokerPool(
-            Connection((broker.address,)), Limits(opening_seconds=200, request_seconds=200, read_seconds=2000)
+            Connection((broker.address,), PLAINTEXT),
+            Limits(opening_seconds=200, request_seconds=200, read_seconds=2000),
         )
         with pytest.raises(Transient):
             KafkaReader(nodes).read()
@@ -213,7 +215,7 @@ def test_a_controllers_address_is_refused_unless_a_broker_is_given() -> None:
         with pytest.raises(Terminal, match="is a KRaft controller's listener: use that of a broker"):
             reader(controller).read()
         with ScriptedBroker(answers(topic("a", partition(0)))) as broker:
-            both = KafkaReader(BrokerPool(Connection((controller.address, broker.address))))
+            both = KafkaReader(BrokerPool(Connection((controller.address, broker.address), PLAINTEXT)))
             assert len(both.read().partitions) == 1
 
 

@@ -14,8 +14,9 @@ from bellwether.ports.errors import Terminal, Transient, Unauthenticated
 from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.memory_kafka import MemoryReader, MemoryRoute
 from bellwether.simulation.memory_world import ManualClock
+from testkit.values.security_settings import PLAINTEXT
 
-OLD, NEW = Connection(("old:1",)), Connection(("new:1",))
+OLD, NEW = Connection(("old:1",), PLAINTEXT), Connection(("new:1",), PLAINTEXT)
 
 
 class Bench:

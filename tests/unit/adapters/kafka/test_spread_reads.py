@@ -23,6 +23,7 @@ from testkit.kafka.scripted_metadata import (
     partition,
     topic,
 )
+from testkit.values.security_settings import PLAINTEXT
 
 
 class Peers:
@@ -33,7 +34,7 @@ class Peers:
         self.topics: list[Any] = [topic("a", partition(0))] * count
         self.brokers = [stack.enter_context(ScriptedBroker(self._answers(at))) for at in range(count)]
         limits = Limits(opening_seconds=300, request_seconds=300, read_seconds=900, next_seconds=300)
-        self.reader = KafkaReader(BrokerPool(Connection((self.brokers[0].address,)), limits))
+        self.reader = KafkaReader(BrokerPool(Connection((self.brokers[0].address,), PLAINTEXT), limits))
 
     def _answers(self, at: int) -> Answers:
         def described_now(request: Any) -> Any:
@@ -123,7 +124,7 @@ def test_a_larger_answer_than_allowed_is_refused_with_the_remedy() -> None:
     with ScriptedBroker(answers(*many)) as broker:
         for limit, refused in ((1 << 12, True), (1 << 20, False)):
             limits = Limits(opening_seconds=300, request_seconds=300, read_seconds=900, metadata_bytes=limit)
-            found = KafkaReader(BrokerPool(Connection((broker.address,)), limits))
+            found = KafkaReader(BrokerPool(Connection((broker.address,), PLAINTEXT), limits))
             if refused:
                 with pytest.raises(Terminal, match=r"at most 4096 are read: .* raise --metadata-limit"):
                     found.read()
@@ -143,7 +144,7 @@ def test_first_answer_may_take_as_long_as_largest(leap: Callable[[float], None])
     limits = Limits(opening_seconds=200, request_seconds=200, read_seconds=1000, metadata_bytes=400 * READ_RATE)
     for seconds, heard in ((500, True), (700, False)):
         with ScriptedBroker(answers(metadata=late(seconds))) as broker:
-            found = KafkaReader(BrokerPool(Connection((broker.address,)), limits))
+            found = KafkaReader(BrokerPool(Connection((broker.address,), PLAINTEXT), limits))
             if heard:
                 assert len(found.read().partitions) == 1
             else:

@@ -22,6 +22,7 @@ from bellwether.ports.errors import Transient, Unauthorized
 from testkit.kafka.scripted_broker import ScriptedBroker
 from testkit.kafka.scripted_metadata import answers, held, metadata, partition, topic
 from testkit.messages import assert_wording
+from testkit.values.security_settings import PLAINTEXT
 
 
 class Shown:
@@ -33,7 +34,7 @@ class Shown:
         self.seconds, self.fails = 0.0, False
         made = answers(metadata=self._metadata, held=self._held)
         self.broker = ScriptedBroker(made)
-        self.reader = KafkaReader(BrokerPool(Connection((self.broker.address,))))
+        self.reader = KafkaReader(BrokerPool(Connection((self.broker.address,), PLAINTEXT)))
 
     def _held(self, request: Any) -> Any:
         sleep(self.seconds)

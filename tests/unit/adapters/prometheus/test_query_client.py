@@ -16,10 +16,12 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.prometheus.query_client import BODY_LIMIT, Access, PrometheusClient
+from bellwether.destinations import ANYWHERE
 from bellwether.ports.errors import Terminal, Transient
 from realparts.ports import HeldPorts
 from realparts.tls import Authority
 from testkit.messages import assert_wording
+from testkit.values.security_settings import WITHOUT_CREDENTIALS
 
 GOOD = json.dumps(
     {
@@ -32,7 +34,9 @@ TOKEN = "very-secret-token"
 
 def test_a_query_is_posted_with_its_limits_and_the_token(server: Any) -> None:
     server.says("200 OK", GOOD)
-    found = PrometheusClient(server.url + "/prom/", Access(token=TOKEN)).ask('up{a="b"} > 1', "broker", 29.9996)
+    found = PrometheusClient(server.url + "/prom/", Access(destinations=ANYWHERE, token=TOKEN)).ask(
+        'up{a="b"} > 1', "broker", 29.9996
+    )
     assert found.samples == (({"broker": "1"}, 7.0),)
     (request,) = server.requests
     assert request.startswith(b"POST /prom/api/v1/query HTTP/1.1")
@@ -45,7 +49,7 @@ def test_a_query_is_posted_with_its_limits_and_the_token(server: Any) -> None:
 def test_alert_rules_are_asked_for_by_name(server: Any) -> None:
     server.says("200 OK", b'{"status":"success","data":{"groups":[]}}')
     with pytest.raises(Terminal, match="has no rule of alert A: "):
-        PrometheusClient(server.url).check_alerts(["B", "A"], 30)
+        PrometheusClient(server.url, WITHOUT_CREDENTIALS).check_alerts(["B", "A"], 30)
     (request,) = server.requests
     line = b"GET /api/v1/rules?type=alert&exclude_alerts=true&rule_name%5B%5D=A&rule_name%5B%5D=B HTTP/1.1"
     assert request.startswith(line)
@@ -54,7 +58,7 @@ def test_alert_rules_are_asked_for_by_name(server: Any) -> None:
 def test_a_server_without_alert_rules_is_named(server: Any) -> None:
     server.says("404 No", b"")
     with pytest.raises(Terminal, match=r"has no /api/v1/rules \(404\)"):
-        PrometheusClient(server.url).check_alerts(["A"], 30)
+        PrometheusClient(server.url, WITHOUT_CREDENTIALS).check_alerts(["A"], 30)
 
 
 def test_gateway_that_lets_no_post_through_is_asked_with_get(server: Any) -> None:
@@ -63,20 +67,22 @@ def test_gateway_that_lets_no_post_through_is_asked_with_get(server: Any) -> Non
         client.sendall(good if request.startswith(b"GET") else b"HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n")
 
     server.reply = reply
-    assert PrometheusClient(server.url).ask("up", "broker", 30).samples == (({"broker": "1"}, 7.0),)
+    assert PrometheusClient(server.url, WITHOUT_CREDENTIALS).ask("up", "broker", 30).samples == (
+        ({"broker": "1"}, 7.0),
+    )
     assert server.requests[1].startswith(b"GET /api/v1/query?query=up&timeout=30000ms")
 
 
 def test_a_server_that_takes_neither_method_is_named(server: Any) -> None:
     server.says("405 No", b"")
     with pytest.raises(Terminal, match="neither POST nor GET"):
-        PrometheusClient(server.url).ask("up", "broker", 30)
+        PrometheusClient(server.url, WITHOUT_CREDENTIALS).ask("up", "broker", 30)
 
 
 def test_a_redirect_is_not_followed_and_takes_the_token_nowhere(server: Any) -> None:
     server.says("302 Found", b"", "Location: http://127.0.0.1:1/steal\r\n")
     with pytest.raises(Terminal, match="redirects elsewhere") as error:
-        PrometheusClient(server.url, Access(token=TOKEN)).ask("up", "broker", 30)
+        PrometheusClient(server.url, Access(destinations=ANYWHERE, token=TOKEN)).ask("up", "broker", 30)
     assert len(server.requests) == 1
     assert "steal" not in str(error.value)
 
@@ -95,7 +101,7 @@ def test_what_is_no_answer_is_said_without_the_token(
 ) -> None:
     server.says(status, body)
     with pytest.raises(error) as caught:
-        PrometheusClient(server.url, Access(token=TOKEN)).ask("up", "broker", 30)
+        PrometheusClient(server.url, Access(destinations=ANYWHERE, token=TOKEN)).ask("up", "broker", 30)
     assert TOKEN not in str(caught.value)
 
 
@@ -109,7 +115,7 @@ def test_a_body_without_end_is_left_at_its_limit(server: Any) -> None:
             sent.append(65536)
 
     server.reply = pour
-    client = PrometheusClient(server.url)
+    client = PrometheusClient(server.url, WITHOUT_CREDENTIALS)
     tracemalloc.start()
     try:
         with pytest.raises(Terminal, match="more than 4096 KiB"):
@@ -125,7 +131,7 @@ def test_a_hundred_thousand_series_are_refused_and_not_held(server: Any) -> None
     one = b'{"metric":{"__name__":"up","broker":"1","pod":"main-kafka-1"},"value":[1767225600,"1"]}'
     body = b'{"status":"success","data":{"resultType":"vector","result":[' + b",".join([one] * 100_000) + b"]}}"
     server.says("200 OK", body)
-    client = PrometheusClient(server.url)
+    client = PrometheusClient(server.url, WITHOUT_CREDENTIALS)
     with pytest.raises(Terminal, match="more than 4096 KiB: aggregate the query to one series for each broker"):
         client.ask("up", "broker", 30)
 
@@ -140,14 +146,14 @@ def test_a_body_that_drips_ends_at_the_deadline(server: Any) -> None:
     server.reply = drip
     began = time.monotonic()
     with pytest.raises(Transient, match="does not answer in time"):
-        PrometheusClient(server.url).ask("up", "broker", 0.5)
+        PrometheusClient(server.url, WITHOUT_CREDENTIALS).ask("up", "broker", 0.5)
     assert time.monotonic() - began < 30
 
 
 def test_a_silent_server_ends_at_the_deadline(server: Any) -> None:
     server.reply = lambda _request, _client: time.sleep(30)
     with pytest.raises(Transient, match="does not answer in time"):
-        PrometheusClient(server.url).ask("up", "broker", 0.3)
+        PrometheusClient(server.url, WITHOUT_CREDENTIALS).ask("up", "broker", 0.3)
 
 
 def test_chunks_are_read_like_any_body(server: Any) -> None:
@@ -155,19 +161,21 @@ def test_chunks_are_read_like_any_body(server: Any) -> None:
     server.reply = lambda _request, client: client.sendall(
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks
     )
-    assert PrometheusClient(server.url).ask("up", "broker", 30).samples == (({"broker": "1"}, 7.0),)
+    assert PrometheusClient(server.url, WITHOUT_CREDENTIALS).ask("up", "broker", 30).samples == (
+        ({"broker": "1"}, 7.0),
+    )
 
 
 def test_a_body_that_breaks_off_is_no_answer(server: Any) -> None:
     server.reply = lambda _request, client: client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n" + GOOD)
     with pytest.raises((Transient, Terminal)):
-        PrometheusClient(server.url).ask("up", "broker", 30)
+        PrometheusClient(server.url, WITHOUT_CREDENTIALS).ask("up", "broker", 30)
 
 
 def test_a_refused_connection_is_transient_with_an_equal_message() -> None:
     said = set()
     with HeldPorts() as ports:
-        client = PrometheusClient(f"http://127.0.0.1:{ports.take()}", Access(token=TOKEN))
+        client = PrometheusClient(f"http://127.0.0.1:{ports.take()}", Access(destinations=ANYWHERE, token=TOKEN))
         for _ in range(2):
             with pytest.raises(Transient) as error:
                 client.ask("up", "broker", 30)
@@ -179,7 +187,7 @@ def test_a_refused_connection_is_transient_with_an_equal_message() -> None:
 def test_a_token_that_no_header_can_hold_is_refused_unsaid(server: Any, token: str) -> None:
     server.says("200 OK", GOOD)
     with pytest.raises(Terminal, match="the credentials have characters") as error:
-        PrometheusClient(server.url, Access(token=token)).ask("up", "broker", 30)
+        PrometheusClient(server.url, Access(destinations=ANYWHERE, token=token)).ask("up", "broker", 30)
     assert token not in str(error.value)
 
 
@@ -211,29 +219,29 @@ def secured(tmp_path: Path) -> Iterator[tuple[str, Path]]:
 
 def test_certificate_is_trusted_only_by_given_authority(secured: tuple[str, Path]) -> None:
     url, authority = secured
-    assert PrometheusClient(url, Access(token=TOKEN, ca=authority)).ask("up", "broker", 30).samples == (
-        ({"broker": "1"}, 7.0),
-    )
+    assert PrometheusClient(url, Access(destinations=ANYWHERE, token=TOKEN, ca=authority)).ask(
+        "up", "broker", 30
+    ).samples == (({"broker": "1"}, 7.0),)
     with pytest.raises(Terminal, match="certificate that is not trusted: check caSecretName") as error:
-        PrometheusClient(url, Access(token=TOKEN)).ask("up", "broker", 30)
+        PrometheusClient(url, Access(destinations=ANYWHERE, token=TOKEN)).ask("up", "broker", 30)
     assert TOKEN not in str(error.value)
 
 
 def test_plain_http_to_server_that_speaks_tls_gets_no_answer(secured: tuple[str, Path]) -> None:
     with pytest.raises((Transient, Terminal)):
-        PrometheusClient(secured[0].replace("https:", "http:")).ask("up", "broker", 30)
+        PrometheusClient(secured[0].replace("https:", "http:"), WITHOUT_CREDENTIALS).ask("up", "broker", 30)
 
 
 def test_authority_that_is_no_certificate_is_named(secured: tuple[str, Path], tmp_path: Path) -> None:
     bad = tmp_path / "bad.pem"
     bad.write_text("not a certificate")
     with pytest.raises(Terminal, match="check url's scheme and caSecretName"):
-        PrometheusClient(secured[0], Access(ca=bad)).ask("up", "broker", 30)
+        PrometheusClient(secured[0], Access(destinations=ANYWHERE, ca=bad)).ask("up", "broker", 30)
 
 
 def test_user_and_tenant_travel_in_headers_and_in_no_representation(server: Any) -> None:
     server.says("200 OK", GOOD)
-    access = Access(username="me", password="hunter2", headers=(("X-Scope-OrgID", "orders"),))
+    access = Access(destinations=ANYWHERE, username="me", password="hunter2", headers=(("X-Scope-OrgID", "orders"),))
     PrometheusClient(server.url, access).ask("up", "broker", 30)
     (request,) = server.requests
     assert b"\r\nAuthorization: Basic bWU6aHVudGVyMg==\r\n" in request

@@ -8,8 +8,10 @@ import pytest
 
 from bellwether.adapters.kubernetes.api_client import LEADER_REBALANCES, POLICIES
 from bellwether.cli.kafka_target import KafkaTarget
+from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal, Unauthenticated
+from bellwether.probes.runtime.watched_policies import Selection
 from bellwether_load.api.load_config import LoadConfig
 from bellwether_load.cli.prometheus_options import PrometheusAccess
 from bellwether_load.sampling.cluster_sampler import Cluster, ClusterSampler, Consumers, Settings, read_limits
@@ -20,7 +22,9 @@ from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
 from testkit.loads.load_histories import steady
 from testkit.loads.sample_files import write_rounds
+from testkit.values.security_settings import PLAINTEXT
 
+BY_HAND = Selection(ANYWHERE)
 STORES = LoadConfig.model_validate(
     {"stores": {n: {"namespaces": ["*"], "uri": u} for n, u in (("default", "/data"), ("archive", "/archive"))}}
 )
@@ -71,15 +75,15 @@ def test_a_renewed_token_for_prometheus_makes_another_client(tmp_path: Path) -> 
 def test_another_store_or_other_days_of_the_rebalance_are_noticed() -> None:
     api = MemoryApi()
     api.put(POLICIES, api_objects.policy())
-    cluster = Cluster.of_policy("main", api, "default")
+    cluster = Cluster.of_policy("main", api, "default", BY_HAND)
     api.put(LEADER_REBALANCES, api_objects.rebalance())
     assert cluster.settings_changed()
-    cluster = Cluster.of_policy("main", api, "default")
+    cluster = Cluster.of_policy("main", api, "default", BY_HAND)
     assert (cluster.days, cluster.settings_changed()) == (14, False)
     for spec in ({"store": "archive"}, {"historyDays": 30}, {"store": "archive", "historyDays": 30}):
         api.put(LEADER_REBALANCES, api_objects.rebalance(**spec))
         assert cluster.settings_changed()
-    cluster = Cluster.of_policy("main", api, "default")
+    cluster = Cluster.of_policy("main", api, "default", BY_HAND)
     assert (cluster.days, cluster.settings_changed()) == (30, False)
     api.put(LEADER_REBALANCES, api_objects.rebalance(**spec, approval="Automatic"))
     assert not cluster.settings_changed()
@@ -90,14 +94,14 @@ def of_rebalance(**spec: Any) -> tuple[MemoryApi, Cluster]:
     api = MemoryApi()
     api.put(POLICIES, api_objects.policy())
     api.put(LEADER_REBALANCES, api_objects.rebalance(store="archive", historyDays=91, **spec))
-    return api, Cluster.of_policy("main", api, "default")
+    return api, Cluster.of_policy("main", api, "default", BY_HAND)
 
 
 def test_invalid_rebalance_still_says_store_and_days() -> None:
     api, cluster = of_rebalance()
     api.merge(LEADER_REBALANCES, "default", api_objects.LOADS, {"spec": {"schedule": "99 99 * * *"}})
     assert not cluster.settings_changed()
-    again = Cluster.of_policy("main", api, "default")
+    again = Cluster.of_policy("main", api, "default", BY_HAND)
     assert (again.days, again.uri(STORES)) == (91, "/archive/default/main")
 
 
@@ -123,14 +127,14 @@ def test_sampler_without_rebalance_goes_on_where_the_newest_samples_are(tmp_path
         write_rounds(Store.open(f"{uris[name]}/default/main"), {("apples", 0): steady(minutes)})
     api, cluster = of_rebalance()
     api.delete(LEADER_REBALANCES, "default", api_objects.LOADS)
-    again = Cluster.of_policy("main", api, "default")
+    again = Cluster.of_policy("main", api, "default", BY_HAND)
     assert (again.uri(loads), again.days, again.settings_changed()) == (cluster.uri(loads), None, False)
 
 
 def test_days_are_unknown_until_there_is_a_rebalance() -> None:
     api = MemoryApi()
     api.put(POLICIES, api_objects.policy())
-    cluster = Cluster.of_policy("main", api, "default")
+    cluster = Cluster.of_policy("main", api, "default", BY_HAND)
     assert (cluster.days, cluster.uri(STORES)) == (None, "/data/default/main")
     api.put(LEADER_REBALANCES, api_objects.rebalance())
     assert cluster.settings_changed()
@@ -141,7 +145,7 @@ def test_credentials_are_renewed_while_rebalances_cannot_be_listed(tmp_path: Pat
 
     def read() -> Connection:
         reads.append(1)
-        return Connection(("127.0.0.1:1",))
+        return Connection(("127.0.0.1:1",), PLAINTEXT)
 
     def present() -> None:
         looks.append(1)

@@ -17,6 +17,7 @@ from bellwether.adapters.prometheus.query_client import PrometheusClient
 from bellwether.core.model.cluster import Partition, PartitionKey
 from bellwether.ports.errors import Terminal, Transient
 from bellwether_load.sampling.topic_consumption import BODY_LIMIT, DEFAULT_QUERY, SERIES_LIMIT, TopicReaders, spread
+from testkit.values.security_settings import WITHOUT_CREDENTIALS
 
 HOSTS = {1: ("kafka-a.kafka.prod.svc",), 2: ("kafka-b.kafka.prod.svc",)}
 
@@ -27,7 +28,9 @@ def body(*series: tuple[dict[str, str], str]) -> bytes:
 
 
 def readers(server: Any, query: str = DEFAULT_QUERY) -> TopicReaders:
-    return TopicReaders(PrometheusClient(server.url, body_limit=BODY_LIMIT, series_limit=SERIES_LIMIT), query)
+    return TopicReaders(
+        PrometheusClient(server.url, WITHOUT_CREDENTIALS, body_limit=BODY_LIMIT, series_limit=SERIES_LIMIT), query
+    )
 
 
 def test_bytes_are_read_by_topic(server: Any) -> None:

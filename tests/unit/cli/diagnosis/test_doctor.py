@@ -19,12 +19,14 @@ from bellwether.cli.main import main
 from bellwether.core.doctor.risks import RiskInputs
 from bellwether.core.doctor.unhealthy_leaders import JudgedBrokers, QuarantineCheck, UnhealthyBroker, unhealthy_leaders
 from bellwether.core.model.fault_tolerance import FaultTolerance
+from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import Connection, Mechanism, Protocol, Security
 from bellwether.ports.errors import Unauthorized
 from bellwether.simulation.memory_cluster import MemoryCluster
 from testkit.messages import assert_wording
 from testkit.simulation.risk_fixture import MemoryWard
 from testkit.values.builders import name
+from testkit.values.security_settings import PLAINTEXT
 
 
 def doctor(*arguments: str) -> tuple[int, str]:
@@ -87,7 +89,13 @@ def test_the_exit_status_tells_how_bad_it_is() -> None:
 
 
 def test_printed_commands_reach_a_secured_cluster_with_the_options_that_were_given() -> None:
-    security = Security(protocol=Protocol.SASL_SSL, mechanism=Mechanism.PLAIN, username="anna", password="opensesame")
+    security = Security(
+        destinations=ANYWHERE,
+        protocol=Protocol.SASL_SSL,
+        mechanism=Mechanism.PLAIN,
+        username="anna",
+        password="opensesame",
+    )
     password = Path("/run/my secrets/password")
     given = KafkaTarget(
         bootstrap="b:1", tls=True, sasl_mechanism="PLAIN", sasl_username="anna", sasl_password_file=password
@@ -97,7 +105,13 @@ def test_printed_commands_reach_a_secured_cluster_with_the_options_that_were_giv
 
 
 def test_printed_commands_take_the_file_that_was_given() -> None:
-    security = Security(protocol=Protocol.SASL_SSL, mechanism=Mechanism.PLAIN, username="anna", password="opensesame")
+    security = Security(
+        destinations=ANYWHERE,
+        protocol=Protocol.SASL_SSL,
+        mechanism=Mechanism.PLAIN,
+        username="anna",
+        password="opensesame",
+    )
     given = KafkaTarget(command_config=Path("/run/my.properties"), bootstrap="b:1")
     tools = _tools(ExaminedCluster(Connection(("b:1",), security)), given)
     assert_wording(tools.ours("doctor"))
@@ -105,7 +119,7 @@ def test_printed_commands_take_the_file_that_was_given() -> None:
 
 
 def test_an_open_cluster_needs_nothing_more_in_the_commands() -> None:
-    tools = _tools(ExaminedCluster(Connection(("b:1", "b:2"))), KafkaTarget(bootstrap="b:1,b:2"))
+    tools = _tools(ExaminedCluster(Connection(("b:1", "b:2"), PLAINTEXT)), KafkaTarget(bootstrap="b:1,b:2"))
     assert tools.ours("doctor") == "bellwether doctor --bootstrap b:1,b:2"
     assert tools.kafka("kafka-topics.sh", "--list") == "kafka-topics.sh --bootstrap-server b:1,b:2 --list"
 
@@ -150,7 +164,7 @@ def test_what_the_policys_user_may_not_read_is_missing_for_quarantine(monkeypatc
     unread = replace(well, facts=RiskInputs())
     denied = FaultTolerance(problem="DescribeQuorum: grant Describe on Cluster")
     monkeypatch.setattr(KafkaFaultTolerance, "margins", lambda *_: denied)
-    nodes = BrokerPool(Connection(("127.0.0.1:1",)), MANUAL_LIMITS)
+    nodes = BrokerPool(Connection(("127.0.0.1:1",), PLAINTEXT), MANUAL_LIMITS)
     assert_wording(_quarantine(QuarantineCheck(True, ("no agent",)), unread, nodes).missing)
     monkeypatch.setattr(KafkaFaultTolerance, "margins", lambda *_: FaultTolerance())
     assert _quarantine(QuarantineCheck(True), well, nodes).missing == ()

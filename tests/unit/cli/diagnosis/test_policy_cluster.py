@@ -29,6 +29,7 @@ from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
 from testkit.messages import assert_wording
 from testkit.values.builders import CLUSTER_ID, cluster, decisions, demoted, partition, record, said, snapshot, verdicts
+from testkit.values.security_settings import PLAINTEXT
 
 CLOSED = "127.0.0.1:1"
 
@@ -288,7 +289,7 @@ def of_strimzi(api: MemoryApi, namespace: str | None) -> None:
 @pytest.fixture
 def unconnected(monkeypatch: pytest.MonkeyPatch) -> None:
     """A policy's connection is not looked for."""
-    monkeypatch.setattr(policy_cluster, "connection", lambda *_: Connection((CLOSED,)))
+    monkeypatch.setattr(policy_cluster, "connection", lambda *_: Connection((CLOSED,), PLAINTEXT))
 
 
 @pytest.mark.usefixtures("unconnected")

@@ -18,6 +18,7 @@ from bellwether.cli.probe import measurement_table
 from bellwether.cli.probe.canary import CanaryRun, canary
 from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import SignalType
+from bellwether.destinations import ANYWHERE
 from bellwether.ports.canary import FETCH, PRODUCE, CanaryResult
 from bellwether.probes.canary.canary_probe import CanaryProbe
 from bellwether.probes.runtime.prober import Prober
@@ -68,7 +69,9 @@ def test_cluster_with_too_many_brokers_gets_no_client() -> None:
         external = {"vantages": ["zone-a"], "bootstrapServers": [broker.address]}
         detection = {"externalReachability": external, "canary": {"enabled": True}}
         body = policy(kafka={"bootstrapServers": [broker.address]}, detection=detection)
-        run = CanaryRun(PolicyProber(prober, metrics, clock, threading.Event(), SecretReader(api, "default")))
+        run = CanaryRun(
+            PolicyProber(prober, metrics, clock, threading.Event(), SecretReader(api, "default", destinations=ANYWHERE))
+        )
         assert run.follow(LeadershipPolicy.read(body))
         run.refresh()
     assert made == []

@@ -18,6 +18,7 @@ from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import SignalType
+from bellwether.destinations import ANYWHERE
 from bellwether.ports.errors import Terminal
 from bellwether.probes.runtime import prober_process
 from bellwether.probes.runtime.prober import ProbeDied, Prober
@@ -59,7 +60,7 @@ def beside(api: MemoryApi, stop: threading.Event) -> list[object]:
     clock, metrics = SystemClock(), ProbeMetrics()
     prober = Prober(api, "default", "main", SignalType.STORAGE_LATENCY, "broker-1", clock, metrics)
     sidecar = Sidecar(stop)
-    PolicyProber(prober, metrics, clock, stop, SecretReader(api, "default")).run_sidecar(
+    PolicyProber(prober, metrics, clock, stop, SecretReader(api, "default", destinations=ANYWHERE)).run_sidecar(
         sidecar, lambda detection: (detection.objectives, detection.storage_latency.enabled)
     )
     return sidecar.told
@@ -96,12 +97,13 @@ HOLDS_A_SECRET = """
 import base64, sys
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.cli.main import main
+from bellwether.destinations import ANYWHERE
 
 class Api:
     def get(self, *_named):
         return {"metadata": {}, "data": {"ca.crt": base64.b64encode(b"a certificate").decode()}}
 
-secrets = SecretReader(Api(), "default")
+secrets = SecretReader(Api(), "default", destinations=ANYWHERE)
 print(secrets.open("kafka").file("ca.crt"), flush=True)
 main(["probe", "self", "--once", "--port", sys.argv[1]])
 """

@@ -10,6 +10,7 @@ import pytest
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.adapters.kubernetes.object_lists import LARGEST_OBJECT
+from bellwether.destinations import NOT_LOCAL
 from bellwether.ports.errors import Transient
 from bellwether.probes.runtime import watched_policies
 from bellwether.probes.runtime.watched_policies import Named, PolicyList, Selection, WatchedPolicies
@@ -38,31 +39,31 @@ class TestPolicyList:
         put(api, "orders", "payments")
         put(api, "logs", namespace="other")
         both = {("kafka", "orders"), ("kafka", "payments")}
-        assert listed(api, Selection()) == both
-        assert listed(api, Selection(namespaces=("other",))) == {("other", "logs")}
-        assert listed(api, Selection(everywhere=True)) == both | {("other", "logs")}
+        assert listed(api, Selection(NOT_LOCAL)) == both
+        assert listed(api, Selection(NOT_LOCAL, namespaces=("other",))) == {("other", "logs")}
+        assert listed(api, Selection(NOT_LOCAL, everywhere=True)) == both | {("other", "logs")}
 
     def test_a_policy_that_is_too_large_hides_no_others(self) -> None:
         api = MemoryApi()
         put(api, "orders", "x" * LARGEST_OBJECT)
-        assert listed(api, Selection()) == {("kafka", "orders")}
+        assert listed(api, Selection(NOT_LOCAL)) == {("kafka", "orders")}
 
     def test_a_named_policy_is_served_before_it_exists(self) -> None:
-        assert listed(MemoryApi(), Selection(policy="orders")) == {("kafka", "orders")}
+        assert listed(MemoryApi(), Selection(NOT_LOCAL, policy="orders")) == {("kafka", "orders")}
 
     @pytest.mark.parametrize("parts", [1, 2, 5])
     def test_every_policy_falls_into_exactly_one_part(self, parts: int) -> None:
         api = MemoryApi()
         names = [f"policy-{n}" for n in range(20)]
         put(api, *names)
-        found = [listed(api, Selection(shard=(part, parts))) for part in range(1, parts + 1)]
+        found = [listed(api, Selection(NOT_LOCAL, shard=(part, parts))) for part in range(1, parts + 1)]
         assert sorted(key for part in found for key in part) == sorted(("kafka", name) for name in names)
         assert all(found)
 
     def test_what_cannot_be_read_is_served_as_it_was(self) -> None:
         api = MemoryApi()
         put(api, "orders")
-        policies = PolicyList(api, "kafka", Selection())
+        policies = PolicyList(api, "kafka", Selection(NOT_LOCAL))
         assert_wording(policies.unread())
         before = policies.read()
         assert policies.unread() == []

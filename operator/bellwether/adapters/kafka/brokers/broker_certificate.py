@@ -16,10 +16,10 @@ from bellwether.kafka_connection import Security, split_address
 
 
 class CertificateReader:
-    """Reads with the client certificate of ``security``, which may change."""
+    """Reads with the client certificate of ``security``, which may change. It connects wherever it is asked to."""
 
     def __init__(self, security: Security | None = None) -> None:
-        self.security = security or Security()
+        self.security = security
 
     def ends(self, address: str, timeout_seconds: float) -> datetime:
         """When the certificate at ``host:port`` ends (UTC).
@@ -30,7 +30,7 @@ class CertificateReader:
         host, port = split_address(address)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        if self.security.cert_file:
+        if self.security is not None and self.security.cert_file:
             context.load_cert_chain(self.security.cert_file, self.security.key_file or None, password=lambda: "")
         with (
             socket.create_connection((host, port), timeout_seconds) as plain,

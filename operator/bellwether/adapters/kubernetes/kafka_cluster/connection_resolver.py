@@ -173,8 +173,8 @@ def _security(kafka: Kafka, secrets: SecretReader) -> Security:
         values |= {"username": user.username, "password": user.password}
         names |= dict.fromkeys(("cert_file", "key_file", "username", "password", "mechanism"), f"{USER} ({name})")
     protocol = _protocol(tls is not None, values.get("mechanism") is not None)
-    values |= {"protocol": protocol, "destinations": secrets.destinations, "names": tuple(names.items())}
-    return Security(**values)  # type: ignore[arg-type]
+    values |= {"protocol": protocol, "names": tuple(names.items())}
+    return Security(destinations=secrets.destinations, **values)  # type: ignore[arg-type]
 
 
 def _protocol(encrypted: bool, sasl: bool) -> Protocol:

@@ -19,6 +19,7 @@ from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import (
 )
 from bellwether.adapters.prometheus.query_client import Access
 from bellwether.api.v1alpha1.signal_source import Prometheus
+from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import Hidden, HttpProxy
 from bellwether.ports.errors import Unauthenticated
 
@@ -58,4 +59,5 @@ def _of_workload(name: str, namespace: str) -> tuple[str, Access]:
         raise Unauthenticated(f"{where} is for Kafka: name one whose chart value workloadIdentities has prometheus.url")
     token = token_of(Path(found.token_file), where)
     proxy = HttpProxy(url=server.proxy_url, name=f"proxyUrl of {where}") if server.proxy_url is not None else None
-    return server.url, Access(token=token, proxy=proxy, ca=Path(found.ca_file) if found.ca_file else None)
+    ca = Path(found.ca_file) if found.ca_file else None
+    return server.url, Access(destinations=ANYWHERE, token=token, proxy=proxy, ca=ca)

@@ -93,9 +93,9 @@ class SecretReader:
         namespace: str,
         monotonic: Callable[[], float] = time.monotonic,
         *,
+        destinations: Destinations,
         labelled: bool = False,
         found: bool = False,
-        destinations: Destinations = ANYWHERE,
     ) -> None:
         self.api = api
         self.namespace = namespace
@@ -114,16 +114,10 @@ class SecretReader:
         """Where connections that are made of these Secrets may go. Raises Transient."""
         return ANYWHERE if self._destinations == ANYWHERE else self._destinations.without(api_servers(self.api))
 
-    def of(self, namespace: str) -> SecretReader:
-        """A reader of that namespace, with the same lifetime as this one."""
-        if namespace == self.namespace:
-            return self
-        other = SecretReader(self.api, namespace, self._monotonic, labelled=self._labelled, found=self._found)
-        return self._elsewhere.setdefault(namespace, other)
-
-    def of_strimzi(self) -> SecretReader:
-        """A reader that needs no label, with the same lifetime: for Secrets that Strimzi and not the policy names."""
-        return self._elsewhere.setdefault("", SecretReader(self.api, self.namespace, self._monotonic, found=True))
+    def of_strimzi(self, namespace: str) -> SecretReader:
+        """One for Secrets there that Strimzi and not the policy names: it needs no label, and has the same lifetime."""
+        made = SecretReader(self.api, namespace, self._monotonic, destinations=self._destinations, found=True)
+        return self._elsewhere.setdefault(namespace, made)
 
     def __enter__(self) -> SecretReader:
         """Use it in a with statement."""

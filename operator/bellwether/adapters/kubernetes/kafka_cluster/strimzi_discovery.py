@@ -67,7 +67,7 @@ class StrimziClusters:
     """Reads Strimzi's objects for policies in the namespace of ``secrets``."""
 
     def __init__(self, secrets: SecretReader) -> None:
-        self._secrets = secrets.of_strimzi()
+        self._secrets = secrets
         self._api = secrets.api
         self._namespace = secrets.namespace
         self._version = VERSIONS[0]
@@ -192,7 +192,7 @@ class StrimziClusters:
 
     def _credentials(self, sight: _Sight, user: shapes.User) -> UserCredentials:
         try:
-            found = user_credentials(self._secrets.of(sight.namespace), user.secret)
+            found = user_credentials(self._secrets.of_strimzi(sight.namespace), user.secret)
         except Unauthenticated as error:
             raise Unauthenticated(f"KafkaUser {user.name}: {error}. Strimzi's user operator creates it") from None
         if (found.mechanism is None) != (user.authentication == TLS):
@@ -209,7 +209,7 @@ class StrimziClusters:
         has the current ones, and is readable to each account that finds the cluster.
         """
         name = f"{sight.name}-cluster-ca-cert"
-        secrets = self._secrets.of(sight.namespace)
+        secrets = self._secrets.of_strimzi(sight.namespace)
         published = dict.fromkeys(one for listener in sight.listeners for one in listener.certificates)
         try:
             path = "" if published and secrets.refused(name) else authorities(secrets, name)

@@ -13,6 +13,7 @@ import pytest
 from cryptography.x509 import load_pem_x509_certificate
 
 from bellwether.adapters.kafka.brokers.broker_certificate import CertificateReader
+from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import Protocol, Security
 from realparts.tls import Authority
 from waiting import limit
@@ -62,7 +63,9 @@ def test_a_listener_gets_the_client_certificate_of_the_connection(tmp_path: Path
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_verify_locations(authority.path)
     own, own_key = map(str, authority.issue("client"))
-    security = Security(protocol=Protocol.SSL, ca_file=str(authority.path), cert_file=own, key_file=own_key)
+    security = Security(
+        destinations=ANYWHERE, protocol=Protocol.SSL, ca_file=str(authority.path), cert_file=own, key_file=own_key
+    )
     with listener(context) as address:
         assert CertificateReader(security).ends(address, limit(5)).tzinfo is not None
     with listener(context) as address, pytest.raises(OSError, match=r"(?i)certificate|alert"):

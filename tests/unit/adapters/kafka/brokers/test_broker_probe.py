@@ -19,13 +19,15 @@ from kafka.protocol.sasl import (
 from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe, _which_addresses
 from bellwether.adapters.kafka.connection.connection_errors import Stage
 from bellwether.core.signals import UnreachableCause
+from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import Connection, Security
 from bellwether.ports.errors import Terminal, Transient, Unauthenticated
 from realparts.ports import HeldPorts
 from testkit.kafka.scripted_broker import ScriptedBroker, dripping, hanging_up, silent, versions, web_server
+from testkit.values.security_settings import PLAINTEXT
 from waiting import limit
 
-PLAIN = BrokerProbe(Connection(("127.0.0.1:1",)))
+PLAIN = BrokerProbe(Connection(("127.0.0.1:1",), PLAINTEXT))
 
 
 def described(error: int = 0, message: str | None = None, **configs: str | None) -> Callable[[Any], Any]:
@@ -85,7 +87,7 @@ def test_a_huge_answer_is_read_and_not_remembered() -> None:
     with ScriptedBroker({DescribeConfigsRequest: described(**huge)}) as broker:
         for _ in range(3):
             assert PLAIN.ask(broker.address, 72, 20).advertised == {"A": "h:1"}
-    assert _which_addresses(4, 72, Connection(("x:1",)).client_id)._remembered.cache_info().currsize == 0
+    assert _which_addresses(4, 72, Connection(("x:1",), PLAINTEXT).client_id)._remembered.cache_info().currsize == 0
 
 
 def test_request_of_clients_size_is_answered_as_small_one_is() -> None:
@@ -145,9 +147,9 @@ def test_broker_that_answers_first_request_and_then_freezes_is_left(
 @pytest.mark.parametrize(
     ("security", "stage", "cause"),
     [
-        (Security(protocol="SSL"), Stage.TLS, UnreachableCause.TLS_SILENT),
+        (Security(destinations=ANYWHERE, protocol="SSL"), Stage.TLS, UnreachableCause.TLS_SILENT),
         (
-            Security(protocol="SASL_PLAINTEXT", mechanism="PLAIN", username="u", password="p"),
+            Security(destinations=ANYWHERE, protocol="SASL_PLAINTEXT", mechanism="PLAIN", username="u", password="p"),
             Stage.SASL,
             UnreachableCause.NO_ANSWER,
         ),
@@ -203,7 +205,9 @@ def test_a_name_service_that_fails_says_nothing_about_the_broker(code: int, monk
 
 
 def test_an_unusable_certificate_here_says_nothing_about_the_broker() -> None:
-    probe = BrokerProbe(Connection(("127.0.0.1:1",), Security(protocol="SSL", ca_file="/nowhere/ca.pem")))
+    probe = BrokerProbe(
+        Connection(("127.0.0.1:1",), Security(destinations=ANYWHERE, protocol="SSL", ca_file="/nowhere/ca.pem"))
+    )
     with ScriptedBroker(raw=silent) as broker, pytest.raises(Terminal, match="ca_file /nowhere/ca"):
         probe.ask(broker.address, 1, 1)
 
@@ -224,7 +228,7 @@ def guarded(takes: Callable[[], bool]) -> ScriptedBroker:
     )
 
 
-PLAIN_USER = Security(protocol="SASL_PLAINTEXT", mechanism="PLAIN", username="u", password="p")  # type: ignore[arg-type]
+PLAIN_USER = Security(destinations=ANYWHERE, protocol="SASL_PLAINTEXT", mechanism="PLAIN", username="u", password="p")  # type: ignore[arg-type]
 
 
 def test_a_refusal_is_inconclusive_while_every_broker_refuses_the_credentials() -> None:

@@ -11,13 +11,15 @@ from kafka.protocol.metadata import ApiVersionsRequest
 
 from bellwether.adapters.kafka.brokers.log_dirs import MOST_PARTITIONS, LogDirs
 from bellwether.core.model.cluster import TopicPartition
+from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import Connection, Security
 from bellwether.ports.errors import Terminal
 from bellwether.ports.kafka import Sizes
 from testkit.kafka.scripted_broker import ScriptedBroker, dripping, hanging_up, silent, versions, web_server
+from testkit.values.security_settings import PLAINTEXT
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
-ASKER = LogDirs(Connection(("unknown.invalid:9092",)))
+ASKER = LogDirs(Connection(("unknown.invalid:9092",), PLAINTEXT))
 OFFLINE = 56
 
 
@@ -161,6 +163,6 @@ def test_nothing_is_asked_where_nothing_is_wanted() -> None:
 
 
 def test_an_unusable_certificate_file_says_nothing_of_the_broker() -> None:
-    secure = Security(protocol="SSL", ca_file="absent.pem")  # type: ignore[arg-type]
+    secure = Security(destinations=ANYWHERE, protocol="SSL", ca_file="absent.pem")  # type: ignore[arg-type]
     with ScriptedBroker() as broker, pytest.raises(Terminal, match=r"ca_file absent\.pem"):
         LogDirs(Connection((broker.address,), secure)).ask(broker.address, [T0], 1, 1)

@@ -13,13 +13,15 @@ from kafka.protocol.metadata import ApiVersionsRequest
 from bellwether.adapters.kafka.brokers import log_ends
 from bellwether.adapters.kafka.brokers.log_ends import MOST_PARTITIONS, LogEnds
 from bellwether.core.model.cluster import TopicPartition
+from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import Connection, Security
 from bellwether.ports.errors import Terminal
 from bellwether.ports.kafka import BrokerLogEnds
 from testkit.kafka.scripted_broker import ScriptedBroker, dripping, hanging_up, silent, versions, web_server
+from testkit.values.security_settings import PLAINTEXT
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
-ASKER = LogEnds(Connection(("unknown.invalid:9092",)))
+ASKER = LogEnds(Connection(("unknown.invalid:9092",), PLAINTEXT))
 
 
 def ends(
@@ -83,7 +85,7 @@ def test_many_partitions_are_asked_in_bounded_requests_on_one_connection() -> No
 
 
 def test_repeated_question_is_sent_same_and_changed_one_is_not() -> None:
-    asker, first = LogEnds(Connection(("unknown.invalid:9092",))), {T0: 3}
+    asker, first = LogEnds(Connection(("unknown.invalid:9092",), PLAINTEXT)), {T0: 3}
     with ScriptedBroker({ListOffsetsRequest: ends({T0: 5, T1: 7})}) as broker:
         for questions in (first, first, {T0: 4}, {T0: 4, T1: -1}):
             assert set(asker.ask(broker.address, questions, 2, 5).ends) == set(questions)
@@ -178,7 +180,7 @@ def test_a_broker_that_knows_no_leader_epochs_is_named() -> None:
 
 
 def test_an_unusable_certificate_file_says_nothing_of_the_broker() -> None:
-    secure = Security(protocol="SSL", ca_file="absent.pem")  # type: ignore[arg-type]
+    secure = Security(destinations=ANYWHERE, protocol="SSL", ca_file="absent.pem")  # type: ignore[arg-type]
     with ScriptedBroker() as broker, pytest.raises(Terminal, match=r"ca_file absent\.pem"):
         LogEnds(Connection((broker.address,), secure)).ask(broker.address, {T0: 1}, 1, 1)
 

@@ -17,6 +17,7 @@ from bellwether.adapters.kafka.connection.response_decoding import SMALL_LIMIT
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.kafka_connection import Connection
 from testkit.kafka.scripted_broker import ScriptedBroker, versions
+from testkit.values.security_settings import PLAINTEXT
 
 UNKNOWN_TAG = bytes([1, 77, 3, 1, 2, 3])
 """One tagged field, number 77, of three bytes (KIP-482)."""
@@ -42,7 +43,7 @@ def saying(make: Callable[[], bytes]) -> Callable[[socket.socket], None]:
 
 
 def opened(broker: ScriptedBroker) -> BrokerConnection:
-    return BrokerConnection.open(broker.address, Connection((broker.address,)), Deadline(20))
+    return BrokerConnection.open(broker.address, Connection((broker.address,), PLAINTEXT), Deadline(20))
 
 
 def test_a_damaged_answer_breaks_the_connection_and_nothing_else() -> None:

@@ -25,18 +25,20 @@ from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.connection.connection_errors import BrokerConnectionError
 from bellwether.adapters.kafka.connection.transport import READ_RATE, Deadline
 from bellwether.core.model.cluster import Broker
+from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import Connection, Security
 from bellwether.ports.errors import Terminal, Transient
 from realparts.tls import Authority
 from testkit.kafka.scripted_broker import ScriptedBroker, dripping, hanging_up, silent, versions, web_server
 from testkit.messages import assert_wording
+from testkit.values.security_settings import PLAINTEXT
 from waiting import limit
 
 PATIENT = Limits(opening_seconds=300, finding_seconds=300, request_seconds=300, read_seconds=900)
 """No broker is silent: an answer may take its time, as the machine is shared."""
 PASSING = Limits(opening_seconds=limit(1), finding_seconds=300, request_seconds=300, read_seconds=900)
 """One broker may be silent, and another answers."""
-PLAIN = Security(protocol="SASL_PLAINTEXT", mechanism="PLAIN", username="u", password="s3cr3t")
+PLAIN = Security(destinations=ANYWHERE, protocol="SASL_PLAINTEXT", mechanism="PLAIN", username="u", password="s3cr3t")
 
 
 def address(dialogue: BrokerConnection, _: Deadline) -> str:
@@ -48,29 +50,29 @@ def broker(number: int) -> Broker:
 
 
 def read(*addresses: str, security: Security | None = None) -> str:
-    return BrokerPool(Connection(addresses, security or Security()), PATIENT).read(address)
+    return BrokerPool(Connection(addresses, security or PLAINTEXT), PATIENT).read(address)
 
 
 class TestOrder:
     def test_brokers_that_metadata_names_come_with_the_bootstrap_addresses(self) -> None:
-        nodes = BrokerPool(Connection(("boot:1", "h:2")))
+        nodes = BrokerPool(Connection(("boot:1", "h:2"), PLAINTEXT))
         assert nodes.addresses() == ("boot:1", "h:2")
         nodes.learn([broker(1), broker(2)])
         assert nodes.addresses() == ("h:1", "h:2", "boot:1")
 
     def test_fenced_broker_and_one_without_address_are_not_learned(self) -> None:
-        nodes = BrokerPool(Connection(("boot:1",)))
+        nodes = BrokerPool(Connection(("boot:1",), PLAINTEXT))
         nodes.learn([broker(1), dataclasses.replace(broker(2), fenced=True), Broker(3)])
         assert nodes.addresses() == ("h:1", "boot:1")
 
     def test_metadata_without_any_broker_is_not_believed(self) -> None:
-        nodes = BrokerPool(Connection(("boot:1",)))
+        nodes = BrokerPool(Connection(("boot:1",), PLAINTEXT))
         nodes.learn([broker(1)])
         nodes.learn([])
         assert nodes.addresses() == ("h:1", "boot:1")
 
     def test_brokers_to_avoid_come_last_even_as_bootstrap_addresses(self) -> None:
-        nodes = BrokerPool(Connection(("h:1", "boot:1")))
+        nodes = BrokerPool(Connection(("h:1", "boot:1"), PLAINTEXT))
         nodes.learn([broker(1), broker(2)])
         nodes.avoid([1])
         assert nodes.addresses() == ("h:2", "boot:1", "h:1")
@@ -82,13 +84,13 @@ class TestReads:
     @pytest.mark.parametrize("peer", [silent, dripping, hanging_up, web_server])
     def test_a_failing_peer_is_skipped_and_tried_last_afterwards(self, peer: Any) -> None:
         with ScriptedBroker(raw=peer) as first, ScriptedBroker() as second:
-            nodes = BrokerPool(Connection((first.address, second.address)), PASSING)
+            nodes = BrokerPool(Connection((first.address, second.address), PLAINTEXT), PASSING)
             assert nodes.read(address) == second.address
             assert nodes.addresses() == (second.address, first.address)
 
     def test_the_one_that_answered_last_is_asked_first(self) -> None:
         with ScriptedBroker(raw=hanging_up) as first, ScriptedBroker() as second, ScriptedBroker() as third:
-            nodes = BrokerPool(Connection((first.address, second.address, third.address)), PATIENT)
+            nodes = BrokerPool(Connection((first.address, second.address, third.address), PLAINTEXT), PATIENT)
             nodes.read(address)
             assert nodes.addresses() == (second.address, third.address, first.address)
 
@@ -105,7 +107,7 @@ class TestReads:
             peers = [stack.enter_context(ScriptedBroker(raw=swallow)) for _ in range(8)]
             limits = Limits(opening_seconds=300, request_seconds=300, read_seconds=1000)
             with pytest.raises(Transient):
-                BrokerPool(Connection(tuple(peer.address for peer in peers)), limits).read(address)
+                BrokerPool(Connection(tuple(peer.address for peer in peers), PLAINTEXT), limits).read(address)
             assert len(asked) == 4
 
     def test_broker_answering_with_error_is_not_next_first_choice(self) -> None:
@@ -113,7 +115,7 @@ class TestReads:
             raise Transient(f"{dialogue.address} cannot tell now")
 
         with ScriptedBroker() as one, ScriptedBroker() as other:
-            nodes = BrokerPool(Connection((one.address, other.address)), PATIENT)
+            nodes = BrokerPool(Connection((one.address, other.address), PLAINTEXT), PATIENT)
             first = nodes.read(address)
             with pytest.raises(Transient, match="cannot tell now"):
                 nodes.read(refuses)
@@ -132,7 +134,9 @@ class TestSharedConnections:
         monkeypatch.setattr(broker_pool, "KEPT_SECONDS", kept_seconds)
         told: list[str] = []
         with ScriptedBroker() as peer:
-            nodes = BrokerPool(Connection((peer.address,)), PATIENT, observe=lambda what, *_: told.append(what))
+            nodes = BrokerPool(
+                Connection((peer.address,), PLAINTEXT), PATIENT, observe=lambda what, *_: told.append(what)
+            )
             for ask in asks:
                 with contextlib.suppress(Transient):
                     nodes.read(ask)
@@ -153,12 +157,12 @@ class TestSharedConnections:
     def test_a_mutation_follows_a_read_on_the_same_one(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(broker_pool, "KEPT_SECONDS", 300)
         with ScriptedBroker() as peer:
-            nodes = BrokerPool(Connection((peer.address,)), PATIENT)
+            nodes = BrokerPool(Connection((peer.address,), PLAINTEXT), PATIENT)
             assert nodes.read(lambda dialogue, _: dialogue) is nodes.send_once(lambda dialogue, _: dialogue)
 
     def test_the_last_one_is_closed_with_the_pool(self) -> None:
         with ScriptedBroker() as peer:
-            nodes = BrokerPool(Connection((peer.address,)), PATIENT)
+            nodes = BrokerPool(Connection((peer.address,), PLAINTEXT), PATIENT)
             dialogue = nodes.read(lambda dialogue, _: dialogue)
             del nodes
             gc.collect()
@@ -177,7 +181,7 @@ def left_after(size: int) -> Callable[[BrokerConnection, Deadline], float]:
 def test_only_the_time_of_reads_grows_with_the_answer() -> None:
     limits = dataclasses.replace(PATIENT, request_seconds=600)
     with ScriptedBroker() as one:
-        nodes = BrokerPool(Connection((one.address,)), limits)
+        nodes = BrokerPool(Connection((one.address,), PLAINTEXT), limits)
         nodes.learn([Broker(1, host="127.0.0.1", port=one.port)])
         size = 1000 * READ_RATE
         assert nodes.read(left_after(size)) > 900
@@ -188,7 +192,7 @@ def test_only_the_time_of_reads_grows_with_the_answer() -> None:
 
 def test_a_failed_look_keeps_the_order_of_brokers() -> None:
     with ScriptedBroker(raw=silent) as one, ScriptedBroker() as other:
-        nodes = BrokerPool(Connection((other.address,)), Limits(opening_seconds=0.1))
+        nodes = BrokerPool(Connection((other.address,), PLAINTEXT), Limits(opening_seconds=0.1))
         nodes.learn([Broker(1, host="127.0.0.1", port=one.port), Broker(2, host="127.0.0.1", port=other.port)])
         order = nodes.addresses()
         with pytest.raises(Transient, match=one.address):
@@ -204,7 +208,7 @@ class TestReadsOfTheNextBroker:
 
     @pytest.fixture
     def nodes(self, brokers: list[ScriptedBroker]) -> BrokerPool:
-        pool = BrokerPool(Connection((brokers[0].address,)), PATIENT)
+        pool = BrokerPool(Connection((brokers[0].address,), PLAINTEXT), PATIENT)
         pool.learn([Broker(n, host="127.0.0.1", port=one.port) for n, one in enumerate(brokers, 1)])
         pool.read(address)
         return pool
@@ -242,7 +246,7 @@ class TestReadsOfTheNextBroker:
         assert nodes.read_next(address) == brokers[1].address
 
     def test_there_is_no_next_one_while_only_one_is_known(self, brokers: list[ScriptedBroker]) -> None:
-        pool = BrokerPool(Connection((brokers[0].address,)), PATIENT)
+        pool = BrokerPool(Connection((brokers[0].address,), PLAINTEXT), PATIENT)
         assert pool.read_next(address) is None
         pool.learn([Broker(1, host="127.0.0.1", port=brokers[0].port)])
         pool.read(address)
@@ -274,7 +278,7 @@ class TestNobodyAnswers:
             read(peer.address)
         answers: dict[Any, Any] = {ApiVersionsRequest: versions()}
         with ScriptedBroker(answers) as peer:
-            nodes = BrokerPool(Connection((peer.address,)), PATIENT)
+            nodes = BrokerPool(Connection((peer.address,), PLAINTEXT), PATIENT)
             nodes.read(address)
             peer.forget(ApiVersionsRequest)
             with pytest.raises(Transient, match="closed the connection"):
@@ -302,7 +306,7 @@ class TestTelling:
         told: list[tuple[str, str]] = []
         answers: dict[Any, Any] = {ApiVersionsRequest: versions(), SaslHandshakeRequest: handshake}
         with ScriptedBroker(answers) as peer:
-            connection = Connection((peer.address,))
+            connection = Connection((peer.address,), PLAINTEXT)
             nodes = BrokerPool(
                 connection, PATIENT, observe=lambda what, outcome, _seconds: told.append((what, outcome))
             )
@@ -313,7 +317,7 @@ class TestTelling:
     def test_a_failed_connection_is_observed_with_its_stage(self) -> None:
         told: list[tuple[str, str]] = []
         nodes = BrokerPool(
-            Connection(("127.0.0.1:1",)), PATIENT, observe=lambda what, came, _: told.append((what, came))
+            Connection(("127.0.0.1:1",), PLAINTEXT), PATIENT, observe=lambda what, came, _: told.append((what, came))
         )
         with pytest.raises(Transient):
             nodes.read(address)
@@ -326,7 +330,7 @@ class TestTelling:
         context.load_cert_chain(chain, key)
         with ScriptedBroker() as behind, TlsFront(context, behind.port) as front:
             told: list[float] = []
-            security = Security(protocol="SSL", ca_file=str(authority.path))  # type: ignore[arg-type]
+            security = Security(destinations=ANYWHERE, protocol="SSL", ca_file=str(authority.path))  # type: ignore[arg-type]
             nodes = BrokerPool(Connection((front.address,), security), PATIENT, certified=told.append)
             assert nodes.read(address) == front.address
         assert told == [load_pem_x509_certificate(chain.read_bytes()).not_valid_after_utc.timestamp()]
@@ -334,7 +338,7 @@ class TestTelling:
     def test_without_tls_there_is_no_certificate_to_tell_of(self) -> None:
         told: list[float] = []
         with ScriptedBroker() as peer:
-            BrokerPool(Connection((peer.address,)), PATIENT, certified=told.append).read(address)
+            BrokerPool(Connection((peer.address,), PLAINTEXT), PATIENT, certified=told.append).read(address)
         assert told == []
 
 

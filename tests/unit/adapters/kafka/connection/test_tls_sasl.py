@@ -13,6 +13,7 @@ from cryptography.x509 import load_pem_x509_certificate
 
 from bellwether.adapters.kafka.connection import tls_sasl
 from bellwether.adapters.kafka.connection.tls_sasl import Exchange, certificate_ends, tls_context
+from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import Security
 from bellwether.ports.errors import Terminal
 from realparts.tls import Authority
@@ -20,7 +21,7 @@ from realparts.tls import Authority
 
 def exchange(mechanism: str, username: str = "user") -> Exchange:
     return Exchange(
-        Security(protocol="SASL_SSL", mechanism=mechanism, username=username, password="pencil")  # type: ignore[arg-type]
+        Security(destinations=ANYWHERE, protocol="SASL_SSL", mechanism=mechanism, username=username, password="pencil")  # type: ignore[arg-type]
     )
 
 
@@ -74,15 +75,15 @@ def test_a_client_certificate_is_loaded_and_host_names_are_verified(tmp_path: Pa
     authority = Authority(tmp_path)
     certificate, key = authority.issue("client")
     files = {"ca_file": str(authority.path), "cert_file": str(certificate), "key_file": str(key)}
-    context = tls_context(Security(protocol="SSL", **files))  # type: ignore[arg-type]
+    context = tls_context(Security(destinations=ANYWHERE, protocol="SSL", **files))  # type: ignore[arg-type]
     assert context.check_hostname
     assert len(context.get_ca_certs()) == 1
-    assert not tls_context(Security(protocol="SSL", verify_hostname=False)).check_hostname  # type: ignore[arg-type]
+    assert not tls_context(Security(destinations=ANYWHERE, protocol="SSL", verify_hostname=False)).check_hostname  # type: ignore[arg-type]
 
 
 def test_hundred_clusters_keep_their_contexts_and_forgotten_ones_go(tmp_path: Path) -> None:
     names = ({"ca_file": str(Authority(tmp_path).path), "username": str(i), "password": "x"} for i in range(100))
-    securities = [Security(protocol="SASL_SSL", mechanism="PLAIN", **name) for name in names]  # type: ignore[arg-type]
+    securities = [Security(destinations=ANYWHERE, protocol="SASL_SSL", mechanism="PLAIN", **name) for name in names]  # type: ignore[arg-type]
     before = [tls_context(security) for security in securities]
     assert all(tls_context(one) is context for one, context in zip(securities, before, strict=True))
     contexts = [weakref.ref(context) for context in before]
@@ -101,7 +102,7 @@ def test_key_with_passphrase_is_refused_without_prompting(tmp_path: Path) -> Non
             serialization.BestAvailableEncryption(b"passphrase"),
         )
     )
-    security = Security(protocol="SSL", cert_file=str(certificate), key_file=str(locked))  # type: ignore[arg-type]
+    security = Security(destinations=ANYWHERE, protocol="SSL", cert_file=str(certificate), key_file=str(locked))  # type: ignore[arg-type]
     with pytest.raises(Terminal, match="must have no passphrase") as caught:
         tls_context(security)
     assert str(locked) in str(caught.value)
@@ -113,7 +114,7 @@ def test_an_authority_that_cannot_be_read_is_named(tmp_path: Path, content: str 
     if content is not None:
         path.write_text(content)
     with pytest.raises(Terminal, match="not a readable PEM file") as caught:
-        tls_context(Security(protocol="SSL", ca_file=str(path)))  # type: ignore[arg-type]
+        tls_context(Security(destinations=ANYWHERE, protocol="SSL", ca_file=str(path)))  # type: ignore[arg-type]
     assert str(path) in str(caught.value)
 
 
@@ -121,7 +122,7 @@ def test_context_is_shared_until_one_of_its_files_has_changed(tmp_path: Path) ->
     authority = Authority(tmp_path / "one")
     trusted = tmp_path / "ca.pem"
     trusted.write_bytes(authority.path.read_bytes())
-    security = Security(protocol="SSL", ca_file=str(trusted))  # type: ignore[arg-type]
+    security = Security(destinations=ANYWHERE, protocol="SSL", ca_file=str(trusted))  # type: ignore[arg-type]
     first = tls_context(security)
     assert tls_context(security) is first
     trusted.write_bytes(Authority(tmp_path / "two").path.read_bytes())
@@ -143,12 +144,12 @@ def test_of_two_authorities_last_counts_and_of_chain_first(tmp_path: Path) -> No
     expired, _ = authority.issue("old", expired=True)
     for path in (authorities := tmp_path / "authorities.pem", chain := tmp_path / "chain.pem"):
         path.write_bytes(expired.read_bytes() + own.read_bytes())
-    both = Security(protocol="SSL", ca_file=str(authorities), cert_file=str(chain))  # type: ignore[arg-type]
+    both = Security(destinations=ANYWHERE, protocol="SSL", ca_file=str(authorities), cert_file=str(chain))  # type: ignore[arg-type]
     assert certificate_ends(both) == {"authority": ends(own), "own": ends(expired)}
 
 
 def test_certificates_that_are_not_there_have_no_end(tmp_path: Path) -> None:
-    gone = Security(protocol="SSL", ca_file=str(tmp_path / "gone.pem"))  # type: ignore[arg-type]
+    gone = Security(destinations=ANYWHERE, protocol="SSL", ca_file=str(tmp_path / "gone.pem"))  # type: ignore[arg-type]
     assert certificate_ends(gone) == {"authority": None, "own": None}
 
 

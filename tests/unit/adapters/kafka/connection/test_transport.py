@@ -14,9 +14,9 @@ from bellwether.adapters.kafka.connection import transport
 from bellwether.adapters.kafka.connection.connection_errors import BrokerConnectionError, Stage
 from bellwether.adapters.kafka.connection.transport import READ_RATE, Deadline, HiddenBytes, Transport
 from bellwether.core.signals import UnreachableCause
-from bellwether.kafka_connection import Security
 from bellwether.ports.errors import Transient
 from bellwether.simulation.memory_world import ManualClock
+from testkit.values.security_settings import PLAINTEXT
 from waiting import limit, until
 
 
@@ -57,7 +57,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
 
 def wired(peer: Peer) -> Transport:
     sock: Any = peer
-    return Transport(sock, "broker:9092", Security())
+    return Transport(sock, "broker:9092", PLAINTEXT)
 
 
 def test_a_silent_peer_costs_one_deadline(clock: ManualClock) -> None:
@@ -149,7 +149,7 @@ def connects(monkeypatch: pytest.MonkeyPatch, *failures: tuple[int, int]) -> Non
 
     monkeypatch.setattr(transport, "_resolve", lambda *_: [(family, ("host", 9092)) for family, _ in failures])
     monkeypatch.setattr(transport.socket, "socket", Refusing)
-    Transport.open("host:9092", Security(), Deadline(2))
+    Transport.open("host:9092", PLAINTEXT, Deadline(2))
 
 
 @pytest.mark.parametrize("nowhere", [errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT])

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bellwether.adapters.kafka.tokens.token_endpoint import ask
+from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import HttpProxy, OAuth
 from bellwether.ports.errors import BellwetherError, Terminal, Transient, Unauthenticated
 from realparts.httpproxy import HttpProxy as RealProxy
@@ -40,6 +41,7 @@ def endpoint(authority: Authority, tmp_path: Path) -> Iterator[TokenEndpoint]:
 @pytest.fixture
 def oauth(endpoint: TokenEndpoint, authority: Authority) -> OAuth:
     return OAuth(
+        destinations=ANYWHERE,
         token_endpoint=endpoint.url,
         client_id="bell:wether",
         client_secret=SECRET,

@@ -10,11 +10,13 @@ import pytest
 
 from bellwether.adapters.kafka.tokens.token_grant import Grant
 from bellwether.adapters.kafka.tokens.token_source import LONGEST_PAUSE_SECONDS, TokenSource, source_of
+from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import Hidden, OAuth
 from bellwether.ports.errors import BellwetherError, Transient, Unauthenticated
 from waiting import limit
 
 OAUTH = OAuth(
+    destinations=ANYWHERE,
     token_endpoint="https://login.example.com/token",
     client_id="bellwether",
     client_secret="s3cr3t",
@@ -192,7 +194,11 @@ def test_seconds_left_are_counted_from_when_it_was_asked_for(endpoint: Endpoint)
 
 
 def test_same_credentials_have_same_source_and_renewed_ones_another():
-    again = OAuth(token_endpoint=OAUTH.token_endpoint, client_id="bellwether", client_secret="s3cr3t")
-    renewed = OAuth(token_endpoint=OAUTH.token_endpoint, client_id="bellwether", client_secret="renewed")
+    again = OAuth(
+        destinations=ANYWHERE, token_endpoint=OAUTH.token_endpoint, client_id="bellwether", client_secret="s3cr3t"
+    )
+    renewed = OAuth(
+        destinations=ANYWHERE, token_endpoint=OAUTH.token_endpoint, client_id="bellwether", client_secret="renewed"
+    )
     assert source_of(OAUTH) is source_of(again)
     assert source_of(OAUTH) is not source_of(renewed)

@@ -14,6 +14,7 @@ from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import con
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.config.workload_identity import VARIABLE
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import AwsMskIam, Connection, Mechanism, OAuth, Protocol, TokenFile
 from bellwether.ports.errors import Terminal, Unauthenticated
 from realparts.tls import Authority
@@ -27,7 +28,7 @@ class Desk:
 
     def __init__(self, folder: Path) -> None:
         self.api = MemoryApi()
-        self.secrets = SecretReader(self.api, "default")
+        self.secrets = SecretReader(self.api, "default", destinations=ANYWHERE)
         self.authority = Authority(folder)
         certificate, key = self.authority.issue("bellwether")
         self.certificate, self.key = certificate.read_bytes(), key.read_bytes()

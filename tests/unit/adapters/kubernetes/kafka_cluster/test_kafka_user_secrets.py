@@ -19,6 +19,7 @@ from bellwether.adapters.kubernetes.kafka_cluster.kafka_user_secrets import (
     user_credentials,
 )
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
+from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import Mechanism
 from bellwether.ports.errors import Unauthenticated
 from realparts.tls import Authority
@@ -29,7 +30,7 @@ SCRAM = 'org.apache.kafka.common.security.scram.ScramLoginModule required userna
 
 @pytest.fixture
 def secrets(api: MemoryApi) -> Iterator[SecretReader]:
-    with SecretReader(api, "kafka") as reader:
+    with SecretReader(api, "kafka", destinations=ANYWHERE) as reader:
         yield reader
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from bellwether.adapters.kubernetes.api_client import SECRETS, Resource
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import KEPT_SECONDS, SecretReader, api_servers
+from bellwether.destinations import ANYWHERE
 from bellwether.ports.errors import Unauthenticated
 from testkit.kubernetes import strimzi_objects
 from testkit.kubernetes.memory_api import MemoryApi
@@ -22,12 +23,13 @@ ONE_FILE = """
 import sys
 from bellwether.adapters.kubernetes.api_client import SECRETS
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import KEPT_SECONDS, SecretReader
+from bellwether.destinations import ANYWHERE
 from testkit.kubernetes import strimzi_objects
 from testkit.kubernetes.memory_api import MemoryApi
 
 api = MemoryApi()
 api.put(SECRETS, {"metadata": {"name": "ca", "namespace": "default"}, "data": {"ca.crt": "eA=="}})
-kept = SecretReader(api, "default")
+kept = SecretReader(api, "default", destinations=ANYWHERE)
 print(kept.open("ca").file("ca.crt"), flush=True)
 {ends}
 """
@@ -51,10 +53,10 @@ def test_reader_of_labelled_secrets_names_missing_label_and_remedy() -> None:
     api = MemoryApi()
     secret = {"metadata": {"name": "payroll", "namespace": "default"}, "data": {"password": "c2VjcmV0"}}
     api.put(SECRETS, secret)
-    reader = SecretReader(api, "default", labelled=True)
+    reader = SecretReader(api, "default", labelled=True, destinations=ANYWHERE)
     with pytest.raises(Unauthenticated, match=r"kubectl label secret payroll -n default bellwether\.dev/purpose=kafka"):
         reader.open("payroll")
-    assert reader.of_strimzi().open("payroll").text("password") == "secret"
+    assert reader.of_strimzi("default").open("payroll").text("password") == "secret"
     api.put(SECRETS, {**secret, "metadata": {**secret["metadata"], "labels": {"bellwether.dev/purpose": "kafka"}}})
     assert reader.open("payroll").text("password") == "secret"
 
@@ -63,27 +65,27 @@ def test_a_kafka_users_secret_is_read_for_strimzi_alone() -> None:
     api = MemoryApi()
     api.put(SECRETS, strimzi_objects.scram_secret("x"))
     for labelled in (True, False):
-        reader = SecretReader(api, "default", labelled=labelled)
+        reader = SecretReader(api, "default", labelled=labelled, destinations=ANYWHERE)
         with pytest.raises(Unauthenticated, match=r"that of a KafkaUser.*name the cluster in spec\.kafka\.strimzi"):
             reader.open("bellwether")
-        assert reader.of_strimzi().of("default").open("bellwether").text("password") == "x"
+        assert reader.of_strimzi("default").open("bellwether").text("password") == "x"
 
 
 def test_a_file_is_for_this_user_alone(api: MemoryApi, directory: Path):
-    reader = SecretReader(api, "default")
+    reader = SecretReader(api, "default", destinations=ANYWHERE)
     path = reader.open("ca").file("ca.crt")
     assert path.read_bytes() == b"x"
     assert [oct(p.stat().st_mode & 0o777) for p in (path, path.parent)] == ["0o600", "0o700"]
 
 
 def test_a_reader_that_writes_no_file_makes_no_directory(api: MemoryApi, directory: Path):
-    reader = SecretReader(api, "default")
+    reader = SecretReader(api, "default", destinations=ANYWHERE)
     assert reader.value("ca", "ca.crt") == "x"
     assert list(directory.iterdir()) == []
 
 
 def test_a_renewed_secret_keeps_the_old_file(api: MemoryApi, directory: Path):
-    with SecretReader(api, "default") as reader:
+    with SecretReader(api, "default", destinations=ANYWHERE) as reader:
         before = reader.open("ca").file("ca.crt")
         api.merge(SECRETS, "default", "ca", {"data": {"ca.crt": "eQ=="}})
         after = reader.open("ca").file("ca.crt")
@@ -94,7 +96,7 @@ def test_a_renewed_secret_keeps_the_old_file(api: MemoryApi, directory: Path):
 
 def test_old_keys_do_not_pile_up_with_renewals(api: MemoryApi, directory: Path):
     now = 0.0
-    with SecretReader(api, "default", lambda: now) as reader:
+    with SecretReader(api, "default", lambda: now, destinations=ANYWHERE) as reader:
         paths = []
         for value in ("eQ==", "eg==", "YQ=="):
             now += KEPT_SECONDS * 0.6
@@ -104,7 +106,7 @@ def test_old_keys_do_not_pile_up_with_renewals(api: MemoryApi, directory: Path):
 
 
 def test_files_go_when_reader_closes_and_return_on_next_request(api: MemoryApi, directory: Path):
-    reader = SecretReader(api, "default")
+    reader = SecretReader(api, "default", destinations=ANYWHERE)
     reader.open("ca").file("ca.crt")
     reader.close()
     reader.close()
@@ -113,7 +115,7 @@ def test_files_go_when_reader_closes_and_return_on_next_request(api: MemoryApi, 
 
 
 def test_files_are_removed_with_the_last_reference_to_the_reader(api: MemoryApi, directory: Path):
-    SecretReader(api, "default").open("ca").file("ca.crt")
+    SecretReader(api, "default", destinations=ANYWHERE).open("ca").file("ca.crt")
     gc.collect()
     assert list(directory.iterdir()) == []
 

@@ -13,6 +13,7 @@ from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import con
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.v1alpha1.spec.kafka_spec import Kafka
 from bellwether.core.model.broker_identity import Pod
+from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import Connection, Mechanism, Protocol
 from bellwether.ports.errors import Terminal, Unauthenticated
 from realparts.tls import Authority
@@ -20,6 +21,7 @@ from testkit.kubernetes import api_objects, strimzi_objects
 from testkit.kubernetes.memory_api import MemoryApi
 from testkit.kubernetes.strimzi_objects import KAFKAS, USERS, kafka, kafka_user, listener
 from testkit.messages import assert_wording
+from testkit.values.security_settings import PLAINTEXT
 
 INSIDE = "my-cluster-kafka-bootstrap.default.svc:9093"
 SASL = {"mechanism": "PLAIN", "username": "me", "passwordSecretName": "mine"}
@@ -40,7 +42,7 @@ def api(authority: Authority) -> MemoryApi:
 
 @pytest.fixture
 def secrets(api: MemoryApi) -> Iterator[SecretReader]:
-    with SecretReader(api, "default") as reader:
+    with SecretReader(api, "default", destinations=ANYWHERE) as reader:
         yield reader
 
 
@@ -72,7 +74,7 @@ def test_a_user_with_a_certificate_connects_with_that(secrets: SecretReader, api
 
 def test_without_authentication_no_user_is_needed(secrets: SecretReader, api: MemoryApi):
     api.delete(USERS, "default", "bellwether")
-    assert connection(wanted(), secrets) == Connection(("my-cluster-kafka-bootstrap.default.svc:9092",))
+    assert connection(wanted(), secrets) == Connection(("my-cluster-kafka-bootstrap.default.svc:9092",), PLAINTEXT)
 
 
 def test_what_the_policy_says_itself_goes_before_what_is_found(secrets: SecretReader, api: MemoryApi, tmp_path: Path):

@@ -14,6 +14,7 @@ from bellwether.adapters.kubernetes.kafka_cluster.strimzi_discovery import Strim
 from bellwether.api.v1alpha1.spec.kafka_spec import Strimzi as Wanted
 from bellwether.core.model.broker_identity import Pod
 from bellwether.core.reasons import Reason
+from bellwether.destinations import ANYWHERE
 from bellwether.ports.errors import Terminal, Transient, Unauthenticated
 from realparts.tls import Authority
 from testkit.kubernetes import strimzi_objects
@@ -39,7 +40,7 @@ def api(authority: Authority) -> MemoryApi:
 
 @pytest.fixture
 def secrets(api: MemoryApi) -> Iterator[SecretReader]:
-    with SecretReader(api, "default") as reader:
+    with SecretReader(api, "default", destinations=ANYWHERE) as reader:
         yield reader
 
 
@@ -139,7 +140,7 @@ def test_a_ca_whose_secret_may_not_be_read_is_asked_for_seldom(
         raise Terminal("cannot get resource secrets")
 
     monkeypatch.setattr(api, "get", forbidding)
-    with SecretReader(api, "default", lambda: now[0]) as reader:
+    with SecretReader(api, "default", lambda: now[0], destinations=ANYWHERE) as reader:
         for now[0] in (0.0, 10.0, 590.0, 610.0):
             assert Path(StrimziClusters(reader).find(WANTED).ca_file).read_text() == authority.path.read_text()
         assert asked == [0.0, 610.0]
