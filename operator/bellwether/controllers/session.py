@@ -225,11 +225,10 @@ class Session:
             text = f"the installation in namespace {where} has a policy for this Kafka cluster, too, and only observes:"
             text += " delete one of the two policies"
         else:
-            text = (
-                f"the installation in namespace {where} manages this Kafka cluster, and this one only observes: delete"
-            )
-            text += " one of the two policies; if that installation is gone, remove its mark: kafka-configs.sh --alter"
-            text += f" --entity-type clients --entity-name {others[0]} --delete-config {KEY}"
+            text = f"the installation in namespace {where} manages this Kafka cluster, and this one only observes:"
+            text += " delete one of the two policies; if it has no such policy any more, remove its mark:"
+            text += " kafka-configs.sh --bootstrap-server HOST:PORT --alter --entity-type clients"
+            text += f" --entity-name {others[0]} --delete-config {KEY}"
         return Condition("SoleInstallation", False, Reason.CLUSTER_CLAIMED, text[:MESSAGE_LIMIT])
 
     def reconnect(self, policy: LeadershipPolicy) -> BellwetherError | None:
