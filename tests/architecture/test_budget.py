@@ -18,9 +18,9 @@ LINES = {
     "operator/bellwether": 1535,  # where policies may connect: one list, and one check at the connection itself
     "operator/bellwether/adapters": 11290,  # large objects trimmed, librdkafka asks first; what Strimzi has
     "operator/bellwether/api": 4740,  # identities with their destination; requests; a preset for kafka_exporter
-    "operator/bellwether/cli": 10203,  # lint reads policies in texts, in other objects and in JSON patches
+    "operator/bellwether/cli": 10140,  # lint reads policies in texts, in other objects and in JSON patches
     "operator/bellwether/controllers": 3092,  # who may still send; other installations; kopf's lists and events bounded
-    "operator/bellwether/core": 13804,  # cures by a table; causes, freezes, links; identity, partial answers, drains
+    "operator/bellwether/core": 13650,  # cures by a table; causes, freezes, links; identity, partial answers, drains
     "operator/bellwether/ports": 656,  # the seam to the load side, bounded messages, answers of probes once
     "operator/bellwether/probes": 5814,  # several listeners, causes, gaps of both sides, slow answers, pairs that lag
     "operator/bellwether/probes/runtime": 796,

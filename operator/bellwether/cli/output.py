@@ -66,6 +66,11 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no form as JSON")
 
 
+def picked(value: object, names: str, **others: Any) -> dict[str, Any]:
+    """Some attributes of a value as fields of a document, in camelCase, and after them others."""
+    return {**{_field(name): getattr(value, name) for name in names.split()}, **others}
+
+
 def print_rows(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], output: str) -> None:
     """Print a table, or a list of documents whose fields are its columns."""
     if output == "table":

@@ -200,7 +200,7 @@ def _elect(
     )
     diagnosis = after.of(chosen)
     click.echo(f"{chosen}: leader is now broker {diagnosis.partition.leader}; class {diagnosis.risk}")
-    doctor_output.print_remedies(diagnosis, tools, elr=after.cluster.elr_enabled)
+    doctor_output.print_causes(after, tools, chosen)
 
 
 def status(found: Examination) -> int:

@@ -9,10 +9,10 @@ import click
 
 from bellwether import documentation
 from bellwether.cli.diagnosis.cluster_examination import Examination
-from bellwether.cli.output import printed
+from bellwether.cli.output import picked, printed
 from bellwether.core.detection.storage import milliseconds
 from bellwether.core.doctor.cause_remediation import SHOWN_BROKERS, RiskCause, cause_advice, causes, few_brokers
-from bellwether.core.doctor.remediation import CommandOptions, Remediation, client_impact, remediation_plan
+from bellwether.core.doctor.remediation import CommandOptions, Remediation, client_impact, unclean_election
 from bellwether.core.doctor.risks import RISK_DESCRIPTIONS, WORST_FIRST, Diagnosis
 from bellwether.core.doctor.unhealthy_leaders import (
     ACKS_ALL_FIGURES,
@@ -22,8 +22,8 @@ from bellwether.core.doctor.unhealthy_leaders import (
     SlowDiskForecast,
     UnhealthyBroker,
 )
-from bellwether.core.doctor.unwatched_listeners import ListenerCheck
 from bellwether.core.listing import counted, few
+from bellwether.core.model.cluster import TopicPartition
 
 Document = dict[str, Any]
 SHOWN = 10
@@ -77,13 +77,10 @@ def print_report(found: Examination, single: Sequence[Diagnosis], tools: Command
     if not risk_summary.at_risk:
         click.echo(f"\n{_nothing(found)}")
         return
-    for cause in causes(risk_summary, cluster.live | cluster.unlisted, found.silent):
-        click.echo()
-        _cause(cause, tools, elr=cluster.elr_enabled)
+    print_causes(found, tools)
     for one in single:
         click.echo()
-        _partition(one)
-        print_remedies(one, tools, elr=cluster.elr_enabled)
+        _partition(one, tools)
     if single and (more := len(risk_summary.at_risk) - len(single)) > 0:
         click.echo(f"\nand {more} more at risk, none worse than these; show them with --all")
     elif not single:
@@ -155,6 +152,18 @@ def _slow(broker: SlowBroker) -> None:
     _numbered(broker.remediations)
 
 
+def print_causes(found: Examination, tools: CommandOptions, only: TopicPartition | None = None) -> None:
+    """Print each cause with its remedies, or that of one partition."""
+    for cause in _causes(found):
+        if only is None or any(d.partition.name == only for d in cause.diagnoses):
+            click.echo()
+            _cause(cause, tools, elr=found.cluster.elr_enabled)
+
+
+def _causes(found: Examination) -> tuple[RiskCause, ...]:
+    return causes(found.risk_summary, found.cluster.live | found.cluster.unlisted, found.silent)
+
+
 def _cause(cause: RiskCause, tools: CommandOptions, *, elr: bool) -> None:
     advice = cause_advice(cause, tools, elr=elr)
     click.echo(f"{advice.heading}: {counted(len(cause.diagnoses), 'partition')} at risk")
@@ -169,7 +178,8 @@ def _cause(cause: RiskCause, tools: CommandOptions, *, elr: bool) -> None:
     _numbered(advice.remediations)
 
 
-def _partition(found: Diagnosis) -> None:
+def _partition(found: Diagnosis, tools: CommandOptions) -> None:
+    """One partition; what helps is said of its cause, but for what is lost with an unclean election."""
     p = found.partition
     elr = f", ELR {list(p.elr)}" if p.elr else ""
     last = f", last known leader {p.last_known_elr[0]}" if p.last_known_elr else ""
@@ -178,14 +188,8 @@ def _partition(found: Diagnosis) -> None:
         f"{p.name}: {found.risk}: {p.leader_text}, replicas {list(p.replicas)}, ISR {list(p.isr)}{elr}{last}, "
         f"min.insync.replicas {floor}"
     )
-
-
-def print_remedies(found: Diagnosis, tools: CommandOptions, *, elr: bool) -> None:
-    """Print the remedies for one partition."""
-    advice = remediation_plan(found, tools, elr=elr)
-    click.echo(f"  clients: {advice.clients}")
-    click.echo(f"  safe:    {advice.safe}")
-    _numbered(advice.remediations)
+    click.echo(f"  clients: {client_impact(found)}")
+    _numbered(tuple(unclean_election(found, tools)))
 
 
 def _numbered(remediations: Sequence[Remediation]) -> None:
@@ -200,38 +204,30 @@ def _numbered(remediations: Sequence[Remediation]) -> None:
 
 def document(found: Examination, tools: CommandOptions) -> Document:
     """The JSON document, with all partitions at risk."""
-    cluster, risk_summary, elr = found.cluster, found.risk_summary, found.cluster.elr_enabled
-    grouped = causes(risk_summary, cluster.live | cluster.unlisted, found.silent)
+    cluster, risk_summary, grouped = found.cluster, found.risk_summary, _causes(found)
     cause_of = {d.partition.name: str(cause.kind) for cause in grouped for d in cause.diagnoses}
     judged = found.unhealthy is not None
     return {
         "clusterId": cluster.cluster_id,
         "brokers": {"live": sorted(cluster.live), "unreachable": dict(sorted(found.silent.items()))},
-        "eligibleLeaderReplicas": elr,
+        "eligibleLeaderReplicas": cluster.elr_enabled,
         "warnings": [*cluster.incomplete, *found.troubles],
         "classes": {str(risk): risk_summary.classes.get(risk, 0) for risk in WORST_FIRST},
         "atRisk": len(risk_summary.at_risk),
         "atMinIsrBySettings": sum(d.designed for d in risk_summary.diagnoses),
-        "unhealthyLeaders": [_leader_document(one) for one in found.unhealthy or ()] if judged else None,
-        "slowDisk": found.slow_disk and _slow_disk_document(found.slow_disk),
+        "unhealthyLeaders": [_leader(one) for one in found.unhealthy or ()] if judged else None,
+        "slowDisk": found.slow_disk and _slow_disk(found.slow_disk),
         "quarantine": found.quarantine,
-        "listeners": found.listeners and _listener_document(found.listeners),
+        "listeners": found.listeners
+        and {
+            "unwatched": found.listeners.unwatched,
+            "notAdvertised": found.listeners.absent,
+            "notRead": found.listeners.unread,
+        },
         "reassignment": _reassignment(risk_summary.diagnoses),
-        "slowFollowers": [_slow_document(one) for one in found.slow] if judged else None,
-        "causes": [_cause_document(cause, tools, elr=elr) for cause in grouped],
-        "partitions": [
-            {"cause": cause_of[one.partition.name], **_document(one, tools, elr=elr)} for one in risk_summary.at_risk
-        ],
-    }
-
-
-def _slow_disk_document(one: SlowDiskForecast) -> Document:
-    return {
-        "broker": one.broker,
-        "appendsPerSecond": round(one.appends_per_second, 1),
-        "sources": one.sources,
-        "replicaFetchers": one.fetchers,
-        "keepsUpMilliseconds": round(one.keeps_up_seconds() * 1000),
+        "slowFollowers": [_follower(one) for one in found.slow] if judged else None,
+        "causes": [_advised(cause, tools, elr=cluster.elr_enabled) for cause in grouped],
+        "partitions": [{"cause": cause_of[one.partition.name], **_at_risk(one, tools)} for one in risk_summary.at_risk],
     }
 
 
@@ -242,70 +238,35 @@ def _reassignment(diagnoses: Sequence[Diagnosis]) -> Document | None:
     return {"version": 1, "partitions": rows} if rows else None
 
 
-def _listener_document(check: ListenerCheck) -> Document:
-    return {"unwatched": check.unwatched, "notAdvertised": check.absent, "notRead": check.unread}
+def _slow_disk(one: SlowDiskForecast) -> Document:
+    seconds, keeps_up = round(one.appends_per_second, 1), round(one.keeps_up_seconds() * 1000)
+    limits = {"replicaFetchers": one.fetchers, "keepsUpMilliseconds": keeps_up}
+    return {"broker": one.broker, "appendsPerSecond": seconds, "sources": one.sources, **limits}
 
 
-def _cause_document(cause: RiskCause, tools: CommandOptions, *, elr: bool) -> Document:
-    advice = cause_advice(cause, tools, elr=elr)
-    return {
-        "cause": cause.kind,
-        "message": advice.heading,
-        "brokers": cause.brokers,
-        "classes": {risk: len(some) for risk, some in cause.by_risk.items()},
-        "safe": advice.safe,
-        "remedies": advice.remediations,
-    }
+def _advised(cause: RiskCause, tools: CommandOptions, *, elr: bool) -> Document:
+    advice, classes = cause_advice(cause, tools, elr=elr), {risk: len(some) for risk, some in cause.by_risk.items()}
+    about = {"cause": cause.kind, "message": advice.heading, "brokers": cause.brokers, "classes": classes}
+    return {**about, "safe": advice.safe, "remedies": advice.remediations}
 
 
-def _leader_document(broker: UnhealthyBroker) -> Document:
-    return {
-        "broker": broker.broker,
-        "state": broker.state,
-        "reason": broker.reason,
-        "partitions": len(broker.partitions),
-        "topics": broker.topics,
-        "clients": broker.clients,
-        "notDemoted": broker.kept,
-        "remedies": broker.remediations,
-    }
+def _leader(broker: UnhealthyBroker) -> Document:
+    found = picked(broker, "broker state reason", partitions=len(broker.partitions))
+    return found | picked(broker, "topics clients", notDemoted=broker.kept, remedies=broker.remediations)
 
 
-def _slow_document(broker: SlowBroker) -> Document:
-    return {
-        "broker": broker.broker,
-        "reason": broker.reason,
-        "partitions": broker.partitions,
-        "clients": f"{_WAITING}: {ACKS_ALL_FIGURES}",
-        "notHeld": broker.not_held,
-        "remedies": broker.remediations,
-    }
+def _follower(broker: SlowBroker) -> Document:
+    found = picked(broker, "broker reason partitions", clients=f"{_WAITING}: {ACKS_ALL_FIGURES}")
+    return found | picked(broker, "not_held", remedies=broker.remediations)
 
 
-def _document(found: Diagnosis, tools: CommandOptions, *, elr: bool) -> Document:
-    p, loss, advice = found.partition, found.loss, remediation_plan(found, tools, elr=elr)
-    row: Document = {
-        "topic": p.topic,
-        "partition": p.index,
-        "class": found.risk,
-        "leader": p.leader,
-        "replicas": p.replicas,
-        "isr": p.isr,
-        "elr": p.elr,
-        "lastKnownElr": p.last_known_elr,
-        "minInsyncReplicas": found.floor,
-        "uncleanElectionEnabled": found.unclean,
-        "awaited": found.awaited,
-        "clients": advice.clients,
-        "safe": advice.safe,
-        "remedies": advice.remediations,
-    }
+def _at_risk(found: Diagnosis, tools: CommandOptions) -> Document:
+    p, loss = found.partition, found.loss
+    row = picked(p, "topic", partition=p.index, **{"class": found.risk})
+    row |= picked(p, "leader replicas isr elr last_known_elr", minInsyncReplicas=found.floor)
+    row |= {"uncleanElectionEnabled": found.unclean, "awaited": found.awaited, "clients": client_impact(found)}
+    row["remedies"] = tuple(unclean_election(found, tools))
     if loss is not None:
-        row["loss"] = {
-            "candidate": loss.candidate,
-            "candidateEnd": loss.candidate_end,
-            "sampledEnd": loss.sample and loss.sample.end,
-            "sampledAt": loss.sample and loss.sample.at,
-            "atLeast": loss.least,
-        }
+        sampled = {"sampledEnd": loss.sample and loss.sample.end, "sampledAt": loss.sample and loss.sample.at}
+        row["loss"] = picked(loss, "candidate candidate_end", **sampled, atLeast=loss.least)
     return row

@@ -17,7 +17,7 @@ from bellwether.cli.diagnosis.explain import facts
 from bellwether.cli.diagnosis.remedies import runbook, typed
 from bellwether.cli.kubernetes_target import ANSWER_SECONDS, Target, connect, connect_policy, policy_options
 from bellwether.cli.leadership.broker_lookup import NamedPolicy, find_policy
-from bellwether.cli.output import OUTPUT, age, ago, print_document, printed, rows_of, since
+from bellwether.cli.output import OUTPUT, age, ago, picked, print_document, printed, rows_of, since
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.listing import NAMED, counted, few
 from bellwether.core.reasons import Reason
@@ -111,20 +111,10 @@ def document(view: PolicyView) -> dict[str, Any]:
         "brokers": [facts(health) for health in view.brokers],
         "leaseRenewedAt": view.renewed,
         "probers": [
-            {
-                "type": p.type,
-                "source": p.source,
-                "brokers": p.brokers,
-                "renewedAt": p.renewed,
-                "stale": p.stale(view.now),
-            }
-            for p in view.probers
+            picked(p, "type source brokers", renewedAt=p.renewed, stale=p.stale(view.now)) for p in view.probers
         ],
         "clients": [*impact(view.brokers, view.policy)],
-        "problems": [
-            {"reason": p.reason, "about": p.about, "remedy": p.remedy, "runbook": runbook(p.reason)}
-            for p in view.problems
-        ],
+        "problems": [picked(p, "reason about remedy", runbook=runbook(p.reason)) for p in view.problems],
     }
 
 

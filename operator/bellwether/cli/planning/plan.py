@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bellwether.cli.kubernetes_target import Target, policy_options
-from bellwether.cli.output import OUTPUT, print_lines, rows_of
+from bellwether.cli.output import OUTPUT, picked, print_lines, rows_of
 from bellwether.core.demotion.decisions import Decisions
 from bellwether.core.demotion.restoration import other_leaders_message
 from bellwether.core.model.log_dirs import LogDir
@@ -140,28 +140,19 @@ def plan_document(preview: Preview) -> dict[str, Any]:
         "mode": preview.policy.status.mode or preview.policy.spec.mode,
         "notes": preview.notes,
         "digest": plan.digest,
-        "demoted": [
-            {"broker": broker, "cause": one.cause, "reason": one.reason, "message": one.message}
-            for broker, one in decisions.demoted.items()
-        ],
+        "demoted": [picked(one, "broker cause reason message") for one in decisions.demoted.values()],
         "promoted": decisions.promoted,
         "returning": [{"broker": broker, "sharePercent": one.share} for broker, one in decisions.returning.items()],
         "dwelling": [{"broker": broker, "secondsLeft": left} for broker, left in decisions.dwelling.items()],
-        "held": [{"broker": one.broker, "reason": one.reason, "message": one.message} for one in decisions.held],
-        "moves": [
-            {
-                "topic": move.topic,
-                "partition": move.key.partition,
-                "kind": move.kind,
-                "replicas": move.seen,
-                "target": move.order,
-                "leader": move.leader,
-                "nextLeader": move.leads_next if move.elect else move.leader,
-            }
-            for move in plan.moves
-        ],
+        "held": [picked(one, "broker reason message") for one in decisions.held],
+        "moves": [_move(move) for move in plan.moves],
         "blocked": [
-            {"topic": one.topic, "partition": one.key.partition, "reason": one.reason, "message": one.message}
-            for one in plan.holds
+            {"topic": one.topic, "partition": one.key.partition, **picked(one, "reason message")} for one in plan.holds
         ],
     }
+
+
+def _move(move: Move) -> dict[str, Any]:
+    leaders = {"leader": move.leader, "nextLeader": move.leads_next if move.elect else move.leader}
+    place = {"topic": move.topic, "partition": move.key.partition, "kind": move.kind}
+    return {**place, "replicas": move.seen, "target": move.order, **leaders}

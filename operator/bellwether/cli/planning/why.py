@@ -14,7 +14,7 @@ import click
 
 from bellwether.cli.diagnosis.remedies import remedy
 from bellwether.cli.kubernetes_target import Target, policy_options
-from bellwether.cli.output import OUTPUT, print_lines, rows_of, since
+from bellwether.cli.output import OUTPUT, picked, print_lines, rows_of, since
 from bellwether.core.model.cluster import Partition
 from bellwether.core.model.undo_record import Cause
 from bellwether.core.reasons import Reason
@@ -118,9 +118,7 @@ class LeaderExplanation:
         partition, move, hold = self._partition, self._move, self._hold
         return {
             "policy": self._preview.name,
-            "topic": partition.topic,
-            "partition": partition.index,
-            "leader": partition.leader,
+            **picked(partition, "topic", partition=partition.index, leader=partition.leader),
             "replicas": [
                 {"broker": r.broker, "rack": r.rack or None, "inSync": r.in_sync, "obstacle": r.obstacle or None}
                 for r in self._replicas
@@ -130,7 +128,7 @@ class LeaderExplanation:
             "why": self.reason(),
             "changes": self.changes(),
             "move": None if move is None else {"replicas": move.order, "leader": move.leads_next},
-            "blocked": None if hold is None else {"reason": hold.reason, "message": hold.message},
+            "blocked": None if hold is None else picked(hold, "reason message"),
         }
 
     def reason(self) -> str:

@@ -18,7 +18,7 @@ from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient
 from bellwether.cli import exit_status
 from bellwether.cli.kubernetes_target import Target, connect, namespaced
 from bellwether.cli.option_lists import duration
-from bellwether.cli.output import OUTPUT, print_lines, rows_of
+from bellwether.cli.output import OUTPUT, picked, print_lines, rows_of
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.loads import Loads
 from bellwether.core.signals import Override
@@ -274,14 +274,9 @@ def _document(one: PolicyDiff, seconds: float) -> dict[str, Any]:
 
 def _forecast(outcome: Forecast) -> dict[str, Any]:
     changes = [
-        {
-            "at": change.at.isoformat(),
-            "partition": str(change.name),
-            "orderBefore": list(change.order_before),
-            "order": list(change.order),
-            "leaderBefore": change.leader_before,
-            "leader": change.leader,
-        }
+        picked(change, "at")
+        | {"partition": str(change.name)}
+        | picked(change, "order_before order leader_before leader")
         for change in outcome.changes
     ]
     return {

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from bellwether.cli import exit_status
-from bellwether.cli.output import OUTPUT, print_document
+from bellwether.cli.output import OUTPUT, picked, print_document
 
 
 @click.command()
@@ -43,11 +43,8 @@ def lint(files: tuple[str, ...], cluster: Path | None, strict: bool, output: str
     if output == "table":
         click.echo(checked.table(problems))
     else:
-        fields = ("severity", "rule", "object", "field", "message")
-        found = [
-            {"file": p.file, "line": p.at.line, "column": p.at.column, **{field: getattr(p, field) for field in fields}}
-            for p in problems
-        ]
+        about = "severity rule object field message"
+        found = [picked(p, "file") | picked(p.at, "line column") | picked(p, about) for p in problems]
         print_document({"files": sorted(checked.names), "problems": found}, output)
     if checked.errors or (strict and any(p.severity != NOTE for p in problems)):
         raise click.exceptions.Exit(exit_status.FOUND)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bellwether.cli.output import OUTPUT, print_document, printed
+from bellwether.cli.output import OUTPUT, picked, print_document, printed
 from bellwether.core.listing import counted
 from bellwether.core.settings.policy import Policy
 from bellwether.ports.errors import BellwetherError
@@ -120,10 +120,7 @@ def _document(done: Simulation) -> dict[str, Any]:
         "brokers": [
             {
                 "broker": broker,
-                "spans": [
-                    {"from": s.start, "to": s.end, "state": s.state, "demoted": s.demoted, "leaders": s.leaders}
-                    for s in spans
-                ],
+                "spans": [{"from": s.start, "to": s.end, **picked(s, "state demoted leaders")} for s in spans],
             }
             for broker, spans in done.brokers.items()
         ],

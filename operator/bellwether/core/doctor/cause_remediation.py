@@ -3,7 +3,7 @@
 In: a ``RiskSummary``, and which brokers are live and which answer. Out: ``RiskCause``s, the worst first, and the
 ``CauseAdvice`` of each, the cheapest remedy first. Each partition belongs to the cause whose remedy has to come first.
 Pure; used by ``bellwether doctor``. Every text is bounded, however many partitions and brokers there are;
-``remediation`` has the advice for a single partition.
+``remediation`` has what is left for a single partition: an unclean election.
 """
 
 from __future__ import annotations
@@ -188,6 +188,8 @@ def _down(cause: RiskCause, tools: CommandOptions) -> Iterator[Remediation]:
     cost = f"time without {counted(offline, 'partition')}"
     if any(d.partition.elr for d in cause.diagnoses if d.risk in OFFLINE):
         cost += "; a broker that was killed, not shut down, is no longer eligible when it is back"
+    if any(d.partition.last_known_elr for d in cause.diagnoses if d.risk in OFFLINE):
+        cost += "; where none is eligible any more, the last leader leads with what it had flushed to its disk"
     yield Remediation(order, cost, checks=unavailable)
 
 

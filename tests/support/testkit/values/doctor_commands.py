@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bellwether.core.doctor.cause_remediation import CauseKind, cause_advice, causes
-from bellwether.core.doctor.remediation import CommandOptions, Remediation, remediation_plan
+from bellwether.core.doctor.remediation import CommandOptions, Remediation, unclean_election
 from bellwether.core.doctor.risks import Diagnosis, Risk, RiskInputs, RiskSummary, diagnose
 from bellwether.core.model.cluster import Partition
 from testkit.values.builders import partition
@@ -32,13 +32,13 @@ PARTITIONS = (
     partition(replicas=(1, 2)),
     partition(),
 )
-FURTHER = RiskInputs({"orders": 2}, ends={PARTITIONS[7].name: {1: 70, 2: 80}})
+FURTHER = RiskInputs({"orders": 2}, ends={PARTITIONS[8].name: {1: 70, 2: 80}})
 
 
 def diagnoses() -> tuple[Diagnosis, ...]:
     """A diagnosis of every class."""
     found = tuple(diagnose(p, LIVE - SILENT, INPUTS) for p in PARTITIONS)
-    return (*found, diagnose(PARTITIONS[7], LIVE, FURTHER))
+    return (*found, diagnose(PARTITIONS[8], LIVE, FURTHER))
 
 
 def summary(*partitions: Partition) -> RiskSummary:
@@ -52,9 +52,9 @@ def remedies(tools: CommandOptions) -> Iterator[Remediation]:
     found = causes(RiskSummary(every), LIVE, SILENT)
     assert {d.risk for d in every} >= set(Risk) - {Risk.IN_SYNC, Risk.UNDER_REPLICATED}
     assert {cause.kind for cause in found} == set(CauseKind)
+    for diagnosis in every:
+        yield from unclean_election(diagnosis, tools)
     for elr in (True, False):
-        for diagnosis in every:
-            yield from remediation_plan(diagnosis, tools, elr=elr).remediations
         for cause in found:
             yield from cause_advice(cause, tools, elr=elr).remediations
 

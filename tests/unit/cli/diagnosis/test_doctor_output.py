@@ -170,7 +170,7 @@ def test_the_document_holds_what_the_text_says(kafka):
         "sampledAt": "2026-01-01T00:00:00+00:00",
         "atLeast": 30,
     }
-    assert_wording(lost["remedies"][1]["commands"])
+    assert_wording(lost["remedies"][0]["commands"])
     assert "loss" not in at_floor
     assert (lost["cause"], at_floor["cause"]) == ("BrokersDown", "OutOfIsr")
     down, lagging = whole["causes"]
