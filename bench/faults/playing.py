@@ -115,7 +115,7 @@ def _look_on(scenario: Scenario, stage: Stage, step: Callable[[str], None]) -> d
 def _judged(scenario: Scenario, stage: Stage) -> dict[str, Any]:
     expected = scenario.expected
 
-    def told(seen: Any) -> dict[str, Any]:
+    def noted(seen: Any) -> dict[str, Any]:
         words = dict.fromkeys(str(seen.word(broker) or "nothing") for broker in expected.brokers)
         return {
             "verdict": ", ".join(words),
@@ -129,7 +129,7 @@ def _judged(scenario: Scenario, stage: Stage) -> dict[str, Any]:
             "said": {str(b): [f"{at:.1f} s {word}" for at, word in said] for b, said in sorted(seen.words.items())},
         }
 
-    return stage.witness.ask(told)
+    return stage.witness.ask(noted)
 
 
 def _since(moment: float) -> float:

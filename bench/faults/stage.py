@@ -130,7 +130,7 @@ class Stage:
         return self.kafka.broker(broker).proxy_name
 
     def external_port(self, broker: int) -> int:
-        """The port that clients outside are told."""
+        """The port that clients outside get."""
         return int(self.kafka.broker(broker).external.rpartition(":")[2])
 
     def swallow(self, broker: int) -> None:

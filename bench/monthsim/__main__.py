@@ -56,18 +56,18 @@ def main(broker_months: int, seed: int, processes: int, quick: bool, redraw: boo
         "seconds": round(time.monotonic() - began, 1),
         "processes": processes,
     }
-    told = reports.report(found.pop(""), found, variants, models, made)
-    reports.save(told, REPORT)
+    noted = reports.report(found.pop(""), found, variants, models, made)
+    reports.save(noted, REPORT)
     if not quick:
-        _illustrate(told)
-    for line in reports.lines(told):
+        _illustrate(noted)
+    for line in reports.lines(noted):
         print(line)
     print(f"{REPORT} written after {made['seconds']} s")
 
 
-def _illustrate(told: reports.Figures) -> None:
-    plots.draw(told, PICTURE)
-    pages.write(told, PAGE)
+def _illustrate(noted: reports.Figures) -> None:
+    plots.draw(noted, PICTURE)
+    pages.write(noted, PAGE)
 
 
 def _progress(done: int, whole: int) -> None:

@@ -86,8 +86,8 @@ def _regret(found: dict[str, Any]) -> str:
     for key, agents in _AGENTS.items():
         rows = [(rule, *(_number(found[key][m].get(rule)) for m in models)) for rule in found["rules"]]
         tables.append(f"Against a clairvoyant {agents}:\n\n{_table(('rule set', *models), rows)}")
-    told = "\n".join(f"- **{name}**: {source}" for name, source in found["models"].items())
-    return "\n".join((*tables, f"{told}\n"))
+    noted = "\n".join(f"- **{name}**: {source}" for name, source in found["models"].items())
+    return "\n".join((*tables, f"{noted}\n"))
 
 
 def _number(value: float | None) -> str:

@@ -39,16 +39,16 @@ def draw(found: dict[str, Any], path: Path) -> None:
 def _panel(panel: Axes, found: dict[str, Any], kind: str, family: str, prefix: str) -> None:
     panel.set_xscale("log")
     panel.set_yscale("symlog", linthresh=0.5)
-    told: dict[_Place, list[str]] = {}
+    noted: dict[_Place, list[str]] = {}
     for name, figures in found["rules"].items():
         if name in (OURS, "k-of-n") or (name in STORAGE_RULES) is (kind == "disk_faults"):
-            _note(told, name, figures, kind, family, small=False)
+            _note(noted, name, figures, kind, family, small=False)
     for name, figures in found["tradeoff"].items():
         if name.startswith(prefix):
-            _note(told, name, figures, kind, family, small=True)
-    furthest = max((place[0] for place in told), default=1.0)
-    nearest = min((place[0] for place in told), default=1.0)
-    for number, (place, names) in enumerate(told.items()):
+            _note(noted, name, figures, kind, family, small=True)
+    furthest = max((place[0] for place in noted), default=1.0)
+    nearest = min((place[0] for place in noted), default=1.0)
+    for number, (place, names) in enumerate(noted.items()):
         left = place[0] > nearest * (furthest / nearest) ** _LEFT_OF
         _point(panel, place, names, to_the_left=left, below=number % 2 == 0)
     panel.axhline(GOAL_PER_1000, color="green", linewidth=0.8, linestyle=":")
@@ -61,7 +61,7 @@ def _panel(panel: Axes, found: dict[str, Any], kind: str, family: str, prefix: s
 
 
 def _note(
-    told: dict[_Place, list[str]], name: str, figures: dict[str, Any], kind: str, family: str, *, small: bool
+    noted: dict[_Place, list[str]], name: str, figures: dict[str, Any], kind: str, family: str, *, small: bool
 ) -> None:
     """Rule sets that come out the same share a point."""
     faults, false = figures[kind], figures["false_demotions"][family]
@@ -69,7 +69,7 @@ def _note(
         return
     missed = faults["missed"] / faults["injected"]
     place = faults["median_seconds"], false["per_1000_broker_months"], false["upper_bound_95"], small
-    told.setdefault(place, []).append(f"{name} ({missed:.0%} missed)" if missed >= 0.005 else name)
+    noted.setdefault(place, []).append(f"{name} ({missed:.0%} missed)" if missed >= 0.005 else name)
 
 
 def _point(panel: Axes, place: _Place, names: list[str], *, to_the_left: bool, below: bool) -> None:

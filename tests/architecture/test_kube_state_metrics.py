@@ -95,12 +95,12 @@ def test_the_configuration_is_sound_and_every_path_leads_somewhere() -> None:
 
 
 def test_both_kinds_tell_their_conditions() -> None:
-    told = {
+    noted = {
         (resource["groupVersionKind"]["kind"], metric["name"])
         for resource in configuration()["spec"]["resources"]
         for metric in resource["metrics"]
     }
-    assert {("LeadershipPolicy", "status_condition"), ("BrokerHealth", "status_condition")} <= told
+    assert {("LeadershipPolicy", "status_condition"), ("BrokerHealth", "status_condition")} <= noted
 
 
 @pytest.mark.parametrize(

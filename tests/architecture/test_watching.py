@@ -139,8 +139,8 @@ def test_every_alert_says_what_it_is_how_bad_it_is_and_where_to_read_on(rule: al
 
 
 def test_an_alert_that_says_too_little_is_found() -> None:
-    told = {"summary": "x", "description": "", "runbook_url": f"{alert_rules.RUNBOOKS}Other/"}
-    assert faults({"alert": "A", "annotations": told, "labels": {"severity": "page"}}) == [
+    noted = {"summary": "x", "description": "", "runbook_url": f"{alert_rules.RUNBOOKS}Other/"}
+    assert faults({"alert": "A", "annotations": noted, "labels": {"severity": "page"}}) == [
         "description",
         "runbook_url",
         "severity",

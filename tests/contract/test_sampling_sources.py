@@ -94,8 +94,8 @@ def size(sampled: Sampled, broker: int) -> int:
 
 def test_a_leader_tells_its_end_and_its_size(sampled: Sampled) -> None:
     sampled.write(20)
-    told = ends(sampled, 1, epoch(sampled))
-    assert (told.ends, told.moved, told.problem) == ({sampled.name: 20}, 0, "")
+    noted = ends(sampled, 1, epoch(sampled))
+    assert (noted.ends, noted.moved, noted.problem) == ({sampled.name: 20}, 0, "")
     assert 20 * RECORD <= size(sampled, 1) <= 20 * RECORD * 1.1
 
 
@@ -108,8 +108,8 @@ def test_what_comes_between_two_questions_is_their_difference(sampled: Sampled) 
 
 
 def test_another_epoch_than_present_one_says_that_partition_moved(sampled: Sampled) -> None:
-    told = ends(sampled, 1, epoch(sampled) + 7)
-    assert (told.ends, told.moved, told.problem) == ({}, 1, "")
+    noted = ends(sampled, 1, epoch(sampled) + 7)
+    assert (noted.ends, noted.moved, noted.problem) == ({}, 1, "")
 
 
 def test_a_copy_has_its_size_under_any_leader(sampled: Sampled) -> None:
@@ -119,6 +119,6 @@ def test_a_copy_has_its_size_under_any_leader(sampled: Sampled) -> None:
 
 def test_a_partition_that_was_never_created_is_in_no_answer(sampled: Sampled) -> None:
     unknown = TopicPartition("never-made", 3)
-    told = sampled.sources.ends.ask(sampled.address(1), {unknown: 0}, 5, 10)
-    assert (dict(told.ends), told.problem) == ({}, "")
+    noted = sampled.sources.ends.ask(sampled.address(1), {unknown: 0}, 5, 10)
+    assert (dict(noted.ends), noted.problem) == ({}, "")
     assert sampled.sources.sizes.ask(sampled.address(1), [unknown], 5, 10).sizes == {}

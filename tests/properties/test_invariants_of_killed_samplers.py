@@ -20,7 +20,7 @@ from bellwether_load.store.rollups.rollup_files import list_rollups
 from bellwether_load.store.samples import sample_files
 from bellwether_load.store.samples.sample_files import list_rounds
 from testkit.loads.crashing_store import Killed, folder, mortal
-from testkit.loads.sample_rounds import MIDNIGHT, held, rows, told
+from testkit.loads.sample_rounds import MIDNIGHT, held, noted, rows
 
 DEATHS = st.tuples(st.integers(0, 5), st.booleans())
 MINUTES = st.lists(st.integers(0, 200), min_size=1, max_size=8, unique=True)
@@ -75,9 +75,9 @@ def test_a_round_that_was_cut_off_is_there_whole_or_not_at_all(deaths: list[tupl
             try:
                 sample_files.write_round(mortal(Path(directory), touches, after=after), one, f"{minute:08x}")
             except Killed:
-                assert held(store) in (before, before + told(one))
+                assert held(store) in (before, before + noted(one))
             else:
-                assert held(store) == before + told(one)
+                assert held(store) == before + noted(one)
 
 
 @given(st.lists(DEATHS, min_size=1, max_size=4), st.integers(1, 3))
@@ -90,7 +90,7 @@ def test_removal_that_was_cut_off_takes_no_rollup_and_no_new_sample(deaths: list
         whole = rollups(store)
         newest: Counter[object] = Counter()
         for hour in range(older, SAMPLE_HOURS + older):
-            newest += Counter(told(rows(60 * hour, 2)))
+            newest += Counter(noted(rows(60 * hour, 2)))
         clock = ManualClock(MIDNIGHT + timedelta(days=9))
         for touches, after in deaths:
             dying = mortal(Path(directory), touches, after=after)

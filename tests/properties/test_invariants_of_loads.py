@@ -113,7 +113,7 @@ def _unanswered(at: list[int]) -> Mishap:
     return _at(at, lambda s: replace(s, end=None, size=None, leader=-1))
 
 
-def told(history: list[Sample]) -> list[Sample]:
+def noted(history: list[Sample]) -> list[Sample]:
     """As stretches tell it: a negative number is as good as none."""
     return [replace(s, size=None if s.size is None or s.size < 0 else s.size) for s in history]
 
@@ -127,7 +127,7 @@ def test_a_steady_rate_is_found_despite_gaps_and_resets(
     history = [traffic.seen(60 * minute + s) for minute in range(traffic.minutes) for s in sorted({0, second})]
     for befall in befalling:
         history = befall(history)
-    rows = told([s for s in history if s.at % 60 == 0 or s.at // 600 % 2])
+    rows = noted([s for s in history if s.at % 60 == 0 or s.at // 600 % 2])
     rows += rows[::3]
     random.shuffle(rows)  # type: ignore[attr-defined]
     found = measured(rows)
@@ -145,7 +145,7 @@ def test_no_level_leaves_the_bounds_of_the_true_rates(per_minute: list[int], dat
     history = [Sample(60 * m, end, end * 7) for m, end in enumerate(ends)]
     for befall in data.draw(mishaps(len(history))):
         history = befall(history)
-    found = measured(told(history))
+    found = measured(noted(history))
     assume(found.samples[0] >= 2)
     least, most = min(per_minute) / 60, max(per_minute) / 60
     if found.sized[0]:

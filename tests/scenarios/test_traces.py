@@ -16,7 +16,7 @@ from bellwether.cli.main import main
 TRACES = sorted((Path(__file__).parent / "traces").glob("*.jsonl*"))
 
 
-def told(trace: Path) -> str:
+def noted(trace: Path) -> str:
     """What ``bellwether replay`` prints of a trace."""
     found = CliRunner().invoke(main, ["replay", str(trace)])
     assert found.exit_code == 0, found.output
@@ -29,7 +29,7 @@ def golden(trace: Path) -> Path:
 
 @pytest.mark.parametrize("trace", TRACES, ids=lambda p: p.name)
 def test_a_trace_is_judged_as_it_was(trace: Path, request: pytest.FixtureRequest):
-    timeline = told(trace)
+    timeline = noted(trace)
     if request.config.getoption("--update-golden"):
         golden(trace).write_text(timeline)
     assert timeline == golden(trace).read_text(), "read the difference; --update-golden accepts it"
@@ -43,4 +43,4 @@ def test_there_are_traces_and_each_golden_timeline_has_its_own():
 @pytest.mark.parametrize("trace", TRACES, ids=lambda p: p.name)
 def test_a_trace_is_small_enough_to_be_kept_and_shows_a_demotion(trace: Path):
     assert trace.stat().st_size < 200_000
-    assert "is demoted" in told(trace)
+    assert "is demoted" in noted(trace)

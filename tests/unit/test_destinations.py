@@ -164,10 +164,10 @@ def test_address_that_a_broker_advertises_is_under_the_list(victim: Victim) -> N
     brokers = [
         DescribeClusterResponse.DescribeClusterBroker(broker_id=1, host="127.0.0.1", port=victim.port, rack=None)
     ]
-    told = DescribeClusterResponse(
+    noted = DescribeClusterResponse(
         throttle_time_ms=0, error_code=0, error_message=None, cluster_id="c", controller_id=1, brokers=brokers
     )
-    with ScriptedBroker({DescribeClusterRequest: lambda _: told}) as broker:
+    with ScriptedBroker({DescribeClusterRequest: lambda _: noted}) as broker:
         made = Connection((broker.address,), Security(destinations=only(broker.address)))
         found = BrokerDirectory(made).brokers()
         with pytest.raises(Transient, match=rf"127.0.0.1:{victim.port}: policies may not connect"):
@@ -181,8 +181,8 @@ def canary(broker: ScriptedBroker) -> ConfluentCanary:
 
 
 def test_canary_never_connects_to_a_forbidden_address_that_is_advertised(victim: Victim) -> None:
-    told = metadata(topic("canary", partition(0, leader=victim.port)), brokers=[victim.port])
-    with ScriptedBroker({MetadataRequest: told}) as broker:
+    noted = metadata(topic("canary", partition(0, leader=victim.port)), brokers=[victim.port])
+    with ScriptedBroker({MetadataRequest: noted}) as broker:
         client = canary(broker)
         with pytest.raises(Terminal, match=rf"may not connect to 127.0.0.1, port {victim.port}"):
             client.partitions()

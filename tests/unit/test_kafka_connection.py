@@ -26,8 +26,8 @@ def test_a_traceback_with_local_variables_keeps_the_password() -> None:
 
     with pytest.raises(RuntimeError) as caught:
         fail(FULL)
-    told = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
-    text = "".join(told.format())
+    noted = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+    text = "".join(noted.format())
     # The source lines of this very test are shown too; what counts are the values.
     assert "password = <hidden>" in text
 

@@ -84,7 +84,7 @@ def test_an_unreadable_setting_is_unknown_and_delays_no_reconcile(site: MemorySi
     class Refusing(MemoryConfigs):
         def topic_configs(self, topics: Collection[str], names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
             self.asked += 1
-            raise error(f"{names} of {topics} are not told")
+            raise error(f"{names} of {topics} are not known")
 
     refusing = Refusing(site.cluster)
     reconciles = Reconciles(site, refusing)

@@ -94,7 +94,7 @@ def test_a_broker_cut_off_is_reported_until_it_is_healthy_and_every_query_shows_
         site.tell(f"{alert} fires {watched.until_fires(alert, namespace=site.namespace, policy='main'):.1f} s later")
     watched.until_fires("BellwetherErrorBudgetBurnFast")
 
-    def told() -> bool:
+    def noted() -> bool:
         found = watched.annotations()
         sick, risk = (found.get(f"Bellwether{name}", {}) for name in ("BrokerSick", "PartitionMovesBlocked"))
         # Two partitions of the site, and those of topics that other tests left with their only replica on broker 2.
@@ -103,7 +103,7 @@ def test_a_broker_cut_off_is_reported_until_it_is_healthy_and_every_query_shows_
         text = risk.get("summary", "")
         return "broker 2" in sick.get("description", "") and count >= 2 and text.startswith(f"{count} Kafka partitions")
 
-    site.until(told, 60, "the alerts name the broker and its partitions", watched.annotations)
+    site.until(noted, 60, "the alerts name the broker and its partitions", watched.annotations)
     cut(kafka, 3)
     site.policy("lost", kafka={"bootstrapServers": [f"127.0.0.1:{site.free_port()}"]})
     silent.until_only(NEVER_SHOWN.keys() | IN_RECOVERY, 120)

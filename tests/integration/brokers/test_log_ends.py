@@ -38,11 +38,11 @@ def test_leader_and_followers_tell_the_end_of_their_own_copy(
     for number in (1, 2, 3):
         questions = {led.name: led.leader_epoch if number == 1 else -1}
 
-        def told(number: int = number, questions: dict[TopicPartition, int] = questions) -> BrokerLogEnds:
+        def noted(number: int = number, questions: dict[TopicPartition, int] = questions) -> BrokerLogEnds:
             return asker.ask(brokers.broker(number).internal, questions, 5, 10)
 
-        until(lambda told=told: told().ends == {led.name: RECORDS})  # type: ignore[misc]
-        assert (told().problem, told().moved) == ("", 0)
+        until(lambda noted=noted: noted().ends == {led.name: RECORDS})  # type: ignore[misc]
+        assert (noted().problem, noted().moved) == ("", 0)
 
 
 def test_a_frozen_follower_costs_its_own_timeout_and_then_tells_how_far_it_is(

@@ -50,8 +50,8 @@ def test_wrong_password_is_terminal_names_user_and_keeps_secret(brokers: KafkaCl
     with pytest.raises(Terminal, match="refused user 'admin'") as caught:
         KafkaReader(BrokerPool(wrong, PATIENT)).read()
     assert "check username, password and mechanism" in str(caught.value)
-    told = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=True).format())
-    assert "s3cr3t" not in told
+    noted = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=True).format())
+    assert "s3cr3t" not in noted
     with pytest.raises(Unauthenticated, match="refused user 'admin'"):
         BrokerProbe(wrong).ask(brokers.broker(1).secure or "", 1, 30)  # which says nothing about the broker
 

@@ -29,9 +29,9 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("tool", TOOLS)
 def test_the_tool_knows_every_option_that_is_passed_to_it(tool: str, scripts: Path) -> None:
     passed = {word for line in LINES if line.startswith(tool) for word in shlex.split(line) if word.startswith("--")}
-    told = ""
+    noted = ""
     for words in ([], ["describe"]) if tool == "kafka-metadata-quorum.sh" else ([],):
         done = ran([scripts / tool, *words, "--help"], 60)
-        told += done.stdout + done.stderr
+        noted += done.stdout + done.stderr
     assert passed
-    assert passed <= set(re.findall(r"--[a-z-]+", told)), told
+    assert passed <= set(re.findall(r"--[a-z-]+", noted)), noted

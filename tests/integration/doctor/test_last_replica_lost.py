@@ -47,9 +47,9 @@ def test_last_replica_is_waited_for_or_else_records_are_lost(four: Any, topic: s
         site.eventually(lambda c: any(p.topic == topic and p.leader is None for p in c.partitions) and 2 in c.live)
 
     def run(command: str, typed: str = "") -> subprocess.CompletedProcess[str]:
-        told = command.replace("BOOTSTRAP", bootstrap).replace("orders", topic).replace(" 600", " 60")
+        noted = command.replace("BOOTSTRAP", bootstrap).replace("orders", topic).replace(" 600", " 60")
         environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-        return ran(told.split(), cwd=EXAMPLE, env=environment, input=typed)
+        return ran(noted.split(), cwd=EXAMPLE, env=environment, input=typed)
 
     look, wait, elect = COMMANDS
     lose()

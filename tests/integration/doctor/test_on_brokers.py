@@ -87,9 +87,9 @@ def test_cluster_of_policy_is_examined_and_another_is_refused(four: Any, monkeyp
 
 
 def _document(walk: Walk, *, status: int) -> dict[str, Any]:
-    told = walk.doctor("--output", "json", "--all", *(w for topic in walk.topics for w in ("--topic", topic)))
-    assert told.exit_code == status, told.output
-    found: dict[str, Any] = json.loads(told.stdout)
+    noted = walk.doctor("--output", "json", "--all", *(w for topic in walk.topics for w in ("--topic", topic)))
+    assert noted.exit_code == status, noted.output
+    found: dict[str, Any] = json.loads(noted.stdout)
     return found
 
 

@@ -47,8 +47,8 @@ def test_nothing_of_the_builds_secrets_is_in_any_layer(either: Unpacked, needle:
 
 
 def test_no_value_of_this_machines_settings_is_in_any_layer(either: Unpacked, tmp_path: Path) -> None:
-    told = machine.secrets(tmp_path / "secrets", CANARY)
-    values = re.findall(r'[a-z]+://[^\s"\';]+', told["apt.conf"].read_text() + told["pip.conf"].read_text())
+    noted = machine.secrets(tmp_path / "secrets", CANARY)
+    values = re.findall(r'[a-z]+://[^\s"\';]+', noted["apt.conf"].read_text() + noted["pip.conf"].read_text())
     found = {value: either.image.finds(value.encode()) for value in values}
     assert not any(found.values()), found
 

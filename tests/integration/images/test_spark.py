@@ -67,7 +67,7 @@ def test_a_plan_is_made_and_the_other_image_rechecks_it(
 
 
 def test_an_executor_starts_with_what_spark_on_kubernetes_tells_it(spark: Unpacked, start: Any) -> None:
-    told = {
+    noted = {
         "SPARK_DRIVER_URL": "spark://CoarseGrainedScheduler@127.0.0.1:9",
         "SPARK_EXECUTOR_ID": "1",
         "SPARK_EXECUTOR_CORES": "1",
@@ -79,7 +79,7 @@ def test_an_executor_starts_with_what_spark_on_kubernetes_tells_it(spark: Unpack
         "SPARK_JAVA_OPT_0": "-Dspark.network.timeout=9s",
         "SPARK_JAVA_OPT_1": "-Dspark.rpc.numRetries=0",
     }
-    container = start(spark, "executor", room=Room(environment={**LOCAL, **told}))
+    container = start(spark, "executor", room=Room(environment={**LOCAL, **noted}))
     assert container.wait(120) != 0  # no driver listens there
     assert "127.0.0.1:9" in container.said()
     assert "KubernetesExecutorBackend" in container.said()

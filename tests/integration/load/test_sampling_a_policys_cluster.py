@@ -116,7 +116,7 @@ def test_a_policys_cluster_is_sampled_into_its_history_with_what_consumers_read(
     api, path, log = connect(apiserver.kubeconfig), tmp_path / "history", tmp_path / "log"
     store = Store.open(str(path / namespace / "main"))
 
-    def told(event: str) -> int:
+    def noted(event: str) -> int:
         """How often this event was logged for metadata."""
         lines = log.read_text().splitlines()
         return sum(f'"event": "{event}"' in line and '"step": "metadata"' in line for line in lines)
@@ -147,12 +147,12 @@ def test_a_policys_cluster_is_sampled_into_its_history_with_what_consumers_read(
             figures = answer.read().decode()
         assert re.search(r'bellwether_sampler_rounds_total{[^}]*result="complete"[^}]*} [1-9]', figures)
         assert re.search(r'bellwether_sampler_rows_total{[^}]*end="known"[^}]*} [1-9]', figures)
-        slow = told("sampling_failed")  # a machine that hung: not what this is about
+        slow = noted("sampling_failed")  # a machine that hung: not what this is about
         # The cluster behind the policy's addresses goes away, and its API server's word on it changes.
         api.merge(POLICIES, namespace, "main", {"spec": {"kafka": {"bootstrapServers": ["127.0.0.1:1"]}}})
-        until(lambda: told("sampling_failed") == slow + 1, 60, seen=log.read_text)
+        until(lambda: noted("sampling_failed") == slow + 1, 60, seen=log.read_text)
         api.merge(POLICIES, namespace, "main", {"spec": {"kafka": {"bootstrapServers": kafka.bootstrap.split(",")}}})
-        until(lambda: told("sampling_recovered") == slow + 1, 60, seen=log.read_text)
+        until(lambda: noted("sampling_recovered") == slow + 1, 60, seen=log.read_text)
         # Another store or other days begin anew, without a restart of the process.
         rebalance = api_objects.rebalance(historyDays=30)
         rebalance["metadata"]["namespace"] = namespace
@@ -161,7 +161,7 @@ def test_a_policys_cluster_is_sampled_into_its_history_with_what_consumers_read(
     finally:
         process.send_signal(signal.SIGTERM)
         assert process.wait(limit(60)) == 0, log.read_text()
-    assert told("sampling_failed") == told("sampling_recovered") == slow + 1, "as it began and as it was over"
+    assert noted("sampling_failed") == noted("sampling_recovered") == slow + 1, "as it began and as it was over"
 
 
 def test_a_policy_that_is_not_there_is_named(apiserver: ApiServer, namespace: str, tmp_path: Path) -> None:

@@ -243,12 +243,12 @@ def test_a_map_that_is_out_of_date_never_gives_another_leaders_figures(
     rounds.sources = Sources(Stale(), rounds.sources.ends, rounds.sources.sizes)
     found, after = taken(rounds, topic)
 
-    def told() -> bool:
+    def noted() -> bool:
         nonlocal found, after
         found, after = taken(rounds, topic)
         return not found.troubles and found.answers[1].moved > 0
 
-    until(told, 60)  # the leader of before learns of it in its own time, and may be slow to answer
+    until(noted, 60)  # the leader of before learns of it in its own time, and may be slow to answer
     assert after[0][:3] == (1, before[0][1], None)
     assert found.answers[1].moved == 1
 

@@ -42,9 +42,9 @@ def test_observe_says_and_diff_foretells_what_happens_only_once_it_enforces(
     assert site.verdict(2) == ("Sick", "ExternallyUnreachable")
     assert site.status()["plan"]["moves"] > 0
     assert not demoted(site.health(2))
-    told = difference(site, tmp_path, mode="Enforce")
-    assert [(s["field"], s["before"], s["after"]) for s in told["settings"]] == [("spec.mode", "Observe", "Enforce")]
-    assert (told["current"]["changes"], told["changed"]["demoted"]) == ([], [2])
+    noted = difference(site, tmp_path, mode="Enforce")
+    assert [(s["field"], s["before"], s["after"]) for s in noted["settings"]] == [("spec.mode", "Observe", "Enforce")]
+    assert (noted["current"]["changes"], noted["changed"]["demoted"]) == ([], [2])
     record = site.record()
     assert record is None or record.empty
     assert site.partitions() == before
@@ -53,7 +53,7 @@ def test_observe_says_and_diff_foretells_what_happens_only_once_it_enforces(
     site.until_demoted(2, {name: p.replicas for name, p in before.items()})
     site.until(site.settled, 30, "it has settled", site.status)
     foretold = {str(name): (p.replicas, p.leader) for name, p in before.items()}
-    foretold |= {c["partition"]: (tuple(c["order"]), c["leader"]) for c in told["changed"]["changes"]}
+    foretold |= {c["partition"]: (tuple(c["order"]), c["leader"]) for c in noted["changed"]["changes"]}
     found = {str(name): (p.replicas, p.leader) for name, p in site.partitions().items()}
     assert found == {name: foretold[name] for name in found}
 
@@ -82,5 +82,5 @@ def difference(site: Site, folder: Path, **changed: str) -> Any:
     live, path = site.policy_now(), folder / "policy.yaml"
     live["metadata"] = {key: live["metadata"][key] for key in ("name", "namespace")}
     path.write_text(yaml.safe_dump({**live, "spec": {**live["spec"], **changed}, "status": {}}))
-    (told,) = json.loads(site.run("diff", "-f", str(path), "--for", "1m", "-o", "json", exits=4).stdout)
-    return told
+    (noted,) = json.loads(site.run("diff", "-f", str(path), "--for", "1m", "-o", "json", exits=4).stdout)
+    return noted

@@ -75,8 +75,8 @@ def test_only_what_lies_in_the_slow_directory_is_led_by_others_until_it_is_fast_
     took = site.until(moved, 120, "its leaders moved", lambda: str(condition(site.health(SICK), "Demoted")))
     site.tell(f"{len(slow)} partitions of the slow directory led by others after {took:.1f} s")
     site.until(lambda: bool(site.health(SICK).get("demotedLogDirs")), 30, "the status names the directory")
-    (told,) = site.health(SICK)["demotedLogDirs"]
-    assert (told["directory"], told["partitions"]) == (str(site.kafka.broker(SICK).log_dir), len(slow))
+    (noted,) = site.health(SICK)["demotedLogDirs"]
+    assert (noted["directory"], noted["partitions"]) == (str(site.kafka.broker(SICK).log_dir), len(slow))
     assert site.verdict(SICK) == ("Suspect", "LogDirSlow")
     assert not demoted(site.health(SICK))
     now = site.partitions()

@@ -122,10 +122,10 @@ def test_wave_is_rolled_back_by_a_relapse_and_starts_again(waved: tuple[Site, Fa
     path = f"{kubernetes_binaries.kubectl().parent}:{os.environ['PATH']}"
     environment = {**os.environ, "KUBECONFIG": str(site.server.kubeconfig), "PATH": path}
     watch = [EXAMPLES / "waves" / "watch.sh", *words]
-    told = subprocess.run(watch, env=environment, capture_output=True, text=True, timeout=limit(90), check=True)
-    assert told.stdout.startswith("wave 1 of 3: 10 % of its leaders may be restored")
-    assert "wave 2 of 3: 50 % of its leaders may be restored" in told.stdout
-    assert told.stdout.endswith("The broker is free to lead.\n")
+    noted = subprocess.run(watch, env=environment, capture_output=True, text=True, timeout=limit(90), check=True)
+    assert noted.stdout.startswith("wave 1 of 3: 10 % of its leaders may be restored")
+    assert "wave 2 of 3: 50 % of its leaders may be restored" in noted.stdout
+    assert noted.stdout.endswith("The broker is free to lead.\n")
     site.until_restored(before, 60)
     took = time.monotonic() - began
     site.tell(f"back in three waves {took:.1f} s after the repair, {PAUSE_SECONDS} s between waves")
@@ -159,20 +159,20 @@ def test_another_operator_goes_on_with_the_wave_that_it_finds(waved: tuple[Site,
 def brought_back(site: Site) -> dict[str, Any]:
     """Leaders that were elsewhere are at home again with an operator: what it says of its part in that."""
 
-    def told() -> dict[str, Any]:
+    def noted() -> dict[str, Any]:
         return dict(site.status().get("periodicElection", {}))
 
     def at_home() -> bool:
         return all(p.leader == p.replicas[0] for p in site.partitions(site.topic).values())
 
-    last = told().get("lastRun")
+    last = noted().get("lastRun")
     move_leaders_on(site)
     process = site.operator()
     site.until(at_home, 60, "every leader is the first of its order", site.partitions)
     with suppress(TooLate):  # one that was too late has nothing to tell
-        site.until(lambda: told().get("lastRun") != last and "imbalanceAfter" in told(), 30, "it is reported")
+        site.until(lambda: noted().get("lastRun") != last and "imbalanceAfter" in noted(), 30, "it is reported")
     process.stop()
-    return told()
+    return noted()
 
 
 def test_leaders_off_their_preferred_replica_return_every_few_seconds(bare_site: Site) -> None:

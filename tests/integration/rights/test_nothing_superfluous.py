@@ -246,8 +246,8 @@ def posted(crew: Crew) -> bool:
 def counted(crew: Crew) -> bool:
     # Of the demotion, which only what is done without the verb repeats; moves repeat themselves, sooner or later.
     path = r'jsonpath={range .items[*]}{.series.count} {.message}{"\n"}{end}'
-    told = crew.site.kubectl("get", "events", "-o", path).splitlines()
-    return any(line[:1].isdigit() and "its disk is being exchanged" in line for line in told)
+    noted = crew.site.kubectl("get", "events", "-o", path).splitlines()
+    return any(line[:1].isdigit() and "its disk is being exchanged" in line for line in noted)
 
 
 def planning(crew: Crew) -> bool:

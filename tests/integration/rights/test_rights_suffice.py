@@ -154,7 +154,7 @@ def over_tls(crew: Crew) -> None:
 
 
 def job_that_fails(crew: Crew) -> None:
-    """A load plan is asked for; its pod's last words are told."""
+    """A load plan is asked for; the last messages of its pod are reported."""
     site, namespace = crew.site, crew.site.namespace
     command = "rebalance", "--wait", "0", "--policy", POLICY, "-n", namespace
     tried = crew.ran(crew.person(), *command)

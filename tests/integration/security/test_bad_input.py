@@ -91,8 +91,8 @@ class Case:
     def named(self, status: Mapping[str, Any]) -> bool:
         """Whether one and the same status says what and why: the next one may say that brokers were slow."""
         ready, connected = condition(status, "Ready"), condition(status, "Connected")
-        told = ready.get("reason") == self.reason and self.said in str(ready.get("message"))
-        return told and (self.reason != "CredentialsUnusable" or connected.get("status") == "False")
+        noted = ready.get("reason") == self.reason and self.said in str(ready.get("message"))
+        return noted and (self.reason != "CredentialsUnusable" or connected.get("status") == "False")
 
 
 @pytest.fixture

@@ -53,8 +53,8 @@ def refused(site: Site, *words: str) -> bool:
     """Whether one and the same status says that credentials are at fault, in these words."""
     status = site.status()
     ready, connected = condition(status, "Ready"), condition(status, "Connected")
-    told = ready.get("reason") == "CredentialsUnusable" and connected.get("status") == "False"
-    return told and all(word in str(ready.get("message")) for word in words)
+    noted = ready.get("reason") == "CredentialsUnusable" and connected.get("status") == "False"
+    return noted and all(word in str(ready.get("message")) for word in words)
 
 
 def at_work(site: Site) -> bool:

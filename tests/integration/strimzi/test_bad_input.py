@@ -39,9 +39,9 @@ def test_a_cluster_is_waited_for_from_nothing_to_ready_and_each_lack_is_named(ba
     bare.until_ready()
     assert site.api.find(SECRETS, site.namespace, CA) is None, "the CA is in the status of the Kafka resource"
     assert condition(site.status(), "Connected")["status"] == "True"
-    told = site.kubectl("get", "events", "-o", "jsonpath={.items[*].reason}").split()
+    noted = site.kubectl("get", "events", "-o", "jsonpath={.items[*].reason}").split()
     for reason in ("StrimziReferenceInvalid", "StrimziNotReady"):
-        assert 1 <= told.count(reason) <= 2, f"{reason} is posted when it is news: {told}"
+        assert 1 <= noted.count(reason) <= 2, f"{reason} is posted when it is news: {noted}"
 
 
 def test_a_wrong_name_is_refused_with_the_existing_ones(strimzi: StrimziSite) -> None:

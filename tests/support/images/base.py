@@ -23,8 +23,8 @@ _RECIPE = "minbase, updates, security; 1"
 
 def version() -> str:
     """Names the base's content: its release, its recipe and the mirrors of this machine."""
-    told = "\n".join([RELEASE, _RECIPE, _mirror(), _security_mirror()])
-    return f"{RELEASE}-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
+    noted = "\n".join([RELEASE, _RECIPE, _mirror(), _security_mirror()])
+    return f"{RELEASE}-{hashlib.sha256(noted.encode()).hexdigest()[:12]}"
 
 
 def archive() -> Path:

@@ -84,11 +84,11 @@ def _bud(target: str, image: str, *, cached: bool = True) -> None:
         finally:
             _buildah("rm", container)
     with cache.scratch() as folder:
-        told = machine.secrets(folder / "secrets", canary=CANARY)
+        noted = machine.secrets(folder / "secrets", canary=CANARY)
         options = ["--layers", "--pull-never", "--isolation", "chroot", "--format", "docker", "--timestamp", "0"]
         options += [] if cached else ["--no-cache"]
         options += ["--build-arg", f"BASE_IMAGE={base_image}"]
-        options += [option for name, path in told.items() for option in ("--secret", f"id={name},src={path}")]
+        options += [option for name, path in noted.items() for option in ("--secret", f"id={name},src={path}")]
         for stage in _DEAR_STAGES[target] if cached else ():
             name = f"localhost/bellwether-stage:{stage}"
             _buildah("bud", *options, "--target", stage, "--tag", name, str(recipe.ROOT))
@@ -130,8 +130,8 @@ def _clear_up(target: str, image: str) -> None:
 
 def _make_room() -> None:
     """Start again when the storage has grown too large all the same: each layer in it is a whole copy."""
-    told = machine.output("du", "--summarize", "--block-size=1G", str(cache.root() / "images" / "storage")).split()
-    if told and int(told[0]) > _STORAGE_GIGABYTES:
+    noted = machine.output("du", "--summarize", "--block-size=1G", str(cache.root() / "images" / "storage")).split()
+    if noted and int(noted[0]) > _STORAGE_GIGABYTES:
         _buildah("rmi", "--all", "--force")
 
 

@@ -102,8 +102,8 @@ def _pip_settings() -> dict[str, str]:
 
 def _certificates(pip: dict[str, str]) -> Path | None:
     """The certificates that this machine trusts in addition, if any."""
-    told: Iterable[str | None] = (pip.get("cert"), *(os.environ.get(name) for name in _CERTIFICATE_VARIABLES))
-    return next((Path(path) for path in told if path and Path(path).is_file()), None)
+    noted: Iterable[str | None] = (pip.get("cert"), *(os.environ.get(name) for name in _CERTIFICATE_VARIABLES))
+    return next((Path(path) for path in noted if path and Path(path).is_file()), None)
 
 
 def _apt_settings(certificates: bool) -> str:

@@ -34,8 +34,8 @@ def files(root: Path = ROOT) -> Iterator[Path]:
 
 def digest(root: Path = ROOT) -> str:
     """Names the content: the Dockerfile, what it copies, and the base."""
-    told = hashlib.sha256(base.version().encode())
+    noted = hashlib.sha256(base.version().encode())
     for path in (root / "Dockerfile", *files(root)):
-        told.update(f"\n{path.relative_to(root)}\n".encode())
-        told.update(path.read_bytes())
-    return told.hexdigest()[:16]
+        noted.update(f"\n{path.relative_to(root)}\n".encode())
+        noted.update(path.read_bytes())
+    return noted.hexdigest()[:16]

@@ -28,12 +28,12 @@ def folder() -> Path:
         ended = subprocess.run(command, cwd=staged.parent, capture_output=True, text=True, check=False)
         if ended.returncode != 0:
             raise DownloadFailed(f"downloading {MODULE} failed: {ended.stderr.strip() or ended.stdout.strip()}")
-        told = json.loads(ended.stdout)
-        if told["Sum"] != SUM:
-            raise DownloadFailed(f"{MODULE}@{VERSION} has the sum {told['Sum']}, not {SUM}")
+        noted = json.loads(ended.stdout)
+        if noted["Sum"] != SUM:
+            raise DownloadFailed(f"{MODULE}@{VERSION} has the sum {noted['Sum']}, not {SUM}")
         staged.mkdir()
         for kind in KINDS:
             name = f"monitoring.coreos.com_{kind}.yaml"
-            shutil.copyfile(Path(told["Dir"]) / "example" / "prometheus-operator-crd" / name, staged / name)
+            shutil.copyfile(Path(noted["Dir"]) / "example" / "prometheus-operator-crd" / name, staged / name)
 
     return cache.once(f"definitions/prometheus-operator-{VERSION}", f"downloading {MODULE}", make)

@@ -171,7 +171,7 @@ def test_a_command_names_the_option_whose_file_is_bad(tmp_path: Path):
     bad = tmp_path / "ca.pem"
     bad.write_text("hunter2")
     record = str(tmp_path / "record")
-    told = CliRunner().invoke(main, ["demote", "1", "--record", record, "--bootstrap", "a:1", "--tls-ca", str(bad)])
-    assert told.exit_code == 1
-    assert f"Error: --tls-ca {bad} holds no PEM certificate: it is not PEM" in told.output
-    assert "hunter2" not in told.output
+    noted = CliRunner().invoke(main, ["demote", "1", "--record", record, "--bootstrap", "a:1", "--tls-ca", str(bad)])
+    assert noted.exit_code == 1
+    assert f"Error: --tls-ca {bad} holds no PEM certificate: it is not PEM" in noted.output
+    assert "hunter2" not in noted.output

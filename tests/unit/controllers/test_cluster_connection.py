@@ -134,10 +134,10 @@ def test_connection_files_share_one_directory_and_end_with_the_policy(
 
 
 def test_the_end_of_a_policys_certificates_is_observed(connector: Connector, tmp_path: Path):
-    told: list[tuple[Any, ...]] = []
-    connector._certificate = lambda *what: told.append(what)
+    noted: list[tuple[Any, ...]] = []
+    connector._certificate = lambda *what: noted.append(what)
     connector.link(policy())
-    assert told == [("default", "main", "authority", None), ("default", "main", "own", None)]
+    assert noted == [("default", "main", "authority", None), ("default", "main", "own", None)]
 
 
 PACE = Requeue()
@@ -306,8 +306,8 @@ def test_that_former_credentials_are_in_use_is_said_and_stops_nothing(operator: 
     operator.step(loop, times=2)
     assert operator.condition("CredentialsCurrent") == ("False", "CredentialsUnusable", why)
     assert operator.condition()[:2] == ("True", "UpToDate")
-    told = [e["note"] for e in operator.api.all(EVENTS) if e["reason"] == "CredentialsUnusable"]
-    assert told == [why], "once"
+    noted = [e["note"] for e in operator.api.all(EVENTS) if e["reason"] == "CredentialsUnusable"]
+    assert noted == [why], "once"
     operator.connector.former_credentials = None
     operator.step(loop)
     assert "CredentialsCurrent" not in {c["type"] for c in operator.body()["status"]["conditions"]}

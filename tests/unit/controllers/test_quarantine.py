@@ -42,8 +42,8 @@ def report(*orders: QuarantineOrder, not_held: Mapping[int, BrokerHold] | None =
 
 
 def condition(found: Report) -> tuple[bool | None, str] | None:
-    told = [c for c in found.brokers[0].conditions if c.type == "Quarantined"]
-    return (told[0].status, str(told[0].reason)) if told else None
+    noted = [c for c in found.brokers[0].conditions if c.type == "Quarantined"]
+    return (noted[0].status, str(noted[0].reason)) if noted else None
 
 
 HELD = ordered(held_at=after(9), reason=Reason.BROKER_HELD)
@@ -73,20 +73,20 @@ def test_the_condition_gives_the_state_of_quarantine(found: Report, expected: ob
     assert condition(found) == expected
 
 
-def told(before: Report | None, now: Report) -> list[tuple[str, bool]]:
+def noted(before: Report | None, now: Report) -> list[tuple[str, bool]]:
     return [(str(n.reason), n.warning) for n in news(before, now)]
 
 
 def test_an_order_its_obedience_and_its_end_are_events_and_renewals_are_none():
-    assert told(report(), report(ordered())) == [("QuarantinePending", True)]
-    assert told(report(ordered()), report(HELD)) == [("BrokerHeld", True)]
-    assert told(report(HELD), report(replace(HELD, renewed_at=after(400)))) == []
-    assert told(report(HELD), report(ENDED)) == [("QuarantineEnded", False)]
+    assert noted(report(), report(ordered())) == [("QuarantinePending", True)]
+    assert noted(report(ordered()), report(HELD)) == [("BrokerHeld", True)]
+    assert noted(report(HELD), report(replace(HELD, renewed_at=after(400)))) == []
+    assert noted(report(HELD), report(ENDED)) == [("QuarantineEnded", False)]
     lost = replace(ENDED, reason=Reason.ANOTHER_BROKER_UNHEALTHY)
-    assert told(report(HELD), report(lost)) == [("AnotherBrokerUnhealthy", True)]
-    assert told(None, report(ENDED)) == [], "after a start what is over is no news"
-    assert told(None, report(HELD)) == [("BrokerHeld", True)]
-    assert told(report(ENDED), report()) == [], "that it is forgotten is none either"
+    assert noted(report(HELD), report(lost)) == [("AnotherBrokerUnhealthy", True)]
+    assert noted(None, report(ENDED)) == [], "after a start what is over is no news"
+    assert noted(None, report(HELD)) == [("BrokerHeld", True)]
+    assert noted(report(ENDED), report()) == [], "that it is forgotten is none either"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ SICK = Expected((1,), ("Sick/ExternallyUnreachable",), Demotion.MUST)
 NOBODY = Expected((1, 2), ("Healthy",))
 
 
-def told(*, demoted: bool = False, **said: list[Word]) -> Account:
+def noted(*, demoted: bool = False, **said: list[Word]) -> Account:
     """What was said of brokers b1, b2 ..., a second apart; ``demoted`` is said of broker 1 with its last word."""
     seen = Account()
     for name, words in said.items():
@@ -26,7 +26,7 @@ def told(*, demoted: bool = False, **said: list[Word]) -> Account:
 
 
 def cut_and_demoted() -> Account:
-    seen = told(b1=[HEALTHY, CUT, CUT], b2=[HEALTHY], demoted=True)
+    seen = noted(b1=[HEALTHY, CUT, CUT], b2=[HEALTHY], demoted=True)
     seen.see(3.0, {1: 0, 2: 20}, [1])
     return seen
 
@@ -39,7 +39,7 @@ def test_a_sick_broker_that_was_demoted_alone_is_right() -> None:
 
 
 def test_the_first_doubt_that_names_what_clients_lost_is_timed() -> None:
-    seen = told(b1=[HEALTHY], b2=[HEALTHY])
+    seen = noted(b1=[HEALTHY], b2=[HEALTHY])
     seen.hear(1.0, 1, HEALTHY, demoted=False, message="probes lost 0.5 s")
     seen.hear(2.0, 1, Word("Suspect", "HarmBelowCost"), demoted=False, message="one vantage is late")
     assert SICK.seconds_to_figure(seen) is None
@@ -52,7 +52,7 @@ def test_the_first_doubt_that_names_what_clients_lost_is_timed() -> None:
 
 
 def test_the_wrong_reason_is_wrong() -> None:
-    seen = told(b1=[HEALTHY, SLOW], demoted=True)
+    seen = noted(b1=[HEALTHY, SLOW], demoted=True)
     seen.see(3.0, {1: 0}, [1])
     assert not SICK.reached(seen)
     assert wrong(SICK, seen) == [
@@ -62,21 +62,21 @@ def test_the_wrong_reason_is_wrong() -> None:
 
 
 def test_a_verdict_that_did_not_last_is_wrong() -> None:
-    seen = told(b1=[HEALTHY, CUT, HEALTHY], demoted=True)
+    seen = noted(b1=[HEALTHY, CUT, HEALTHY], demoted=True)
     seen.see(3.0, {1: 0}, [1])
     assert "broker 1 is called Healthy (SignalsPassing), not Sick/ExternallyUnreachable" in wrong(SICK, seen)
     assert SICK.seconds_to_verdict(seen) is None
 
 
 def test_a_sick_broker_that_still_leads_is_wrong() -> None:
-    seen = told(b1=[HEALTHY, CUT], demoted=True)
+    seen = noted(b1=[HEALTHY, CUT], demoted=True)
     assert not SICK.reached(seen)
     assert wrong(SICK, seen) == ["broker 1 still leads 10"]
     assert SICK.seconds_to_zero_leaders(seen) is None
 
 
 def test_a_sick_broker_that_was_not_demoted_is_wrong() -> None:
-    seen = told(b1=[HEALTHY, CUT])
+    seen = noted(b1=[HEALTHY, CUT])
     seen.see(3.0, {1: 0}, [])
     assert not SICK.reached(seen)
     assert wrong(SICK, seen) == ["broker 1 was not demoted"]
@@ -104,16 +104,16 @@ def test_a_bad_word_on_another_broker_is_found_though_it_passed(word: Word) -> N
 
 
 def test_a_passing_sick_is_wrong_where_no_demotion_is_allowed() -> None:
-    seen = told(b1=[HEALTHY, SLOW, HEALTHY], b2=[HEALTHY])
+    seen = noted(b1=[HEALTHY, SLOW, HEALTHY], b2=[HEALTHY])
     assert NOBODY.reached(seen)
     assert wrong(NOBODY, seen) == ["broker 1 was called Sick (StorageSlow)"]
 
 
 def test_a_word_on_the_way_may_be_allowed_and_no_other() -> None:
     on_the_way = Expected((1,), ("Healthy",), passing=("Sick/StorageSlow",))
-    assert wrong(on_the_way, told(b1=[HEALTHY, SLOW, HEALTHY])) == []
-    assert wrong(on_the_way, told(b1=[HEALTHY, CUT, HEALTHY])) == ["broker 1 was called Sick (ExternallyUnreachable)"]
-    assert wrong(on_the_way, told(b1=[HEALTHY], b2=[SLOW, HEALTHY])) == ["broker 2 was called Sick (StorageSlow)"]
+    assert wrong(on_the_way, noted(b1=[HEALTHY, SLOW, HEALTHY])) == []
+    assert wrong(on_the_way, noted(b1=[HEALTHY, CUT, HEALTHY])) == ["broker 1 was called Sick (ExternallyUnreachable)"]
+    assert wrong(on_the_way, noted(b1=[HEALTHY], b2=[SLOW, HEALTHY])) == ["broker 2 was called Sick (StorageSlow)"]
 
 
 def test_before_metadata_was_seen_nothing_counts_as_leaderless() -> None:
@@ -124,20 +124,20 @@ def test_before_metadata_was_seen_nothing_counts_as_leaderless() -> None:
 
 
 def test_a_broker_may_be_down_where_no_demotion_is_allowed() -> None:
-    assert wrong(NOBODY, told(b1=[HEALTHY, Word("Down", "Unreachable"), HEALTHY], b2=[HEALTHY])) == []
+    assert wrong(NOBODY, noted(b1=[HEALTHY, Word("Down", "Unreachable"), HEALTHY], b2=[HEALTHY])) == []
 
 
 def test_a_demotion_is_wrong_where_none_is_allowed() -> None:
-    seen = told(b1=[HEALTHY], b2=[HEALTHY], demoted=True)
+    seen = noted(b1=[HEALTHY], b2=[HEALTHY], demoted=True)
     assert wrong(NOBODY, seen) == ["demoted without need: 1"]
 
 
 def test_a_verdict_that_was_there_all_along_took_no_seconds() -> None:
-    assert NOBODY.seconds_to_verdict(told(b1=[HEALTHY], b2=[HEALTHY])) is None
+    assert NOBODY.seconds_to_verdict(noted(b1=[HEALTHY], b2=[HEALTHY])) is None
 
 
 def test_a_page_counts_only_where_all_must_be_quiet() -> None:
-    seen = told(b1=[HEALTHY], b2=[HEALTHY])
+    seen = noted(b1=[HEALTHY], b2=[HEALTHY])
     seen.page("DemotionBlocked: half of the brokers")
     assert wrong(NOBODY, seen) == []
     assert wrong(Expected((1, 2), ("Healthy",), quiet=True), seen) == ["paged: DemotionBlocked: half of the brokers"]
@@ -157,7 +157,7 @@ def test_a_demotion_that_must_stay_is_missed_at_the_first_word_against_it() -> N
 
 def test_a_broker_that_kafka_itself_takes_the_leaders_from_needs_no_demotion() -> None:
     down = Expected((1,), ("Down",), leaderless=True)
-    seen = told(b1=[HEALTHY, Word("Down", "BrokerDown")], b2=[HEALTHY])
+    seen = noted(b1=[HEALTHY, Word("Down", "BrokerDown")], b2=[HEALTHY])
     assert not down.reached(seen)
     seen.see(9.0, {1: 0, 2: 20}, [])
     assert down.reached(seen)
@@ -166,7 +166,7 @@ def test_a_broker_that_kafka_itself_takes_the_leaders_from_needs_no_demotion() -
 
 
 def test_a_broker_of_which_nothing_is_said_is_wrong() -> None:
-    assert wrong(NOBODY, told(b1=[HEALTHY])) == ["broker 2 is called nothing, not Healthy"]
+    assert wrong(NOBODY, noted(b1=[HEALTHY])) == ["broker 2 is called nothing, not Healthy"]
 
 
 def test_an_expectation_reads_as_a_person_would_say_it() -> None:
@@ -176,11 +176,11 @@ def test_an_expectation_reads_as_a_person_would_say_it() -> None:
 
 def test_a_dead_broker_may_be_down_and_must_be() -> None:
     expected = Expected((1,), ("Sick/ExternallyUnreachable",), Demotion.MUST, dead=(3,))
-    seen = told(b1=[HEALTHY, CUT], b3=[HEALTHY, Word("Down", "Fenced")], demoted=True)
+    seen = noted(b1=[HEALTHY, CUT], b3=[HEALTHY, Word("Down", "Fenced")], demoted=True)
     seen.see(3.0, {1: 0, 2: 20, 3: 0}, [1])
     assert expected.reached(seen)
     assert wrong(expected, seen) == []
-    alive = told(b1=[HEALTHY, CUT], b3=[HEALTHY], demoted=True)
+    alive = noted(b1=[HEALTHY, CUT], b3=[HEALTHY], demoted=True)
     alive.see(3.0, {1: 0, 2: 20}, [1])
     assert not expected.reached(alive)
     assert wrong(expected, alive) == ["broker 3 is dead and is called Healthy (SignalsPassing)"]

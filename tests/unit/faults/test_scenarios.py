@@ -33,8 +33,8 @@ def test_what_must_be_demoted_is_expected_to_be_sick() -> None:
 
 
 def test_the_documentation_tells_every_scenario_with_its_expectation() -> None:
-    told = {
+    noted = {
         name: (what, expected)
         for name, what, expected, _ in ROW.findall((ROOT / "docs/internals/faults.md").read_text())
     }
-    assert told == {one.name: (one.what, str(one.expected)) for one in SCENARIOS}
+    assert noted == {one.name: (one.what, str(one.expected)) for one in SCENARIOS}

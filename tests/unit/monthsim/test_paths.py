@@ -19,7 +19,7 @@ def news(*effects: PathEffect, phase: float = 0.5, seed: int = 1) -> list[News]:
     return watch(0, 0, phase, outside, inside, SETTINGS, np.random.default_rng(seed))
 
 
-def told(found: list[News]) -> list[tuple[Reading, Reading]]:
+def noted(found: list[News]) -> list[tuple[Reading, Reading]]:
     """What is said to be Failing or Passing, without the words between and without repetitions."""
     known = [(n.signal.reading, n.signal.control) for n in found if n.signal.reading is not Reading.UNKNOWN]
     return [one for one, before in zip(known, [None, *known], strict=False) if one != before]
@@ -35,8 +35,8 @@ def test_cut_fails_at_third_refusal_and_its_harm_grows() -> None:
     harms = [n.signal.harm.lost_seconds for n in found if n.signal.harm is not None]
     assert harms[0] >= 1.0
     assert max(harms) > 5
-    assert told(found)[0] == (Reading.FAILING, Reading.PASSING)
-    assert told(found)[-1] == (Reading.PASSING, Reading.PASSING)
+    assert noted(found)[0] == (Reading.FAILING, Reading.PASSING)
+    assert noted(found)[-1] == (Reading.PASSING, Reading.PASSING)
     assert 1604.0 < found[-1].time < 1662.0
 
 
@@ -60,9 +60,9 @@ def test_a_pause_that_is_shorter_than_two_rounds_that_time_out_is_no_news() -> N
 
 def test_a_pause_of_nine_seconds_fails_inside_and_outside_alike() -> None:
     found = news(effect(Path.FROZEN, 9.0, internal=True))
-    assert told(found)[0] == (Reading.FAILING, Reading.FAILING)
-    assert told(found)[-1] == (Reading.PASSING, Reading.PASSING)
-    assert (Reading.FAILING, Reading.PASSING) not in told(found)
+    assert noted(found)[0] == (Reading.FAILING, Reading.FAILING)
+    assert noted(found)[-1] == (Reading.PASSING, Reading.PASSING)
+    assert (Reading.FAILING, Reading.PASSING) not in noted(found)
 
 
 def test_question_that_times_out_is_no_answer_whatever_hour() -> None:
@@ -99,4 +99,4 @@ def test_a_light_burst_of_loss_changes_no_reading() -> None:
 
 
 def test_a_heavy_burst_of_loss_is_seen() -> None:
-    assert told(news(effect(Path.LOSSY, 60.0, level=0.95)))[0] == (Reading.FAILING, Reading.PASSING)
+    assert noted(news(effect(Path.LOSSY, 60.0, level=0.95)))[0] == (Reading.FAILING, Reading.PASSING)

@@ -1,4 +1,4 @@
-"""Signs of life: what counts as one, and from when on their absence is told."""
+"""Signs of life: what counts as one, and after which time their absence is reported."""
 
 from __future__ import annotations
 

@@ -44,9 +44,9 @@ def test_secrets_are_hidden_by_key_name_at_any_depth() -> None:
 def test_the_libraries_logs_take_the_same_road() -> None:
     stream = io.StringIO()
     configure("json", stream=stream)
-    logging.getLogger("kopf").warning("told %s", "so", extra={"token": "hunter2"})
+    logging.getLogger("kopf").warning("read %s", "so", extra={"token": "hunter2"})
     (event,) = lines(stream)
-    assert (event["event"], event["level"], event["logger"]) == ("told so", "warning", "kopf")
+    assert (event["event"], event["level"], event["logger"]) == ("read so", "warning", "kopf")
     assert "hunter2" not in stream.getvalue()
 
 
@@ -148,7 +148,7 @@ def stream(clock: ManualClock) -> Iterator[io.StringIO]:
     logs.configure("console", "warning")
 
 
-def told(stream: io.StringIO) -> list[dict[str, object]]:
+def noted(stream: io.StringIO) -> list[dict[str, object]]:
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
@@ -156,9 +156,9 @@ def test_a_repeated_warning_is_logged_again_later_with_its_count(stream: io.Stri
     for _ in range(int(AGAIN_SECONDS)):
         structlog.get_logger("x").warning("reconcile_failed", why="no answer")
         clock.advance(1)
-    assert len(told(stream)) == 1
+    assert len(noted(stream)) == 1
     structlog.get_logger("x").warning("reconcile_failed", why="no answer")
-    first, again = told(stream)
+    first, again = noted(stream)
     assert "repeated" not in first
     assert again["repeated"] == AGAIN_SECONDS - 1
 
@@ -167,31 +167,31 @@ def test_a_repeated_warning_is_logged_again_later_with_its_count(stream: io.Stri
 def test_a_changed_warning_is_logged_at_once(stream: io.StringIO, change: dict[str, object]) -> None:
     structlog.get_logger("x").warning("reconcile_failed", why="no answer", broker=1)
     structlog.get_logger("x").warning("reconcile_failed", **{"why": "no answer", "broker": 1, **change})
-    assert len(told(stream)) == 2
+    assert len(noted(stream)) == 2
 
 
 def test_warnings_of_two_policies_are_logged_apart(stream: io.StringIO) -> None:
     for policy in ("a", "b"):
         with structlog.contextvars.bound_contextvars(policy=policy):
             structlog.get_logger("x").warning("reconcile_failed")
-    assert [line["policy"] for line in told(stream)] == ["a", "b"]
+    assert [line["policy"] for line in noted(stream)] == ["a", "b"]
 
 
 def test_informational_events_are_always_logged(stream: io.StringIO) -> None:
     for _ in range(3):
         structlog.get_logger("x").info("leaders_moved", reordered=4)
-    assert len(told(stream)) == 3
+    assert len(noted(stream)) == 3
 
 
 def test_numbers_in_lines_of_other_libraries_are_ignored(stream: io.StringIO, clock: ManualClock) -> None:
     for port in range(50000, 50010):
         logging.getLogger("kopf").warning("connection from port %d at 0x%x failed", port, port * 7)
-    assert len(told(stream)) == 1
+    assert len(noted(stream)) == 1
     logging.getLogger("kopf").warning("something else")
-    assert len(told(stream)) == 2
+    assert len(noted(stream)) == 2
     clock.advance(AGAIN_SECONDS)
     logging.getLogger("kopf").warning("connection from port %d at 0x%x failed", 1, 2)
-    assert told(stream)[-1]["repeated"] == 9
+    assert noted(stream)[-1]["repeated"] == 9
 
 
 def test_troubles_without_end_take_no_memory_without_end(stream: io.StringIO) -> None:
@@ -200,4 +200,4 @@ def test_troubles_without_end_take_no_memory_without_end(stream: io.StringIO) ->
     for n in range(5000):
         structlog.get_logger("x").warning("reconcile_failed", why=str(n))
     assert len(repeats._told) <= 2000
-    assert len(told(stream)) == 5000
+    assert len(noted(stream)) == 5000

@@ -41,7 +41,7 @@ def produce(bootstrap: str, topics: Collection[str], acks: str, value: str, pati
     )
     seen: dict[str, str] = {}
 
-    def told(error: KafkaError | None, message: Any) -> None:
+    def noted(error: KafkaError | None, message: Any) -> None:
         code = error.code() if error is not None else None
         seen[message.topic()] = (
             TAKEN
@@ -54,7 +54,7 @@ def produce(bootstrap: str, topics: Collection[str], acks: str, value: str, pati
         )
 
     for topic in topics:
-        producer.produce(topic, value=value.encode(), partition=0, on_delivery=told)
+        producer.produce(topic, value=value.encode(), partition=0, on_delivery=noted)
     producer.flush(give_up_ms / 1000 * 4)
     return seen
 

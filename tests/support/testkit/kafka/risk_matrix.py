@@ -320,8 +320,8 @@ class Walk:
     def ends(self, broker: int) -> dict[str, int]:
         """Where the broker's copies end, by topic."""
         names = {TopicPartition(topic, 0): -1 for topic in self.topics}
-        told = self._ends.ask(self.kafka.broker(broker).internal, names, 10, 20)
-        return {name.topic: end for name, end in told.ends.items()}
+        noted = self._ends.ask(self.kafka.broker(broker).internal, names, 10, 20)
+        return {name.topic: end for name, end in noted.ends.items()}
 
     def run(self, *arguments: str, typed: str = "") -> Result:
         """A command of ours."""

@@ -48,7 +48,7 @@ class Lack:
         with crew.accounts.without(account, group, resource, verb, namespace):
             self.then(crew)
             what = f"the lack of {verb} on {resource} is reported"
-            crew.site.until(lambda: told(crew, group, resource, verb), 60, what, crew.site.logs)
+            crew.site.until(lambda: noted(crew, group, resource, verb), 60, what, crew.site.logs)
             # A watch that is refused begins again with a list, which may show what the watch would have.
             assert verb == "watch" or not self.goal(crew), "it came about all the same"
         if self.recovers:
@@ -63,7 +63,7 @@ def needs(table: Iterable[Need]) -> dict[Key, str]:
     return {(need.where, need.resource, verb): need.group for need in table for verb in need.verbs}
 
 
-def told(crew: Crew, group: str, resource: str, verb: str) -> bool:
+def noted(crew: Crew, group: str, resource: str, verb: str) -> bool:
     """Whether log, status or an entry hold our client's words on the lack, or the API server's as watches pass them on.
 
     What is said of all permissions at the start does not count.

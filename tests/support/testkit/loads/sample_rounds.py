@@ -39,7 +39,7 @@ def rows(minute: int = 0, partitions: int = 6, *, cluster_id: str = CLUSTER, sec
     )
 
 
-def told(one: Rows) -> Counter[Sample]:
+def noted(one: Rows) -> Counter[Sample]:
     """The samples of a round."""
     at = int(one.at.timestamp())
     return Counter(zip([at] * len(one), one.topic, one.partition, one.end_offset, strict=True))

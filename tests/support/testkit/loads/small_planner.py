@@ -88,7 +88,7 @@ def slot(
     leader: int | None = None,
     held: str = "",
 ) -> PartitionInput:
-    """In sync everywhere and led by its first replica, unless told."""
+    """In sync everywhere and led by its first replica, unless given."""
     members = tuple(replicas if isr is None else isr)
     return PartitionInput(
         topic, f"id-of-{topic}", index, tuple(replicas), members, replicas[0] if leader is None else leader, held

@@ -24,7 +24,7 @@ MIN_ISR = "min.insync.replicas"
 Errors = Mapping[str, int]
 
 
-def told(values: Mapping[str, Mapping[str, str | None]], errors: Errors | None = None) -> Callable[[Any], Any]:
+def noted(values: Mapping[str, Mapping[str, str | None]], errors: Errors | None = None) -> Callable[[Any], Any]:
     """Answers every resource with its settings, or with an error."""
     kind = DescribeConfigsResponse.DescribeConfigsResult
 
@@ -68,7 +68,7 @@ def asking(answer: Callable[[Any], Any], **scripted: Any) -> Iterator[tuple[Scri
 
 
 def test_only_what_was_asked_for_is_asked_of_the_broker():
-    with asking(told({"orders": {MIN_ISR: "2", "retention.ms": "1"}})) as (broker, configs, _):
+    with asking(noted({"orders": {MIN_ISR: "2", "retention.ms": "1"}})) as (broker, configs, _):
         assert configs.topic_configs(["orders"], [MIN_ISR]) == {"orders": {MIN_ISR: "2"}}
     (request,) = broker.asked(DescribeConfigsRequest)
     assert [(r.resource_type, r.resource_name, r.configuration_keys) for r in request.resources] == [
@@ -80,38 +80,38 @@ def test_only_what_was_asked_for_is_asked_of_the_broker():
 def test_many_topics_are_asked_for_in_requests_of_bounded_size(monkeypatch):
     monkeypatch.setattr(reading, "MOST_TOPICS", 2)
     topics = {f"t{n}": {MIN_ISR: str(n)} for n in range(5)}
-    with asking(told(topics)) as (broker, configs, _):
+    with asking(noted(topics)) as (broker, configs, _):
         assert configs.topic_configs(topics, [MIN_ISR]) == topics
     assert [len(r.resources) for r in broker.asked(DescribeConfigsRequest)] == [2, 2, 1]
 
 
 def test_a_secret_value_is_absent():
-    with asking(told({"orders": {MIN_ISR: "2", "password": None}})) as (_, configs, _nodes):
+    with asking(noted({"orders": {MIN_ISR: "2", "password": None}})) as (_, configs, _nodes):
         assert configs.topic_configs(["orders"], [MIN_ISR, "password"]) == {"orders": {MIN_ISR: "2"}}
 
 
 def test_a_missing_acl_is_named():
     with (
-        asking(told({}, {"orders": 29})) as (_, configs, _nodes),
+        asking(noted({}, {"orders": 29})) as (_, configs, _nodes),
         pytest.raises(Unauthorized, match="settings of topic orders: grant the ACL DescribeConfigs on Topic"),
     ):
         configs.topic_configs(["orders"], [MIN_ISR])
 
 
 def test_a_topic_that_is_gone_is_left_out():
-    with asking(told({"orders": {MIN_ISR: "2"}}, {"gone": 3})) as (_, configs, _nodes):
+    with asking(noted({"orders": {MIN_ISR: "2"}}, {"gone": 3})) as (_, configs, _nodes):
         assert configs.topic_configs(["gone", "orders"], [MIN_ISR]) == {"orders": {MIN_ISR: "2"}}
 
 
 @pytest.mark.parametrize(("code", "kind"), [(7, Transient), (-1, Transient), (42, Terminal)])
 def test_any_other_error_is_raised_by_what_to_do_next(code: int, kind: type[Exception]):
-    with asking(told({}, {"orders": code})) as (_, configs, _nodes), pytest.raises(kind, match="DescribeConfigs"):
+    with asking(noted({}, {"orders": code})) as (_, configs, _nodes), pytest.raises(kind, match="DescribeConfigs"):
         configs.topic_configs(["orders"], [MIN_ISR])
 
 
 def test_answer_that_leaves_topic_out_is_not_taken_for_whole():
     def short(request: Any) -> Any:
-        answer = told({"a": {MIN_ISR: "1"}})(request)
+        answer = noted({"a": {MIN_ISR: "1"}})(request)
         answer.results = answer.results[:1]
         return answer
 
@@ -122,14 +122,14 @@ def test_answer_that_leaves_topic_out_is_not_taken_for_whole():
 def test_broker_that_does_not_know_request_is_too_old():
     old = versions({DescribeConfigsRequest: (0, 0)})
     with (
-        asking(told({}), versions=old) as (_, configs, _nodes),
+        asking(noted({}), versions=old) as (_, configs, _nodes),
         pytest.raises(Terminal, match="oldest supported"),
     ):
         configs.topic_configs(["orders"], [MIN_ISR])
 
 
 def test_a_broker_is_asked_at_its_own_address_for_itself():
-    with asking(told({"7": {MIN_ISR: "2"}})) as (broker, configs, nodes):
+    with asking(noted({"7": {MIN_ISR: "2"}})) as (broker, configs, nodes):
         nodes.learn([Broker(7, host="127.0.0.1", port=broker.port)])
         assert configs.broker_configs([7], [MIN_ISR]) == {7: {MIN_ISR: "2"}}
     (request,) = broker.asked(DescribeConfigsRequest)
@@ -137,20 +137,20 @@ def test_a_broker_is_asked_at_its_own_address_for_itself():
 
 
 def test_unknown_and_silent_brokers_are_absent_and_hide_no_other():
-    with asking(told({"7": {MIN_ISR: "2"}})) as (broker, configs, nodes):
+    with asking(noted({"7": {MIN_ISR: "2"}})) as (broker, configs, nodes):
         nodes.learn([Broker(3, host="127.0.0.1", port=1), Broker(7, host="127.0.0.1", port=broker.port)])
         assert configs.broker_configs([3, 5, 7], [MIN_ISR]) == {7: {MIN_ISR: "2"}}
 
 
 def test_a_refused_read_of_a_broker_names_the_acl():
-    with asking(told({}, {"7": 31})) as (broker, configs, nodes):
+    with asking(noted({}, {"7": 31})) as (broker, configs, nodes):
         nodes.learn([Broker(7, host="127.0.0.1", port=broker.port)])
         with pytest.raises(Unauthorized, match="grant the ACL DescribeConfigs on Cluster"):
             configs.broker_configs([7], [MIN_ISR])
 
 
 def test_nothing_is_asked_where_nothing_is_wanted():
-    with asking(told({})) as (broker, configs, _):
+    with asking(noted({})) as (broker, configs, _):
         assert configs.topic_configs([], [MIN_ISR]) == configs.topic_configs(["orders"], []) == {}
         assert configs.broker_configs([], [MIN_ISR]) == configs.broker_configs([1], []) == {}
     assert broker.seen == []

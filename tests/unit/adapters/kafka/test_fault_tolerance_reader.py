@@ -89,18 +89,18 @@ def asking(answer: Any, **scripted: Any) -> Iterator[tuple[ScriptedBroker, Kafka
         yield broker, KafkaFaultTolerance(nodes)
 
 
-def told(voters: Collection[int], current: Collection[int], active: int | None = None) -> Quorum:
+def noted(voters: Collection[int], current: Collection[int], active: int | None = None) -> Quorum:
     return Quorum(frozenset(voters), frozenset(current), active)
 
 
 @pytest.mark.parametrize(
     ("answer", "quorum"),
     [
-        pytest.param(voters((1, 0), (2, 300), (3, 5000)), told({1, 2, 3}, {1, 2, 3}, 1), id="all"),
-        pytest.param(voters((1, 0), (2, 300), (3, 5001)), told({1, 2, 3}, {1, 2}, 1), id="late"),
-        pytest.param(voters((1, 0), (2, -1)), told({1, 2}, {1}, 1), id="never caught up"),
-        pytest.param(voters((1, -1), (2, 0)), told({1, 2}, {1, 2}, 1), id="the leader is"),
-        pytest.param(voters((1, 0), (2, 0), leader=-1), told({1, 2}, set()), id="no leader"),
+        pytest.param(voters((1, 0), (2, 300), (3, 5000)), noted({1, 2, 3}, {1, 2, 3}, 1), id="all"),
+        pytest.param(voters((1, 0), (2, 300), (3, 5001)), noted({1, 2, 3}, {1, 2}, 1), id="late"),
+        pytest.param(voters((1, 0), (2, -1)), noted({1, 2}, {1}, 1), id="never caught up"),
+        pytest.param(voters((1, -1), (2, 0)), noted({1, 2}, {1, 2}, 1), id="the leader is"),
+        pytest.param(voters((1, 0), (2, 0), leader=-1), noted({1, 2}, set()), id="no leader"),
     ],
 )
 def test_voters_keep_up_while_they_were_caught_up_lately(answer: Any, quorum: Quorum):
@@ -148,11 +148,11 @@ def test_cluster_that_cannot_describe_its_quorum_is_called_too_old():
 
 def ends(*offsets: int) -> Any:
     """Answers ListOffsets with one end after the other, for every partition that is asked for."""
-    told = iter(offsets)
+    noted = iter(offsets)
     topic = ListOffsetsResponse.ListOffsetsTopicResponse
 
     def answer(request: Any) -> Any:
-        offset = next(told)
+        offset = next(noted)
         return ListOffsetsResponse(
             throttle_time_ms=0,
             topics=[

@@ -250,10 +250,10 @@ def test_broker_of_which_quorum_says_nothing_is_not_called_removed(without: dict
 def test_removed_broker_is_called_so_once_quorum_says_it() -> None:
     codes = [6, 0]
 
-    def told(request: Any) -> Any:
+    def noted(request: Any) -> Any:
         return quorum({1: 100_000}, partition_error=codes[0])(request)
 
-    with ScriptedBroker(answers(topic("a", partition(0, isr=(1,))), quorum=told)) as broker:
+    with ScriptedBroker(answers(topic("a", partition(0, isr=(1,))), quorum=noted)) as broker:
         reads = reader(broker)
         assert reads.read().removed == set()
         del codes[0]

@@ -118,22 +118,22 @@ def test_a_missing_kubeconfig_says_what_to_set(tmp_path: Path) -> None:
     ],
 )
 def test_every_request_is_observed_with_its_outcome(server: ThreadingHTTPServer, status: int, outcome: str) -> None:
-    told: list[tuple[str, str, str, float]] = []
-    observed = client_of(server.server_port).observed(lambda *what: told.append(what)).with_timeout(20.0)
+    noted: list[tuple[str, str, str, float]] = []
+    observed = client_of(server.server_port).observed(lambda *what: noted.append(what)).with_timeout(20.0)
     with pytest.raises((Terminal, Transient)):
         observed.get(LEASES, "ns", str(status))
-    [(verb, resource, came, seconds)] = told
+    [(verb, resource, came, seconds)] = noted
     assert (verb, resource, came) == ("get", "leases", outcome)
     assert 0 < seconds < 20
 
 
 def test_answers_and_timeouts_are_observed(server: ThreadingHTTPServer) -> None:
-    told: list[str] = []
+    noted: list[str] = []
     with socket.create_server(("127.0.0.1", 0)) as silent:
         for port, seconds in ((server.server_port, 30.0), (silent.getsockname()[1], 0.3)):
             with contextlib.suppress(Terminal, Transient):
-                client_of(port, seconds).observed(lambda *what: told.append(str(what[2]))).get(LEASES, "ns", "200")
-    assert told == ["ok", "unavailable"]
+                client_of(port, seconds).observed(lambda *what: noted.append(str(what[2]))).get(LEASES, "ns", "200")
+    assert noted == ["ok", "unavailable"]
 
 
 class Discovery(KubernetesClient):

@@ -9,6 +9,6 @@ from testkit.processes.http_replies import ReplyServer
 
 @pytest.fixture
 def server() -> Iterator[ReplyServer]:
-    told = ReplyServer()
-    yield told
-    told.close()
+    noted = ReplyServer()
+    yield noted
+    noted.close()

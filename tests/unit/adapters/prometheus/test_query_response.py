@@ -160,7 +160,7 @@ def test_any_value_in_the_result_is_read_or_refused(value: Any) -> None:
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 
 
-def told(*rules: dict[str, Any]) -> bytes:
+def noted(*rules: dict[str, Any]) -> bytes:
     return json.dumps({"status": "success", "data": {"groups": [{"name": "g", "rules": rules}]}}).encode()
 
 
@@ -175,7 +175,9 @@ def rule(name: str = "DiskFailing", **fields: Any) -> dict[str, Any]:
 
 
 def test_alerts_whose_rules_are_all_evaluated_have_no_problem() -> None:
-    body = told(rule(), rule(lastEvaluation="2026-01-01T13:59:00+02:00"), rule("NodeDown"), rule("Other", health="err"))
+    body = noted(
+        rule(), rule(lastEvaluation="2026-01-01T13:59:00+02:00"), rule("NodeDown"), rule("Other", health="err")
+    )
     assert unevaluated(body, ["DiskFailing", "NodeDown"], NOW) == ""
 
 
@@ -196,7 +198,7 @@ def test_alerts_whose_rules_are_all_evaluated_have_no_problem() -> None:
     ],
 )
 def test_rule_that_is_not_evaluated_is_named_with_why(rules: list[dict[str, Any]], problem: str) -> None:
-    assert problem in unevaluated(told(*rules), ["DiskFailing"], NOW)
+    assert problem in unevaluated(noted(*rules), ["DiskFailing"], NOW)
 
 
 @pytest.mark.parametrize("body", [b"[]", b"<html>", b'{"status":"error","error":"no"}'])

@@ -132,9 +132,9 @@ def test_whatever_was_tampered_with_is_refused_and_named(
     found = verified(written)
     assert (found.exit_code, said in found.output) == (4, True), found.output
     assert found.output.splitlines()[-1].endswith("rejected")
-    told = json.loads(verified(written, "-o", "json").stdout)
-    assert told["passed"] is False
-    assert any(said in f"{c['check']}: {fault}" for c in told["checks"] for fault in c["faults"])
+    noted = json.loads(verified(written, "-o", "json").stdout)
+    assert noted["passed"] is False
+    assert any(said in f"{c['check']}: {fault}" for c in noted["checks"] for fault in c["faults"])
 
 
 @pytest.mark.parametrize("name", ["plan", "moves", "problem", "partitions", "loads"])

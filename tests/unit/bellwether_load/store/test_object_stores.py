@@ -19,7 +19,7 @@ from bellwether_load.store.rollups.hour_roller import due_hours, roll_hour
 from bellwether_load.store.samples import sample_files
 from bellwether_load.store.samples.sample_files import list_rounds
 from bellwether_load.store.store_errors import StoreDamaged, StoreMissing, StoreUnavailable, StoreUnusable
-from testkit.loads.sample_rounds import held, read_table, rows, told
+from testkit.loads.sample_rounds import held, noted, read_table, rows
 
 BUCKET = "bucket"
 KEY, SECRET = "AKIAEXAMPLEKEY", "a-very-secret-key"
@@ -239,7 +239,7 @@ def test_a_whole_file_is_put_at_once_under_its_own_name(store, bucket):
 def test_rounds_are_kept_and_rolled_up(store, bucket):
     for minute in range(3):
         sample_files.write_round(store, rows(minute))
-    assert held(store) == told(rows(0)) + told(rows(1)) + told(rows(2))
+    assert held(store) == noted(rows(0)) + noted(rows(1)) + noted(rows(2))
     (due,) = due_hours(store, list_rounds(store))
     assert roll_hour(bucket.uri, due).rows == 6
     assert due_hours(store, list_rounds(store)) == []

@@ -276,14 +276,14 @@ def test_a_gap_that_is_none_is_refused() -> None:
 def test_many_faults_of_a_kind_are_counted_and_few_listed() -> None:
     posed, known = posed_with(*(slot(i, (4, 1)) for i in range(40)))
     said = refusal(posed, known, again(planned(posed, known)[0], ()), ()).splitlines()
-    told = [line for line in said if line.startswith("what must move moves")]
-    assert len(told) == 6
-    assert_wording(told[-1])
+    noted = [line for line in said if line.startswith("what must move moves")]
+    assert len(noted) == 6
+    assert_wording(noted[-1])
 
 
 def test_progress_is_reported_at_the_end() -> None:
     posed, known = usual()
     plan, moves = planned(posed, known)
-    told: list[int] = []
-    verify(posed.header, header_line(posed.header), posed.partitions, (), plan, moves, told.append)
-    assert told == [6]
+    noted: list[int] = []
+    verify(posed.header, header_line(posed.header), posed.partitions, (), plan, moves, noted.append)
+    assert noted == [6]

@@ -41,7 +41,7 @@ def test_moves_are_read_when_their_partition_comes() -> None:
 def test_progress_is_reported_during_verification() -> None:
     posed = problem(slot(0))
     plan, moves = planned(posed, loads(posed, 1.0))
-    told: list[int] = []
+    noted: list[int] = []
     many = (slot(i)._replace(topic=f"t-{i:06}", topic_id=f"id-{i:06}") for i in range(MANY))
-    verify(posed.header, header_line(posed.header), many, (), plan, moves, told.append)
-    assert told == [50_000, MANY]
+    verify(posed.header, header_line(posed.header), many, (), plan, moves, noted.append)
+    assert noted == [50_000, MANY]

@@ -125,8 +125,8 @@ class Deaf(MemoryEnds):
         self._deaf = deaf
 
     def ask(self, address: str, *more: Any) -> BrokerLogEnds:
-        told = super().ask(address, *more)
-        return BrokerLogEnds(problem=f"{address}: cannot connect") if self.asked[-1][0] in self._deaf else told
+        noted = super().ask(address, *more)
+        return BrokerLogEnds(problem=f"{address}: cannot connect") if self.asked[-1][0] in self._deaf else noted
 
 
 def heard(kafka: MemoryCluster, ends: MemoryEnds, *topics: str) -> Examination:

@@ -29,7 +29,7 @@ class Person:
     """Who is asked, what was printed, and what is answered; ``before`` happens while the person thinks."""
 
     def __init__(self, answer: str = "orders-0", before: Callable[[], object] = lambda: None) -> None:
-        self.told: list[str] = []
+        self.noted: list[str] = []
         self.asked: list[str] = []
         self._answer, self._before = answer, before
 
@@ -61,7 +61,7 @@ def attempt(
     someone, held = person or Person(), elections or MemoryUnclean(kafka)
     examiner = (risk_summary or MemoryWard(kafka)).examiner()
     return elect_uncleanly(
-        partition, examiner.examine, held, ManualClock(), someone.told.append, someone.ask, accepted=accepted
+        partition, examiner.examine, held, ManualClock(), someone.noted.append, someone.ask, accepted=accepted
     ), held
 
 
@@ -80,7 +80,7 @@ def test_the_bounds_of_loss_are_printed_before_the_question():
     person = Person(answer="no")
     with pytest.raises(Refused, match="the answer was not orders-0"):
         attempt(kafka, person, risk_summary=risk_summary)
-    text = "\n".join(person.told)
+    text = "\n".join(person.noted)
     assert_wording(text, person.asked)
 
 
@@ -89,7 +89,7 @@ def test_without_acceptance_the_bounds_are_printed_and_nothing_is_done():
     elections = MemoryUnclean(kafka)
     with pytest.raises(Refused, match="to accept this loss, add --accept-loss"):
         attempt(kafka, person, accepted=False, elections=elections)
-    assert any("the loss is unknown" in line for line in person.told)
+    assert any("the loss is unknown" in line for line in person.noted)
     assert person.asked == []
     assert elections.asked == []
 
@@ -236,9 +236,9 @@ def test_without_a_leader_after_the_request_it_is_an_error(answer: Outcome | Tra
         """The elected one is lost in the same moment; broker 3 lives on and is not in the ISR."""
         kafka.kill(2)
 
-    with pytest.raises(NoLeaderElected, match=said) as told:
+    with pytest.raises(NoLeaderElected, match=said) as noted:
         attempt(kafka, elections=Sent(kafka, answer, fall))
-    assert "nothing was done" not in str(told.value)
+    assert "nothing was done" not in str(noted.value)
 
 
 def test_an_unreadable_cluster_after_the_request_says_it_was_sent():

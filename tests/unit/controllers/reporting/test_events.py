@@ -39,7 +39,7 @@ SEEN = cluster(partition())
 WELL = said(policy=ENFORCE)
 
 
-def told(before: Report | None, now: Report) -> list[tuple[str, int | None, bool]]:
+def noted(before: Report | None, now: Report) -> list[tuple[str, int | None, bool]]:
     return [(str(n.reason), n.broker, n.warning) for n in news(before, now)]
 
 
@@ -62,44 +62,44 @@ def test_a_verdict_is_news_when_it_changes_and_after_a_start_when_out_of_the_ord
     state: HealthState, first: list[object], later: list[object] | None
 ):
     now = with_standing(state)
-    assert told(None, now) == first
-    assert told(WELL, now) == (first if later is None else later)
-    assert told(now, now) == []
+    assert noted(None, now) == first
+    assert noted(WELL, now) == (first if later is None else later)
+    assert noted(now, now) == []
 
 
 def test_a_policy_that_is_suspended_is_an_event_once():
     idle = said(policy=replace(ENFORCE, suspend=True))
-    assert told(WELL, idle) == [("NotEnforcing", None, False)]
-    assert told(None, idle) == [("NotEnforcing", None, False)]
-    assert told(idle, idle) == []
+    assert noted(WELL, idle) == [("NotEnforcing", None, False)]
+    assert noted(None, idle) == [("NotEnforcing", None, False)]
+    assert noted(idle, idle) == []
 
 
 def test_a_broker_that_a_suspended_policy_would_demote_is_a_warning_once():
     suspended, judged = replace(ENFORCE, suspend=True), verdicts(SEEN, sick=[1])
     idle = said(policy=suspended)
     now = said(policy=suspended, plan=Plan(decisions=decisions(1)), judged=judged)
-    assert ("NotEnforcing", None, True) in told(idle, now)
-    assert told(now, now) == []
-    assert ("NotEnforcing", None, True) not in told(now, idle)
+    assert ("NotEnforcing", None, True) in noted(idle, now)
+    assert noted(now, now) == []
+    assert ("NotEnforcing", None, True) not in noted(now, idle)
 
 
 def test_a_broker_that_is_down_for_maintenance_is_no_warning():
     planned = verdict(1, HealthState.DOWN, Reason.IN_MAINTENANCE)
-    assert told(WELL, said(policy=ENFORCE, judged={**verdicts(SEEN), 1: planned})) == [("InMaintenance", 1, False)]
+    assert noted(WELL, said(policy=ENFORCE, judged={**verdicts(SEEN), 1: planned})) == [("InMaintenance", 1, False)]
 
 
 def test_partitions_without_a_replica_to_spare_are_a_warning_once():
     short = replace(snapshot(cluster(partition(isr=(1, 2)))), floors={"orders": 2})
     now = said(short, ENFORCE)
-    assert told(WELL, now) == [("AtMinIsr", None, True)]
-    assert told(now, now) == []
+    assert noted(WELL, now) == [("AtMinIsr", None, True)]
+    assert noted(now, now) == []
 
 
 def test_a_policy_that_sees_nothing_is_a_warning_after_a_minute():
     blind = verdicts(SEEN, unknown=[1, 2, 3])
     young, old = (said(snapshot(now=after(seconds)), ENFORCE, blind) for seconds in (59, 60))
-    assert told(None, young) == []
-    assert told(young, old) == [("NoEvidence", None, True)]
+    assert noted(None, young) == []
+    assert noted(young, old) == [("NoEvidence", None, True)]
 
 
 def unripe(*brokers: int, plan: Plan | None = None) -> Report:
@@ -109,36 +109,36 @@ def unripe(*brokers: int, plan: Plan | None = None) -> Report:
 
 
 def test_that_a_broker_is_sick_is_news_once_it_has_dwelt():
-    assert told(WELL, unripe(1)) == told(None, unripe(1)) == []
-    assert told(unripe(1), with_standing(HealthState.SICK)) == [("ExternallyUnreachable", 1, True)]
+    assert noted(WELL, unripe(1)) == noted(None, unripe(1)) == []
+    assert noted(unripe(1), with_standing(HealthState.SICK)) == [("ExternallyUnreachable", 1, True)]
 
 
 def test_a_shared_cause_gives_one_event_for_each_broker():
     judged = {b: verdict(b, HealthState.SUSPECT, Reason.SYSTEMIC_CAUSE) for b in (1, 2, 3)}
-    assert told(unripe(1), said(policy=ENFORCE, judged=judged)) == [("SystemicCause", b, False) for b in (1, 2, 3)]
+    assert noted(unripe(1), said(policy=ENFORCE, judged=judged)) == [("SystemicCause", b, False) for b in (1, 2, 3)]
 
 
 def test_a_demotion_by_a_person_gives_an_event_at_once():
-    assert told(WELL, unripe(1, plan=Plan(decisions=decisions(1)))) == [("Demoted", 1, True)]
+    assert noted(WELL, unripe(1, plan=Plan(decisions=decisions(1)))) == [("Demoted", 1, True)]
 
 
 def test_that_the_sick_are_held_is_news_once_one_of_them_has_dwelt():
     plan = Plan(decisions=decisions(held=[BrokerHold(b, Reason.SYSTEMIC_CAUSE, "half of them") for b in (1, 2)]))
     young = unripe(1, 2, plan=plan)
-    assert told(WELL, young) == []
+    assert noted(WELL, young) == []
     old = said(snapshot(now=after(60)), ENFORCE, {**verdicts(SEEN), 1: verdict(1, HealthState.SICK)}, plan)
-    assert ("SystemicCause", None, True) in told(young, old)
+    assert ("SystemicCause", None, True) in noted(young, old)
 
 
 def test_recovery_is_news():
-    assert told(with_standing(HealthState.SICK), WELL) == [("SignalsPassing", 1, False)]
+    assert noted(with_standing(HealthState.SICK), WELL) == [("SignalsPassing", 1, False)]
 
 
 def test_a_demotion_and_its_end_are_news_of_the_broker():
     now = said(policy=ENFORCE, plan=Plan(decisions=decisions(1)))
-    assert told(WELL, now) == [("Demoted", 1, True)]
-    assert told(now, WELL) == [("Promoted", 1, False)]
-    assert told(now, now) == []
+    assert noted(WELL, now) == [("Demoted", 1, True)]
+    assert noted(now, WELL) == [("Promoted", 1, False)]
+    assert noted(now, now) == []
 
 
 def test_moved_leaders_are_news_of_the_policy():
@@ -148,7 +148,7 @@ def test_moved_leaders_are_news_of_the_policy():
 
 def test_a_stopped_run_is_a_warning():
     stopped = said(policy=ENFORCE, result=ExecutionResult(stopped=Refusal(Reason.NO_ANSWER, "no answer in 2 s")))
-    assert told(WELL, stopped) == [("NoAnswer", None, True)]
+    assert noted(WELL, stopped) == [("NoAnswer", None, True)]
 
 
 def test_notes_on_baselines_become_events_up_to_a_bound():
@@ -169,21 +169,21 @@ def test_only_a_contest_among_them_is_a_warning():
 def test_a_held_demotion_is_a_warning_until_it_says_something_else():
     held = said(plan=Plan(decisions=decisions(held=[BrokerHold(1, Reason.CAP_REACHED, "the cap is 1")])))
     other = said(plan=Plan(decisions=decisions(held=[BrokerHold(1, Reason.CAP_REACHED, "the cap is 2")])))
-    assert told(WELL, held) == told(None, held) == told(held, other) == [("CapReached", None, True)]
-    assert told(held, held) == []
-    assert told(held, WELL) == []
+    assert noted(WELL, held) == noted(None, held) == noted(held, other) == [("CapReached", None, True)]
+    assert noted(held, held) == []
+    assert noted(held, WELL) == []
 
 
 def test_time_that_passes_is_no_news():
-    assert told(WELL, replace(WELL, now=snapshot().now)) == []
+    assert noted(WELL, replace(WELL, now=snapshot().now)) == []
 
 
 def test_a_follower_that_holds_acks_all_back_is_news_once():
     seen = cluster(partition(replicas=(2, 1, 3)))
     slow = {**verdicts(seen), 1: replace(verdict(1, HealthState.HEALTHY), slow=Reason.REPLICATION_LAGGING)}
     before, now = said(snapshot(seen), ENFORCE), said(snapshot(seen), ENFORCE, slow)
-    assert told(before, now) == [("HoldsBackISR", 1, True)]
-    assert told(now, now) == told(now, before) == []
+    assert noted(before, now) == [("HoldsBackISR", 1, True)]
+    assert noted(now, now) == noted(now, before) == []
 
 
 def told_of(before: LeaderRebalanceStatus | None, now: LeaderRebalanceStatus | None) -> list[tuple[str, str, bool]]:
@@ -212,9 +212,9 @@ def test_a_drain_is_news_and_nobodys_bad_night():
     operator.reconciles(3)
     first, moving, drained, rest = operator.reports
     verdict_on = ("InMaintenance", 1, False)
-    assert [n for n in told(first, moving) if n[1] == 1] == [("Demoted", 1, False)]
-    assert [n for n in told(moving, drained) if n[1] == 1] == [verdict_on, ("LeadsNothing", 1, False)]
-    assert told(drained, rest) == []
+    assert [n for n in noted(first, moving) if n[1] == 1] == [("Demoted", 1, False)]
+    assert [n for n in noted(moving, drained) if n[1] == 1] == [verdict_on, ("LeadsNothing", 1, False)]
+    assert noted(drained, rest) == []
 
 
 def test_a_restart_in_the_middle_of_a_way_back_is_no_relapse():
@@ -230,7 +230,7 @@ def test_a_restart_in_the_middle_of_a_way_back_is_no_relapse():
     assert operator.reports[-1].brokers[0].restoration is not None
     made.signals.drain(1)
     operator.reconciles(1)
-    events = told(operator.reports[-2], operator.reports[-1])
+    events = noted(operator.reports[-2], operator.reports[-1])
     assert ("Demoted", 1, False) in events
     assert "WaveRolledBack" not in {e[0] for e in events}
 

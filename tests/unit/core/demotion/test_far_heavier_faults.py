@@ -42,7 +42,7 @@ def decided(
 ) -> Decisions:
     """Two vantages say which share of requests each broker loses, for ten minutes. The cap is one."""
     seen, now = ring(brokers), after(1000)
-    told = [
+    noted = [
         replace(signal(b, source=v), harm=Harm(max(2.0, 540 * share), share, after(400)))
         for b, share in lost.items()
         for v in ("vantage-a", "vantage-b")
@@ -55,7 +55,7 @@ def decided(
     found = verdicts(seen) | cut_off(*lost) | {b: verdict(b, *states[why]) for b, why in kept.items()}
     undo = [replace(demoted(b), reason=states[why][1] or Reason.EXTERNALLY_UNREACHABLE) for b, why in kept.items()]
     asked = Policy(name="main", demotion=Demotion(dwell_seconds=0, max_brokers=1, capacity=Capacity(max_leaders=limit)))
-    return decide(Context(snapshot(seen, *told, now=now, undo=record(None, *undo)), found, asked))
+    return decide(Context(snapshot(seen, *noted, now=now, undo=record(None, *undo)), found, asked))
 
 
 @pytest.mark.parametrize(
@@ -96,20 +96,20 @@ def test_a_cause_is_shared_only_by_harm_of_one_size(lost: dict[int, float], chos
 
 def test_harm_that_began_a_second_ago_is_of_one_size():
     seen, now = ring(3), after(1000)
-    told = [
+    noted = [
         replace(signal(b, source="vantage-a"), harm=Harm(lost, share, now - timedelta(seconds=lost + 0.5)))
         for b, lost, share in ((1, 8.0, 0.6), (2, 1.0, 0.1))
     ]
-    context = Context(snapshot(seen, *told, now=now), verdicts(seen) | cut_off(1, 2), Policy(name="main"))
+    context = Context(snapshot(seen, *noted, now=now), verdicts(seen) | cut_off(1, 2), Policy(name="main"))
     assert held(decide(context)) == {1: SHARED, 2: SHARED}
 
 
 def test_a_quorum_of_vantages_agrees_on_what_a_broker_loses():
     seen, lost = ring(9), {"vantage-a": 1.0, "vantage-b": 0.3, "vantage-c": 0.3}
-    told = [replace(signal(1, source=v), harm=Harm(20.0, share, after(0))) for v, share in lost.items()]
+    noted = [replace(signal(1, source=v), harm=Harm(20.0, share, after(0))) for v, share in lost.items()]
     found = verdicts(seen) | cut_off(1) | {9: verdict(9, reason=Reason.STORAGE_SLOW)}
     undo = record(None, replace(demoted(9), reason=Reason.STORAGE_SLOW))
-    made = decide(Context(snapshot(seen, *told, now=after(1000), undo=undo), found, Policy(name="main")))
+    made = decide(Context(snapshot(seen, *noted, now=after(1000), undo=undo), found, Policy(name="main")))
     assert held(made) == {1: CAP}
 
 

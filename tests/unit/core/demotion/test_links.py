@@ -398,8 +398,8 @@ def test_status_events_and_explain_name_the_other_end():
     stage = Stage().cut()
     now, at = stage.operator.reports[-1], stage.site.clock.now()
     body = broker_status(stage.report(), None, {}, at)
-    (told,) = body["brokenLinks"]
-    assert (told["broker"], told["partitions"]) == (2, 8)
+    (noted,) = body["brokenLinks"]
+    assert (noted["broker"], noted["partitions"]) == (2, 8)
     said = [n for n in news(None, now) if "do not reach each other: others lead 8 partitions" in n.message]
     assert [(n.broker, n.warning) for n in said] == [(1, True), (2, True)]
     health = BrokerHealth.read({**api_objects.health(1), "status": body})

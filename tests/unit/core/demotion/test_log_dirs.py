@@ -119,8 +119,8 @@ def test_people_see_it_as_events_audit_entry_and_status():
     stage.disk(SECOND, BAD)
     stage.turn()
     before, now = stage.operator.reports[-2:]
-    told = {one.reason: one.message for one in news(None, now) if one.broker == 1}
-    assert_wording(told["LogDirDemoted"])
+    noted = {one.reason: one.message for one in news(None, now) if one.broker == 1}
+    assert_wording(noted["LogDirDemoted"])
     assert "LogDirDemoted" not in {one.reason for one in news(now, now)}
     entry = begin_entry(
         Context(Snapshot(before.now, stage.site.cluster.snapshot(), UndoRecord("c")), {}, POLICY),

@@ -32,7 +32,7 @@ def found(p: Partition, *, floor: int = 2, unclean: bool = False) -> Diagnosis:
     return diagnose(p, LIVE, inputs)
 
 
-def told(p: Partition, *, tools: CommandOptions = TOOLS, **known: object) -> list[Remediation]:
+def noted(p: Partition, *, tools: CommandOptions = TOOLS, **known: object) -> list[Remediation]:
     return list(unclean_election(found(p, **known), tools))  # type: ignore[arg-type]
 
 
@@ -69,20 +69,20 @@ def test_what_topic_of_kafkas_own_is_needed_for_is_said(topic: str, words: str, 
 
 def test_unclean_election_is_offered_only_where_no_clean_one_exists():
     for risk, p in EVERY.items():
-        offered = any("--unclean-election" in command for command in commands(told(p)))
+        offered = any("--unclean-election" in command for command in commands(noted(p)))
         assert offered == (risk is Risk.LAST_ISR_MEMBER_LOST)
 
 
 def test_unclean_election_names_loss_commands_and_the_step_after():
-    assert_wording([text for way in told(LOST) for text in (way.action, way.cost, *way.commands)])
+    assert_wording([text for way in noted(LOST) for text in (way.action, way.cost, *way.commands)])
 
 
 def test_writes_need_no_further_step_where_one_replica_is_enough():
-    assert len(told(LOST, floor=1)) == 1
+    assert len(noted(LOST, floor=1)) == 1
 
 
 def test_what_kafka_does_by_itself_is_said():
-    assert "unclean.leader.election.enable is set" in told(LOST, unclean=True)[0].action
+    assert "unclean.leader.election.enable is set" in noted(LOST, unclean=True)[0].action
 
 
 def test_longest_log_is_put_first_before_unclean_election():
@@ -94,19 +94,19 @@ def test_longest_log_is_put_first_before_unclean_election():
 
 
 def test_addresses_in_brackets_survive_the_shell():
-    lines = commands(told(LOST, tools=CommandOptions("[fd00::1]:9092")))
+    lines = commands(noted(LOST, tools=CommandOptions("[fd00::1]:9092")))
     assert any("--bootstrap-server '[fd00::1]:9092'" in command for command in lines)
     assert any("--bootstrap '[fd00::1]:9092'" in command for command in lines)
 
 
 def test_unclean_election_is_bounded_by_same_samples_as_advice():
-    assert_wording(commands(told(LOST, tools=CommandOptions("b:9092", store=" --store s3://bucket/samples")))[0])
+    assert_wording(commands(noted(LOST, tools=CommandOptions("b:9092", store=" --store s3://bucket/samples")))[0])
 
 
 def test_no_unclean_election_is_offered_while_controller_believes_in_leader():
     silent = partition(isr=(4,), replicas=(4, 1, 2), leader=4)
     assert found(silent).risk is Risk.LAST_ISR_MEMBER_LOST
-    assert told(silent) == []
+    assert noted(silent) == []
 
 
 @pytest.mark.parametrize("reason", sorted(SILENT))

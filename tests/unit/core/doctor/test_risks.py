@@ -29,7 +29,7 @@ from testkit.values.builders import START, after, cluster, name, partition
 LIVE = frozenset({1, 2, 3})
 
 
-def told(
+def noted(
     p: Partition, *, floor: int | None = 2, live: frozenset[int] = LIVE, facts: RiskInputs | None = None
 ) -> Diagnosis:
     known = facts or RiskInputs()
@@ -53,7 +53,7 @@ def told(
     ],
 )
 def test_partition_with_a_leader_is_rated_by_isr_and_setting(isr: tuple[int, ...], floor: int | None, risk: Risk):
-    assert told(partition(isr=isr), floor=floor).risk is risk
+    assert noted(partition(isr=isr), floor=floor).risk is risk
 
 
 @pytest.mark.parametrize(
@@ -80,59 +80,59 @@ def test_the_doctor_finds_a_list_without_the_removed_broker():
 
 @pytest.mark.parametrize(("replicas", "floor"), [((1,), 2), ((1, 2), 3)])
 def test_no_more_replicas_are_asked_for_than_there_are(replicas: tuple[int, ...], floor: int):
-    found = told(partition(replicas=replicas), floor=floor)
+    found = noted(partition(replicas=replicas), floor=floor)
     assert (found.risk, found.floor) == (Risk.AT_MIN_ISR, len(replicas))
 
 
 def test_lack_of_spare_by_settings_alone_is_no_risk():
-    by_design, by_loss = told(partition(replicas=(1, 2))), told(partition(isr=(1, 2)))
+    by_design, by_loss = noted(partition(replicas=(1, 2))), noted(partition(isr=(1, 2)))
     assert (by_design.risk, by_design.designed, by_design.at_risk) == (Risk.AT_MIN_ISR, True, False)
     assert (by_loss.risk, by_loss.designed, by_loss.at_risk) == (Risk.AT_MIN_ISR, False, True)
 
 
 def test_a_replica_that_is_being_added_is_not_missing_yet():
     moving = partition(replicas=(1, 2, 3, 4), isr=(1, 2, 3), adding=(4,))
-    found = told(moving)
+    found = noted(moving)
     assert (found.risk, found.missing) == (Risk.IN_SYNC, ())
 
 
 def test_brokers_that_left_the_isr_are_named():
-    assert told(partition(isr=(2,), leader=2)).missing == (1, 3)
+    assert noted(partition(isr=(2,), leader=2)).missing == (1, 3)
 
 
 @pytest.mark.parametrize("leader", [1, None], ids=["not fenced yet", "fenced"])
 def test_lost_leader_with_another_isr_member_awaits_kafkas_election(leader: int | None):
-    found = told(partition(isr=(1, 2), leader=leader), live=frozenset({2, 3}))
+    found = noted(partition(isr=(1, 2), leader=leader), live=frozenset({2, 3}))
     assert (found.risk, found.awaited, found.loss) == (Risk.LEADER_LOST, (2,), None)
 
 
 def test_eligible_replica_that_lives_may_lead_once_isr_is_empty():
     for isr, leader in (((2,), 2), ((), None)):
-        found = told(partition(isr=isr, leader=leader, elr=(1,)), live=frozenset({1, 3}))
+        found = noted(partition(isr=isr, leader=leader, elr=(1,)), live=frozenset({1, 3}))
         assert (found.risk, found.awaited) == (Risk.LEADER_LOST, (1,))
 
 
 def test_partition_without_living_isr_or_elr_member_awaits_one():
-    without_elr = told(partition(isr=(2,), leader=None), live=frozenset({1, 3}))
-    with_elr = told(partition(isr=(), leader=None, elr=(2, 3)), live=frozenset({1}))
+    without_elr = noted(partition(isr=(2,), leader=None), live=frozenset({1, 3}))
+    with_elr = noted(partition(isr=(), leader=None, elr=(2, 3)), live=frozenset({1}))
     assert (without_elr.risk, without_elr.awaited) == (Risk.LAST_ISR_MEMBER_LOST, (2,))
     assert (with_elr.risk, with_elr.awaited) == (Risk.LAST_ISR_MEMBER_LOST, (2, 3))
 
 
 def test_with_isr_and_elr_empty_last_known_leader_is_awaited():
     lost = replace(partition(isr=(), leader=None), last_known_elr=(3,))
-    assert told(lost, live=frozenset({1})).awaited == (3,)
-    assert told(replace(lost, elr=(2,)), live=frozenset({1})).awaited == (2,)
+    assert noted(lost, live=frozenset({1})).awaited == (3,)
+    assert noted(replace(lost, elr=(2,)), live=frozenset({1})).awaited == (2,)
 
 
 def test_candidate_of_unclean_election_is_first_of_order_that_lives():
-    found = told(partition(replicas=(3, 2, 1), isr=(3,), leader=None), live=frozenset({1, 2}))
+    found = noted(partition(replicas=(3, 2, 1), isr=(3,), leader=None), live=frozenset({1, 2}))
     assert found.loss is not None
     assert found.loss.candidate == 2
 
 
 def test_without_live_replicas_no_leader_can_be_elected():
-    found = told(partition(isr=(1,), leader=None), live=frozenset({4}))
+    found = noted(partition(isr=(1,), leader=None), live=frozenset({4}))
     assert (found.risk, found.awaited, found.loss) == (Risk.ALL_REPLICAS_LOST, (1,), None)
 
 
@@ -155,7 +155,7 @@ class TestLoss:
         facts = RiskInputs(
             samples={} if sample is None else {lost.key: sample}, ends={} if end is None else {name(): {2: end, 3: 99}}
         )
-        found = told(lost, live=frozenset({2, 3}), facts=facts).loss
+        found = noted(lost, live=frozenset({2, 3}), facts=facts).loss
         assert found is not None
         return found
 
@@ -191,7 +191,7 @@ class TestLoss:
 
     def test_living_replica_that_reaches_further_than_candidate_is_named(self):
         def further(ends: dict[int, int]) -> tuple[int, int] | None:
-            return told(self.LOST, live=frozenset({2, 3}), facts=RiskInputs(ends={name(): ends})).further
+            return noted(self.LOST, live=frozenset({2, 3}), facts=RiskInputs(ends={name(): ends})).further
 
         assert further({2: 100, 3: 110}) == (3, 110)
         assert further({2: 100, 3: 100}) is None
@@ -202,7 +202,7 @@ class TestLoss:
         facts = RiskInputs(
             samples={PartitionKey("another", 0): LogEndSample(120, START, 1, 6)}, ends={name(): {2: 100}}
         )
-        found = told(self.LOST, live=frozenset({2}), facts=facts)
+        found = noted(self.LOST, live=frozenset({2}), facts=facts)
         assert found.loss is not None
         assert found.loss.sample is None
 
@@ -284,6 +284,6 @@ def test_a_partition_whose_leader_is_not_named_is_not_offline():
     assert partitions_at_risk(cluster(hidden, partition(index=1, leader=9)), {"orders": 2}).counts == {
         Risk.LEADER_LOST: 1
     }
-    assert told(hidden).risk is Risk.IN_SYNC
-    assert told(replace(hidden, isr=(4,))).risk is Risk.UNDER_MIN_ISR
+    assert noted(hidden).risk is Risk.IN_SYNC
+    assert noted(replace(hidden, isr=(4,))).risk is Risk.UNDER_MIN_ISR
     assert topics_short_of_replicas([hidden]) == frozenset()

@@ -22,7 +22,7 @@ MOVING = partition("orders", replicas=[1, 2, 3, 4], adding=[4], removing=[1])
 MARK = "leader.replication.throttled.replicas"
 
 
-def told(*more: Partition, settings: Mapping[str, Mapping[str, str]] | None = None) -> tuple[Reason, str] | None:
+def noted(*more: Partition, settings: Mapping[str, Mapping[str, str]] | None = None) -> tuple[Reason, str] | None:
     seen = cluster(MOVING, *more, brokers=4)
     found = bulk_reassignment(foreign_reassignments(seen, record()), seen, settings or {})
     return (found.reason, found.message) if found is not None else None
@@ -34,26 +34,26 @@ def test_a_cluster_in_which_no_replica_moves_has_none():
 
 
 def test_single_move_by_hand_holds_nothing_but_its_own_partition():
-    assert told() is None
+    assert noted() is None
 
 
 @pytest.mark.parametrize("topic", sorted(CRUISE_CONTROL_TOPICS))
 def test_cruise_control_is_known_by_its_topics(topic: str):
-    found = told(partition(topic))
+    found = noted(partition(topic))
     assert found is not None
     assert found[0] is Reason.EXTERNAL_OPERATION
     assert "Cruise Control's topics exist" in found[1]
 
 
 def test_throttled_replicas_are_the_mark_of_a_move_in_bulk():
-    found = told(settings={"orders": {MARK: "0:1,0:2"}})
+    found = noted(settings={"orders": {MARK: "0:1,0:2"}})
     assert found is not None
     assert "replication is throttled" in found[1]
 
 
 @pytest.mark.parametrize("settings", [{}, {"orders": {}}, {"orders": {MARK: ""}}], ids=["unknown", "none", "empty"])
 def test_without_a_mark_there_is_no_throttle(settings: Mapping[str, Mapping[str, str]]):
-    assert told(settings=settings) is None
+    assert noted(settings=settings) is None
 
 
 def test_an_interrupted_reorder_of_ours_is_not_foreign():

@@ -153,7 +153,7 @@ def test_missing_signals_hold_no_broker(words: list[Signal], reason: Reason, cas
     "margins",
     [
         pytest.param(None, id="not read"),
-        pytest.param(FaultTolerance({"orders": 1}, None), id="no quorum told"),
+        pytest.param(FaultTolerance({"orders": 1}, None), id="no quorum known"),
         pytest.param(FaultTolerance({"orders": 1}, CONTROLLERS, problem="grant the ACL"), id="refused"),
     ],
 )

@@ -64,7 +64,7 @@ def verdict(broker: int = 1, state: HealthState = HealthState.SICK, facts: int =
     return replace(made, facts=seen) if facts else made
 
 
-def told(
+def noted(
     plan: Plan,
     before: UndoRecord = NOTHING,
     verdicts: dict[int, Verdict] | None = None,
@@ -77,7 +77,7 @@ def told(
 
 
 def entry(plan: Plan, before: UndoRecord = NOTHING, **more: object) -> AuditEntry:
-    found = told(plan, before, **more)  # type: ignore[arg-type]
+    found = noted(plan, before, **more)  # type: ignore[arg-type]
     assert found is not None
     return found
 
@@ -87,9 +87,9 @@ def deciding(*now: DemotedBroker) -> Plan:
 
 
 def test_a_reconcile_that_changes_nothing_says_nothing():
-    assert told(Plan()) is None
+    assert noted(Plan()) is None
     record = replace(NOTHING, demoted={1: demoted(1)})
-    assert told(deciding(demoted(1)), record, {1: verdict()}) is None
+    assert noted(deciding(demoted(1)), record, {1: verdict()}) is None
 
 
 def test_a_demotion_by_signals_is_logged_with_its_evidence():
@@ -215,7 +215,7 @@ def test_a_load_plan_wave_is_logged_with_digest_and_approver():
 def test_an_unchanged_load_plan_gives_no_entry():
     applied = PlanApplication("0123456789abcdef", 90, START, START, taken_up=30)
     record = replace(NOTHING, application=applied)
-    assert told(Plan(), record) is None
+    assert noted(Plan(), record) is None
     ended = replace(applied, ended=ApplicationEnd.DONE)
     step = entry(Plan(), record, application=ended).plan
     assert step is not None
@@ -232,7 +232,7 @@ def test_every_wave_of_a_return_is_logged_with_its_share():
     forced = entry(replace(first, withheld={}, early={1: 27}), promoted, verdicts=well).changes
     assert_wording(forced[1].message)
     state = replace(NOTHING, returning={1: returning(1, 10)})
-    assert told(first, state) is None
+    assert noted(first, state) is None
     last = entry(Plan(), state).changes
     assert [(c.word, c.message) for c in last] == [("waves", "all of its leaders are restored")]
 
@@ -250,7 +250,7 @@ def test_broken_link_is_logged_at_both_ends_when_leaders_move():
     def changes(was: BrokenLink | None, now: BrokenLink | None) -> set[tuple[str, bool]]:
         before, after_it = ({} if one is None else {link: one} for one in (was, now))
         plan = Plan(decisions=Decisions({}, links=LinkDecisions(after_it)))
-        found = told(plan, replace(NOTHING, links=before))
+        found = noted(plan, replace(NOTHING, links=before))
         assert found is None or [c.broker for c in found.changes] == [1, 2]
         return {(c.message, c.demoted) for c in found.changes} if found is not None else set()
 
@@ -288,7 +288,7 @@ def test_entry_names_brokers_that_leaders_left_and_came_to(broker: int):
 
 
 def test_a_permanent_hold_gives_no_entry():
-    assert told(Plan(holds=(Hold(PartitionKey("id", 0), "orders", Reason.ONLY_REPLICA, ""),))) is None
+    assert noted(Plan(holds=(Hold(PartitionKey("id", 0), "orders", Reason.ONLY_REPLICA, ""),))) is None
 
 
 def test_lost_orders_are_those_of_this_cluster_and_of_last_days():

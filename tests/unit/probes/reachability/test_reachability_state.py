@@ -67,9 +67,9 @@ def test_slow_broker_is_refused_if_refusing_and_slow_if_late() -> None:
 
 def test_that_the_gap_of_a_restart_has_faded_is_news() -> None:
     faded = after(*[seen()] * 20, start=WELL)
-    told = replace(faded, frozen_seconds=5.0)
-    assert replace(faded, frozen_seconds=0.9).differs(told, 0.0)
-    assert not replace(faded, frozen_seconds=4.0).differs(told, 0.0)
+    noted = replace(faded, frozen_seconds=5.0)
+    assert replace(faded, frozen_seconds=0.9).differs(noted, 0.0)
+    assert not replace(faded, frozen_seconds=4.0).differs(noted, 0.0)
 
 
 def test_one_other_failure_is_no_other_cause_and_three_are() -> None:

@@ -33,21 +33,21 @@ from waiting import limit, until
 
 
 class Sidecar:
-    """Takes note of what it is told."""
+    """Records its calls."""
 
     def __init__(self, stop: threading.Event) -> None:
-        self.told: list[object] = []
+        self.noted: list[object] = []
         self._stop = stop
 
     def configure(self, objectives: Objectives) -> None:
-        self.told.append(objectives.produce_milliseconds)
+        self.noted.append(objectives.produce_milliseconds)
         self._stop.set()
 
     def start(self) -> None:
-        self.told.append("start")
+        self.noted.append("start")
 
     def stop(self) -> None:
-        self.told.append("stop")
+        self.noted.append("stop")
 
     def repeat(self) -> None:
         pass
@@ -63,7 +63,7 @@ def beside(api: MemoryApi, stop: threading.Event) -> list[object]:
     PolicyProber(prober, metrics, clock, stop, SecretReader(api, "default", destinations=ANYWHERE)).run_sidecar(
         sidecar, lambda detection: (detection.objectives, detection.storage_latency.enabled)
     )
-    return sidecar.told
+    return sidecar.noted
 
 
 def test_sidecar_measures_under_its_policys_settings_until_it_is_ended() -> None:

@@ -83,14 +83,14 @@ def test_one_slow_write_does_not_become_typical() -> None:
 def test_hanging_write_on_slow_disk_is_reported_at_cure_limits() -> None:
     posted = after(*[Sample(0.3)] * 700, start=WELL)
     assert posted.counter.lost_seconds == LARGEST_LOST_SECONDS, "the harm itself is no news any more"
-    told = []
+    noted = []
     known = posted
     for quarter in range(1, 121):
         known = after(Sample(quarter / 4, stalled=True, covers=0.25), start=known)
         if known.differs(posted, 3600):
             posted = known
-            told.append(signal_of(known).latency_seconds)
-    assert told == [0.3, STALLED_SECONDS, FENCED_WITHIN_SECONDS]
+            noted.append(signal_of(known).latency_seconds)
+    assert noted == [0.3, STALLED_SECONDS, FENCED_WITHIN_SECONDS]
 
 
 def test_a_long_write_counts_for_the_writes_it_blocked() -> None:

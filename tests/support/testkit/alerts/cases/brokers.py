@@ -11,7 +11,7 @@ def verdict(name: str, broker: str = "1", instance: str = "operator-a") -> str:
     return series("broker_verdict", broker=broker, verdict=name, instance=instance)
 
 
-def told(name: str, instance: str = "operator-a", **labels: str) -> str:
+def noted(name: str, instance: str = "operator-a", **labels: str) -> str:
     return series(name, broker="1", instance=instance, **labels)
 
 
@@ -19,7 +19,7 @@ def quarantined(**values: str) -> dict[str, str]:
     """What the operator tells of broker 1: ``held``, ``ordered``, and the times ``since`` and ``until``."""
     moments = ("since", "until")
     names = {name: f"{name}_timestamp_seconds" if name in moments else name for name in values}
-    return {told(f"broker_quarantine_{names[name]}"): found for name, found in values.items()}
+    return {noted(f"broker_quarantine_{names[name]}"): found for name, found in values.items()}
 
 
 def holding() -> str:
@@ -61,7 +61,7 @@ CASES = (
         "2m",
         {
             verdict("Sick"): "0x2 1x20",
-            told("broker_verdict_reason", reason="ExternallyUnreachable", cause="Refused"): "1x20",
+            noted("broker_verdict_reason", reason="ExternallyUnreachable", cause="Refused"): "1x20",
         },
         (ONE,),
     ),
@@ -83,7 +83,7 @@ CASES = (
         "BellwetherSickBrokerLeading",
         "no one moves its leaders away",
         "4m",
-        {verdict("Sick"): "1x20", told("broker_leaders"): "12x20"},
+        {verdict("Sick"): "1x20", noted("broker_leaders"): "12x20"},
         (ONE,),
     ),
     Case(
@@ -92,20 +92,20 @@ CASES = (
         "4m",
         {
             verdict("Sick"): "1x20",
-            told("broker_leaders"): "12x2 0x20",
+            noted("broker_leaders"): "12x2 0x20",
             verdict("Sick", "2"): "0x20",
             series("broker_leaders", broker="2"): "24x20",
         },
     ),
-    Case("BellwetherBrokerDemoted", "for half an hour", "31m", {told("broker_demoted"): "1x130"}, (ONE,)),
-    Case("BellwetherBrokerDemoted", "well again after twenty minutes", "31m", {told("broker_demoted"): "1x80 0x60"}),
+    Case("BellwetherBrokerDemoted", "for half an hour", "31m", {noted("broker_demoted"): "1x130"}, (ONE,)),
+    Case("BellwetherBrokerDemoted", "well again after twenty minutes", "31m", {noted("broker_demoted"): "1x80 0x60"}),
     Case(
         "BellwetherBrokerDemotedRepeatedly",
         "demoted for ten minutes in each hour, by an operator and by the next one",
         "190m",
         {
-            told("broker_demoted"): "1x40 0x200 1x40 0x200 1x2 stale",
-            told("broker_demoted", "operator-b"): "_x482 1x38 0x300",
+            noted("broker_demoted"): "1x40 0x200 1x40 0x200 1x2 stale",
+            noted("broker_demoted", "operator-b"): "_x482 1x38 0x300",
         },
         (ONE,),
     ),
@@ -113,13 +113,13 @@ CASES = (
         "BellwetherBrokerDemotedRepeatedly",
         "twice in an hour, and then well",
         "190m",
-        {told("broker_demoted"): "1x40 0x80 1x40 0x700"},
+        {noted("broker_demoted"): "1x40 0x80 1x40 0x700"},
     ),
     Case(
         "BellwetherBrokerDemotedTooLong",
         "for 25 hours",
         "6m",
-        {told("broker_demoted_since_timestamp_seconds"): "-90000x30"},
+        {noted("broker_demoted_since_timestamp_seconds"): "-90000x30"},
         (ONE,),
     ),
     Case(
@@ -127,8 +127,8 @@ CASES = (
         "for 25 hours, by an operator that has just taken over",
         "9m",
         {
-            told("broker_demoted_since_timestamp_seconds"): "-90000x3 stale",
-            told("broker_demoted_since_timestamp_seconds", "operator-b"): "_x6 -90000x30",
+            noted("broker_demoted_since_timestamp_seconds"): "-90000x3 stale",
+            noted("broker_demoted_since_timestamp_seconds", "operator-b"): "_x6 -90000x30",
         },
         (ONE,),
     ),
@@ -136,34 +136,34 @@ CASES = (
         "BellwetherBrokerDemotedTooLong",
         "for an hour",
         "6m",
-        {told("broker_demoted_since_timestamp_seconds"): "-3600x30"},
+        {noted("broker_demoted_since_timestamp_seconds"): "-3600x30"},
     ),
     Case(
         "BellwetherBrokerActionBlocked",
         "by the cap",
         "3m",
-        {told("broker_action_blocked", reason="CapReached"): "1x20", verdict("Sick"): "1x20"},
+        {noted("broker_action_blocked", reason="CapReached"): "1x20", verdict("Sick"): "1x20"},
         (of_policy(broker="1", reason="CapReached"),),
     ),
     Case(
         "BellwetherBrokerActionBlocked",
         "by the cap, briefly",
         "3m",
-        {told("broker_action_blocked", reason="CapReached"): "1x4 stale", verdict("Sick"): "1x20"},
+        {noted("broker_action_blocked", reason="CapReached"): "1x4 stale", verdict("Sick"): "1x20"},
     ),
     Case(
         "BellwetherBrokerActionBlocked",
         "well again, and promoted once a reassignment has ended",
         "3m",
-        {told("broker_action_blocked", reason="ExternalOperation"): "1x20", verdict("Sick"): "0x20"},
+        {noted("broker_action_blocked", reason="ExternalOperation"): "1x20", verdict("Sick"): "0x20"},
     ),
     Case(
         "BellwetherBrokerActionBlocked",
         "its promotion is a person's, and the cause is elsewhere: other alerts tell",
         "3m",
         {
-            told("broker_action_blocked", reason="PromotionManual"): "1x20",
-            told("broker_action_blocked", reason="SystemicCause"): "1x20",
+            noted("broker_action_blocked", reason="PromotionManual"): "1x20",
+            noted("broker_action_blocked", reason="SystemicCause"): "1x20",
             verdict("Sick"): "1x20",
         },
     ),
@@ -171,34 +171,34 @@ CASES = (
         "BellwetherPromotionPending",
         "for an hour",
         "62m",
-        {told("broker_action_blocked", reason="PromotionManual"): "1x300"},
+        {noted("broker_action_blocked", reason="PromotionManual"): "1x300"},
         (ONE,),
     ),
     Case(
         "BellwetherPromotionPending",
         "a person acted after half an hour",
         "62m",
-        {told("broker_action_blocked", reason="PromotionManual"): "1x120 stale"},
+        {noted("broker_action_blocked", reason="PromotionManual"): "1x120 stale"},
     ),
     Case(
         "BellwetherBrokenLink",
         "it and another do not reach each other",
         "2m",
-        {told("broker_broken_links"): "1x20", verdict("Sick"): "0x20"},
+        {noted("broker_broken_links"): "1x20", verdict("Sick"): "0x20"},
         (ONE,),
     ),
     Case(
         "BellwetherBrokenLink",
         "for half a minute",
         "2m",
-        {told("broker_broken_links"): "1x2 0x20"},
+        {noted("broker_broken_links"): "1x2 0x20"},
     ),
     Case(
         "BellwetherSystemicCause",
         "two of three are sick",
         "2m",
         {
-            told("broker_action_blocked", reason="SystemicCause"): "1x20",
+            noted("broker_action_blocked", reason="SystemicCause"): "1x20",
             series("broker_action_blocked", broker="2", reason="SystemicCause"): "1x20",
             verdict("Sick"): "1x20",
             verdict("Sick", "2"): "1x20",
@@ -209,32 +209,32 @@ CASES = (
         "BellwetherSystemicCause",
         "half of the pods restart",
         "2m",
-        {told("broker_action_blocked", reason="SystemicCause"): "1x20", verdict("Sick"): "0x20"},
+        {noted("broker_action_blocked", reason="SystemicCause"): "1x20", verdict("Sick"): "0x20"},
     ),
     Case(
         "BellwetherSystemicCause",
         "one is held by the cap",
         "2m",
-        {told("broker_action_blocked", reason="CapReached"): "1x20", verdict("Sick"): "1x20"},
+        {noted("broker_action_blocked", reason="CapReached"): "1x20", verdict("Sick"): "1x20"},
     ),
     Case(
         "BellwetherDemotionIneffective",
         "demoted, and acks=all waits for it",
         "6m",
-        {told("broker_demoted"): "1x30", told("broker_holds_back_isr"): "1x30"},
+        {noted("broker_demoted"): "1x30", noted("broker_holds_back_isr"): "1x30"},
         (ONE,),
     ),
     Case(
         "BellwetherDemotionIneffective",
         "demoted for a load balancer's fault: it follows well",
         "6m",
-        {told("broker_demoted"): "1x30", told("broker_holds_back_isr"): "0x30"},
+        {noted("broker_demoted"): "1x30", noted("broker_holds_back_isr"): "0x30"},
     ),
     Case(
         "BellwetherDemotionIneffective",
         "it follows slowly after a restart and is not demoted",
         "6m",
-        {told("broker_demoted"): "0x30", told("broker_holds_back_isr"): "1x30"},
+        {noted("broker_demoted"): "0x30", noted("broker_holds_back_isr"): "1x30"},
     ),
     *(
         Case(
@@ -257,9 +257,9 @@ CASES = (
         "released at its limit and still demoted, after another operator has taken over",
         "12m",
         {
-            told("broker_quarantine_ended", reason="QuarantineLimit"): "_x40 1x4 stale",
-            told("broker_quarantine_ended", "operator-b", reason="QuarantineLimit"): "_x46 1x40",
-            told("broker_demoted", "operator-b"): "1x90",
+            noted("broker_quarantine_ended", reason="QuarantineLimit"): "_x40 1x4 stale",
+            noted("broker_quarantine_ended", "operator-b", reason="QuarantineLimit"): "_x46 1x40",
+            noted("broker_demoted", "operator-b"): "1x90",
         },
         (ONE,),
     ),
@@ -267,7 +267,7 @@ CASES = (
         "BellwetherQuarantineExpiring",
         "released at its limit, and well and leading since",
         "12m",
-        {told("broker_quarantine_ended", reason="QuarantineLimit"): "1x90", told("broker_demoted"): "1x40 0x50"},
+        {noted("broker_quarantine_ended", reason="QuarantineLimit"): "1x90", noted("broker_demoted"): "1x40 0x50"},
     ),
     Case(
         "BellwetherQuarantineExpiring",
@@ -275,28 +275,28 @@ CASES = (
         "10m",
         {
             **quarantined(held="1x30 0x60", since="0x30 stale", until="600x30 stale"),
-            told("broker_quarantine_ended", reason="QuarantineEnded"): "_x31 1x60",
-            told("broker_demoted"): "1x90",
+            noted("broker_quarantine_ended", reason="QuarantineEnded"): "_x31 1x60",
+            noted("broker_demoted"): "1x90",
         },
     ),
     Case(
         "BellwetherQuarantineNotApplied",
         "its quarantine agent did nothing for 30 s",
         "2m",
-        {told("broker_quarantine_ended", reason="AgentUnavailable"): "_x2 1x20", told("broker_demoted"): "1x20"},
+        {noted("broker_quarantine_ended", reason="AgentUnavailable"): "_x2 1x20", noted("broker_demoted"): "1x20"},
         (ONE,),
     ),
     Case(
         "BellwetherQuarantineNotApplied",
         "its quarantine agent fell silent, and it has been promoted since",
         "2m",
-        {told("broker_quarantine_ended", reason="AgentUnavailable"): "1x20", told("broker_demoted"): "1x4 0x20"},
+        {noted("broker_quarantine_ended", reason="AgentUnavailable"): "1x20", noted("broker_demoted"): "1x4 0x20"},
     ),
     Case(
         "BellwetherQuarantineNotApplied",
         "another broker became sick, which ends a quarantine as it should",
         "2m",
-        {told("broker_quarantine_ended", reason="AnotherBrokerUnhealthy"): "1x20", told("broker_demoted"): "1x20"},
+        {noted("broker_quarantine_ended", reason="AnotherBrokerUnhealthy"): "1x20", noted("broker_demoted"): "1x20"},
     ),
     Case(
         "BellwetherBrokerHeldWithoutOrder",

@@ -93,11 +93,11 @@ def test_a_huge_answer_is_read_and_not_remembered() -> None:
 def test_request_of_clients_size_is_answered_as_small_one_is() -> None:
     sizes = []
 
-    def told(request: Any) -> Any:
+    def noted(request: Any) -> Any:
         sizes.append(sum(map(len, request.resources[0].configuration_keys)))
         return described(advertised_listeners="A://h:1")(request)
 
-    with ScriptedBroker({DescribeConfigsRequest: told}) as broker:
+    with ScriptedBroker({DescribeConfigsRequest: noted}) as broker:
         assert PLAIN.ask(broker.address, 1, 20, 16384).advertised == PLAIN.ask(broker.address, 1, 20).advertised
     assert sizes[0] - sizes[1] == 16384
 

@@ -146,12 +146,12 @@ def test_a_broker_silent_half_way_still_gives_its_first_answers(leap: Callable[[
 
 def test_broker_that_always_answers_late_costs_longest_time_at_most(leap: Callable[[float], None]) -> None:
     known = {TopicPartition("t", n): n for n in range(8 * MOST_PARTITIONS)}
-    told, asked = ends({}), []
+    noted, asked = ends({}), []
 
     def late(request: Any) -> Any:
         asked.append(request)
         leap(1000)
-        return told(request)
+        return noted(request)
 
     with ScriptedBroker({ListOffsetsRequest: late}) as broker:
         answer = ask(broker.address, dict.fromkeys(known, -1), timeout=2000, longest=2500)

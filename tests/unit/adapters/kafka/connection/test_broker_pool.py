@@ -132,15 +132,15 @@ class TestSharedConnections:
         *asks: Callable[[BrokerConnection, Deadline], object],
     ) -> int:
         monkeypatch.setattr(broker_pool, "KEPT_SECONDS", kept_seconds)
-        told: list[str] = []
+        noted: list[str] = []
         with ScriptedBroker() as peer:
             nodes = BrokerPool(
-                Connection((peer.address,), PLAINTEXT), PATIENT, observe=lambda what, *_: told.append(what)
+                Connection((peer.address,), PLAINTEXT), PATIENT, observe=lambda what, *_: noted.append(what)
             )
             for ask in asks:
                 with contextlib.suppress(Transient):
                     nodes.read(ask)
-        return told.count("Open")
+        return noted.count("Open")
 
     def test_requests_that_follow_one_another_share_one(self, monkeypatch: pytest.MonkeyPatch) -> None:
         assert self.opened(monkeypatch, 300, address, address, address) == 1
@@ -303,25 +303,25 @@ class TestTelling:
         def handshake(_: Any) -> Any:
             return SaslHandshakeResponse(error_code=0, mechanisms=["PLAIN"])
 
-        told: list[tuple[str, str]] = []
+        noted: list[tuple[str, str]] = []
         answers: dict[Any, Any] = {ApiVersionsRequest: versions(), SaslHandshakeRequest: handshake}
         with ScriptedBroker(answers) as peer:
             connection = Connection((peer.address,), PLAINTEXT)
             nodes = BrokerPool(
-                connection, PATIENT, observe=lambda what, outcome, _seconds: told.append((what, outcome))
+                connection, PATIENT, observe=lambda what, outcome, _seconds: noted.append((what, outcome))
             )
             with pytest.raises((Transient, Terminal)):
                 nodes.read(ask_twice)
-        assert told == [("Open", "ok"), ("SaslHandshake", "ok"), ("SaslHandshake", "Request")]
+        assert noted == [("Open", "ok"), ("SaslHandshake", "ok"), ("SaslHandshake", "Request")]
 
     def test_a_failed_connection_is_observed_with_its_stage(self) -> None:
-        told: list[tuple[str, str]] = []
+        noted: list[tuple[str, str]] = []
         nodes = BrokerPool(
-            Connection(("127.0.0.1:1",), PLAINTEXT), PATIENT, observe=lambda what, came, _: told.append((what, came))
+            Connection(("127.0.0.1:1",), PLAINTEXT), PATIENT, observe=lambda what, came, _: noted.append((what, came))
         )
         with pytest.raises(Transient):
             nodes.read(address)
-        assert told == [("Open", "Connect")]
+        assert noted == [("Open", "Connect")]
 
     def test_the_end_of_the_brokers_certificate_is_observed(self, tmp_path: Path) -> None:
         authority = Authority(tmp_path)
@@ -329,17 +329,17 @@ class TestTelling:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(chain, key)
         with ScriptedBroker() as behind, TlsFront(context, behind.port) as front:
-            told: list[float] = []
+            noted: list[float] = []
             security = Security(destinations=ANYWHERE, protocol="SSL", ca_file=str(authority.path))  # type: ignore[arg-type]
-            nodes = BrokerPool(Connection((front.address,), security), PATIENT, certified=told.append)
+            nodes = BrokerPool(Connection((front.address,), security), PATIENT, certified=noted.append)
             assert nodes.read(address) == front.address
-        assert told == [load_pem_x509_certificate(chain.read_bytes()).not_valid_after_utc.timestamp()]
+        assert noted == [load_pem_x509_certificate(chain.read_bytes()).not_valid_after_utc.timestamp()]
 
     def test_without_tls_there_is_no_certificate_to_tell_of(self) -> None:
-        told: list[float] = []
+        noted: list[float] = []
         with ScriptedBroker() as peer:
-            BrokerPool(Connection((peer.address,), PLAINTEXT), PATIENT, certified=told.append).read(address)
-        assert told == []
+            BrokerPool(Connection((peer.address,), PLAINTEXT), PATIENT, certified=noted.append).read(address)
+        assert noted == []
 
 
 class TlsFront:
@@ -380,6 +380,6 @@ class TestSecrets:
             with pytest.raises(Terminal) as caught:
                 read(peer.address, security=PLAIN)
             assert any(b"\0u\0s3cr3t" in frame for frame in peer.frames), "the password did not get as far"
-        told = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=True).format())
-        shown = [line for line in told.splitlines() if "s3cr3t" in line and "in frame" not in line]
+        noted = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=True).format())
+        shown = [line for line in noted.splitlines() if "s3cr3t" in line and "in frame" not in line]
         assert shown == []

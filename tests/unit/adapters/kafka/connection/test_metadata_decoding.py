@@ -70,14 +70,14 @@ def fields(p: Partition) -> tuple[Any, ...]:
 
 def as_the_library(p: Any) -> tuple[Any, ...]:
     """What ``fields`` gives for a partition that kafka-python has read."""
-    told = p.error_code in (0, 5, 9)
+    noted = p.error_code in (0, 5, 9)
     return (
         p.partition_index,
         tuple(p.replica_nodes),
         tuple(p.isr_nodes),
-        p.leader_id if p.leader_id >= 0 and told else None,
+        p.leader_id if p.leader_id >= 0 and noted else None,
         p.leader_epoch,
-        not told,
+        not noted,
         tuple(p.offline_replicas),
     )
 

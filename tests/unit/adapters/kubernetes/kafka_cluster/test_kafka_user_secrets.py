@@ -132,9 +132,9 @@ def test_secret_of_no_user_is_named_and_not_shown(
     put(api, "u", **data)
     with pytest.raises(Unauthenticated, match=said) as caught:
         user_credentials(secrets, "u")
-    told = "".join(traceback.format_exception(caught.value))
-    assert "secret kafka/u" in told
-    assert "hunter2" not in told
+    noted = "".join(traceback.format_exception(caught.value))
+    assert "secret kafka/u" in noted
+    assert "hunter2" not in noted
 
 
 def test_half_a_key_pair_is_named(api: MemoryApi, secrets: SecretReader, pair: tuple[bytes, bytes]):

@@ -147,8 +147,8 @@ def test_servers_of_api_are_those_of_url_and_of_answer(host: str, own: tuple[str
     class Answering(MemoryApi):
         def get(self, resource: Resource, namespace: str, name: str) -> Any:
             assert resource.path(namespace, name) == "/api"
-            told = ("192.0.2.1:6443", "a.invalid:6443", "nonsense")
-            return {"serverAddressByClientCIDRs": [{"serverAddress": one} for one in told]}
+            noted = ("192.0.2.1:6443", "a.invalid:6443", "nonsense")
+            return {"serverAddressByClientCIDRs": [{"serverAddress": one} for one in noted]}
 
     api = Answering()
     api.url = f"https://{host}"

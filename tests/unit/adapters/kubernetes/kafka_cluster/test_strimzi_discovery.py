@@ -209,7 +209,7 @@ def refused(clusters: StrimziClusters, wanted: Wanted = WANTED) -> tuple[Reason,
     return caught.value.reason, str(caught.value)
 
 
-def told(found: tuple[Reason, str], reason: Reason, words: Sequence[str]) -> None:
+def noted(found: tuple[Reason, str], reason: Reason, words: Sequence[str]) -> None:
     assert found[0] is reason
     for word in words:
         assert word in found[1], found[1]
@@ -219,18 +219,18 @@ def test_without_strimzi_it_is_said_that_there_is_none(secrets: SecretReader, ap
     api.delete(KAFKAS, "default", "my-cluster")
     api.objects.pop((GROUPS.plural, "", ""))
     words = ["kafka.strimzi.io is not served", "install Strimzi", "spec.kafka.bootstrapServers"]
-    told(refused(StrimziClusters(secrets)), Reason.STRIMZI_REFERENCE_INVALID, words)
+    noted(refused(StrimziClusters(secrets)), Reason.STRIMZI_REFERENCE_INVALID, words)
 
 
 def test_an_unsupported_version_is_named(secrets: SecretReader, api: MemoryApi):
     api.delete(KAFKAS, "default", "my-cluster")
     api.put(GROUPS, strimzi_objects.served("v2"))
-    told(refused(StrimziClusters(secrets)), Reason.STRIMZI_REFERENCE_INVALID, ["serves v2 only", "v1 or v1beta2"])
+    noted(refused(StrimziClusters(secrets)), Reason.STRIMZI_REFERENCE_INVALID, ["serves v2 only", "v1 or v1beta2"])
 
 
 def test_a_missing_cluster_is_named_with_the_existing_ones(clusters: StrimziClusters):
     found = refused(clusters, Wanted(cluster_name="orders"))
-    told(
+    noted(
         found,
         Reason.STRIMZI_REFERENCE_INVALID,
         ["Kafka orders does not exist in namespace default", "existing: my-cluster"],
@@ -240,20 +240,20 @@ def test_a_missing_cluster_is_named_with_the_existing_ones(clusters: StrimziClus
 def test_without_the_right_to_list_no_existing_cluster_is_named(clusters: StrimziClusters, api: MemoryApi):
     api.refuse("list", KAFKAS, Terminal("grant list"))
     found = refused(clusters, Wanted(cluster_name="orders"))
-    told(found, Reason.STRIMZI_REFERENCE_INVALID, ["Kafka orders does not exist in namespace default: correct"])
+    noted(found, Reason.STRIMZI_REFERENCE_INVALID, ["Kafka orders does not exist in namespace default: correct"])
 
 
 def test_a_missing_listener_is_named_with_the_existing_ones(clusters: StrimziClusters):
     words = ["Kafka default/my-cluster", "no listener tsl", "plain (internal", "tls (internal, TLS, scram-sha-512)"]
     found = refused(clusters, Wanted(cluster_name="my-cluster", listener="tsl"))
-    told(found, Reason.STRIMZI_REFERENCE_INVALID, words)
+    noted(found, Reason.STRIMZI_REFERENCE_INVALID, words)
 
 
 def test_without_a_user_the_remedy_is_one_to_apply(api: MemoryApi, clusters: StrimziClusters):
     api.delete(USERS, "default", "bellwether")
     api.put(KAFKAS, kafka(listeners=[listener("tls", 9093, user="tls")]))
     words = ["KafkaUser bellwether does not exist in namespace default", "/strimzi/ has one to apply", "userName"]
-    told(refused(clusters), Reason.STRIMZI_REFERENCE_INVALID, words)
+    noted(refused(clusters), Reason.STRIMZI_REFERENCE_INVALID, words)
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_an_unusable_user_is_reported_with_the_remedy(
     api: MemoryApi, clusters: StrimziClusters, user: dict[str, object], reason: Reason, words: Sequence[str]
 ):
     api.put(USERS, user)
-    told(refused(clusters), reason, words)
+    noted(refused(clusters), reason, words)
 
 
 def test_a_cluster_that_has_not_come_up_is_not_ready(api: MemoryApi, clusters: StrimziClusters):
@@ -301,9 +301,9 @@ def test_a_cluster_that_has_not_come_up_is_not_ready(api: MemoryApi, clusters: S
         kafka(bootstrap={}, conditions=[strimzi_objects.not_ready("Creating", "Kafka cluster is being deployed")]),
     )
     words = ["has no address of listener tls", "Strimzi reports: Creating: Kafka cluster is being deployed"]
-    told(refused(clusters), Reason.STRIMZI_NOT_READY, words)
+    noted(refused(clusters), Reason.STRIMZI_NOT_READY, words)
     api.put(KAFKAS, kafka(bootstrap={}, conditions=[]))
-    told(refused(clusters), Reason.STRIMZI_NOT_READY, ["check that the Strimzi operator is running"])
+    noted(refused(clusters), Reason.STRIMZI_NOT_READY, ["check that the Strimzi operator is running"])
 
 
 def test_cluster_formerly_up_and_now_sick_is_found(api: MemoryApi, clusters: StrimziClusters):
@@ -331,7 +331,7 @@ def test_secret_that_is_missing_is_named_with_who_makes_it(
 def test_a_secret_of_the_users_former_kind_is_waited_out(api: MemoryApi, clusters: StrimziClusters):
     api.put(KAFKAS, kafka(listeners=[listener("tls", 9093, user="tls")]))
     api.put(USERS, kafka_user(kind="tls"))
-    told(
+    noted(
         refused(clusters),
         Reason.STRIMZI_NOT_READY,
         ["Secret of KafkaUser bellwether does not match its authentication tls"],
@@ -351,9 +351,9 @@ def test_a_cluster_elsewhere_has_to_agree(api: MemoryApi, secrets: SecretReader,
         "namespace default",
         "bellwether.dev/policies-from=default",
     ]
-    told(refused(clusters, elsewhere), Reason.STRIMZI_REFERENCE_INVALID, words)
+    noted(refused(clusters, elsewhere), Reason.STRIMZI_REFERENCE_INVALID, words)
     api.delete(KAFKAS, "kafka", "my-cluster")
-    told(refused(clusters, elsewhere), Reason.STRIMZI_REFERENCE_INVALID, words)
+    noted(refused(clusters, elsewhere), Reason.STRIMZI_REFERENCE_INVALID, words)
     api.put(KAFKAS, kafka(namespace="kafka", annotations={"bellwether.dev/policies-from": "default"}))
     found = clusters.find(elsewhere)
     assert found.credentials is not None
@@ -368,7 +368,7 @@ def test_a_user_that_is_not_labelled_is_used_by_no_policy(api: MemoryApi, cluste
     del user["metadata"]["labels"]["bellwether.dev/purpose"]
     api.put(USERS, user)
     words = ["KafkaUser bellwether lacks the label", "kubectl label kafkauser bellwether -n default"]
-    told(refused(clusters), Reason.STRIMZI_REFERENCE_INVALID, words)
+    noted(refused(clusters), Reason.STRIMZI_REFERENCE_INVALID, words)
 
 
 def test_an_api_that_is_away_is_tried_again(api: MemoryApi, clusters: StrimziClusters):

@@ -253,6 +253,6 @@ def test_the_log_goes_on_without_the_api(
     api.away = True
     for n in range(3):
         write(trail, clock, str(n))
-    told = [json.loads(line) for line in lines.getvalue().splitlines()]
-    assert sum(line["logger"] == "bellwether.audit" for line in told) == 6
-    assert sum(line["event"] == "audit_log_not_written" for line in told) == 1, "said once, not every time"
+    noted = [json.loads(line) for line in lines.getvalue().splitlines()]
+    assert sum(line["logger"] == "bellwether.audit" for line in noted) == 6
+    assert sum(line["event"] == "audit_log_not_written" for line in noted) == 1, "said once, not every time"

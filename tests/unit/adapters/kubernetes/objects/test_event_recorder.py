@@ -76,9 +76,9 @@ def test_changing_messages_of_one_reason_become_one_series(
     for n in range(30):
         writer.post(about(), "StorageSlow", f"{100 + n} ms", again=True)
         clock.advance(SERIES_SECONDS)
-    told = series(api)
-    assert len(told) == DISTINCT + 1
-    assert told[-1] == (f"{100 + DISTINCT} ms (counted with others of this reason: {LOG})", 30 - DISTINCT)
+    noted = series(api)
+    assert len(noted) == DISTINCT + 1
+    assert noted[-1] == (f"{100 + DISTINCT} ms (counted with others of this reason: {LOG})", 30 - DISTINCT)
 
 
 def test_other_brokers_and_reasons_get_events_of_their_own(api: MemoryApi, writer: EventWriter) -> None:

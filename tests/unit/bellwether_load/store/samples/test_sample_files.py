@@ -11,7 +11,7 @@ from bellwether_load.store.filesystems import Store
 from bellwether_load.store.samples import sample_files
 from bellwether_load.store.samples.sample_files import SampleWriter, list_rounds, require_format, write_round
 from bellwether_load.store.store_errors import StoreDamaged, StoreNewer, StoreUnusable
-from testkit.loads.sample_rounds import CLUSTER, MIDNIGHT, held, read_table, rows, told
+from testkit.loads.sample_rounds import CLUSTER, MIDNIGHT, held, noted, read_table, rows
 
 FOLDER = f"samples/cluster={CLUSTER}/hour=2021-11-21T01"
 FORMAT = {b"bellwether.format": b"samples/3", b"bellwether.cluster_id": CLUSTER.encode()}
@@ -23,7 +23,7 @@ def test_a_round_is_read_again_as_it_was_written(store: Store) -> None:
     (file,) = list_rounds(store).rounds
     assert (file.path, file.cluster_id, file.size) == (f"{FOLDER}/0100-0a1b2c3d.parquet", CLUSTER, size)
     assert file.at == int(one.at.timestamp())
-    assert held(store) == told(one)
+    assert held(store) == noted(one)
     found = read_table(store, file.path)
     assert found.column("topic_id").to_pylist() == list(one.topic_id)
     assert found.column("leader").to_pylist() == list(one.leader)
@@ -46,7 +46,7 @@ def test_row_groups_have_the_topics_of_their_own_rows(store: Store, monkeypatch:
 
 def test_a_cluster_without_partitions_has_rounds_without_rows(store: Store) -> None:
     write_round(store, rows(partitions=0))
-    assert (len(list_rounds(store).rounds), held(store)) == (1, told(rows(partitions=0)))
+    assert (len(list_rounds(store).rounds), held(store)) == (1, noted(rows(partitions=0)))
 
 
 def test_a_store_that_is_not_there_has_no_rounds(tmp_path) -> None:
@@ -102,7 +102,7 @@ def test_a_later_format_is_an_error_and_others_are_left_out(said, error, words: 
 def test_two_writers_of_one_moment_take_nothing_from_each_other(store: Store) -> None:
     for _ in range(2):
         SampleWriter(store).write(rows(0))
-    assert held(store) == told(rows(0)) + told(rows(0))
+    assert held(store) == noted(rows(0)) + noted(rows(0))
 
 
 def test_the_first_round_that_is_stored_is_reported_once(store: Store) -> None:
