@@ -49,17 +49,22 @@ class MemoryBroker:
 class MemoryCluster:
     """Brokers and partitions that behave as a KRaft controller would have them.
 
-    ``brokers`` is a number (ids 1..n) or a mapping of ids to racks. ``elr`` switches eligible leader replicas on, as in
-    new clusters since Kafka 4.1. Nothing happens by itself: followers catch up, reassignments finish and the
-    controller balances only on request, so that every interleaving can be tested.
+    ``brokers`` is a number (ids 1..n) or a mapping of ids to racks; ``version`` is that of Kafka. Nothing happens by
+    itself: followers catch up, reassignments finish and the controller balances only on request, so that every
+    interleaving can be tested.
     """
 
     def __init__(
-        self, brokers: int | dict[int, str | None] = 3, *, cluster_id: str = "memory-cluster", elr: bool = True
+        self,
+        brokers: int | dict[int, str | None] = 3,
+        *,
+        cluster_id: str = "memory-cluster",
+        version: tuple[int, int] = (4, 4),
     ) -> None:
         racks = dict.fromkeys(range(1, brokers + 1)) if isinstance(brokers, int) else brokers
         self.cluster_id = cluster_id
-        self.elr = elr
+        self.version = version
+        self.elr = version >= (4, 1)  # as new clusters have it
         self.brokers: dict[int, MemoryBroker] = {b: MemoryBroker(b, rack) for b, rack in racks.items()}
         self.unregistered: set[int] = set()
         self.without_listener: set[int] = set()
@@ -314,7 +319,8 @@ class MemoryCluster:
         """Reassign to ``target``: the same set in another order completes at once (KIP-455).
 
         What was in flight is overridden. As in Kafka, an empty list of adding or removing replicas leaves the one in
-        flight as it was, so that the overridden target is both added and removed and stays so until it is cancelled.
+        flight as it was, so that the overridden target is both added and removed: since Kafka 4.3 until it is
+        cancelled.
         """
         adding = tuple(b for b in target if b not in p.replicas)
         removing = tuple(b for b in p.replicas if b not in target)
@@ -370,9 +376,10 @@ class MemoryCluster:
             adding=p.adding if adding is None else adding,
             removing=p.removing if removing is None else removing,
         )
-        remaining = _without(new.isr, *new.removing)
-        if new.reassigning and remaining and set(new.adding) <= set(remaining):
-            new = replace(new, replicas=_without(new.replicas, *new.removing), isr=remaining, adding=(), removing=())
+        remaining, kept = _without(new.isr, *new.removing), _without(new.replicas, *new.removing)
+        all_in_sync = self.version < (4, 3) or len(new.adding) < len(new.removing)
+        if new.reassigning and remaining and set(kept if all_in_sync else new.adding) <= set(remaining):
+            new = replace(new, replicas=kept, isr=remaining, adding=(), removing=())
         new = self._with_elr(p, new)
         electable = _electable(new, self._active)
         leader = (election or _online)(new, electable)

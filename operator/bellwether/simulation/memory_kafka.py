@@ -98,7 +98,7 @@ class MemoryMover:
     """``ports.kafka.LeaderMover`` over a simulated cluster. ``sent`` keeps every request that was carried out.
 
     Raises ValueError, as the real one does, for a partition that is named twice; an empty request is not sent.
-    ``allow_rf_change`` plays a cluster without KIP-860, where another number of replicas is not refused either.
+    Before Kafka 4.1 (KIP-860) another number of replicas is not refused either.
     """
 
     def __init__(
@@ -107,11 +107,9 @@ class MemoryMover:
         request_timeout_seconds: float = 2.0,
         *,
         route: MemoryRoute | None = None,
-        allow_rf_change: bool = False,
     ) -> None:
         self.cluster = cluster
         self.request_timeout_seconds = request_timeout_seconds
-        self.allow_rf_change = allow_rf_change
         self.route = route or MemoryRoute(cluster)
         self.sent: list[Sent] = []
 
@@ -187,7 +185,7 @@ class MemoryMover:
                 "INVALID_REPLICA_ASSIGNMENT",
                 f"The manual partition assignment includes broker {unregistered[0]}, but no such broker is registered.",
             )
-        if not self.allow_rf_change and len(order) != len(set(p.replicas) - set(p.removing)):
+        if self.cluster.version >= (4, 1) and len(order) != len(set(p.replicas) - set(p.removing)):
             return Outcome(
                 "INVALID_REPLICATION_FACTOR",
                 f"The replication factor is changed from {len(p.replicas)} to {len(order)}, which is not allowed.",

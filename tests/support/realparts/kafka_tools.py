@@ -11,7 +11,7 @@ from pathlib import Path
 
 from realparts import jars, jvm, kafka_jars
 
-NEWER = tuple(map(int, kafka_jars.VERSION.split("."))) >= (4, 4, 0)
+NEWER = kafka_jars.NUMBERS >= (4, 4)
 SCRIPTS = {
     "kafka-cluster.sh": "org.apache.kafka.tools.ClusterTool",
     "kafka-topics.sh": "org.apache.kafka.tools.TopicCommand",

@@ -45,7 +45,7 @@ def test_only_an_eligible_replica_leads_after_an_empty_isr(kafka):
 
 
 def test_without_elr_the_last_member_stays_in_the_isr():
-    made = MemoryCluster(2, elr=False)
+    made = MemoryCluster(2, version=(4, 0))
     made.create_topic("orders", 1, 2)
     made.kill(2)
     made.kill(1)

@@ -74,15 +74,6 @@ def test_an_election_above_the_record_limit_fails_whole():
     assert {o.error for o in outcomes.values()} == {"NONE"}
 
 
-def test_without_kip_860_a_stale_reorder_removes_a_replica():
-    made = MemoryCluster(4)
-    made.create_topic("orders", assignment=[(1, 2, 3)])
-    made.raise_rf("orders")
-    mover = MemoryMover(made, allow_rf_change=True)
-    assert mover.reorder([Reorder(name(), (2, 3, 1))])[name()].ok
-    assert made.partition("orders").replicas == (2, 3, 1)
-
-
 def test_a_cancel_that_would_need_an_unclean_election_is_refused():
     made = MemoryCluster(5)
     made.create_topic("orders", assignment=[(1,)])

@@ -138,8 +138,8 @@ def verify(move: Move, before: Partition, after: Partition | None, *, elected: b
     A pure reorder does not raise the leader epoch: KRaft raises it when the leader changes, or a replica leaves, each
     time by one. An election of ours (``elected``: it was requested) explains one step, to its leader. If the epoch rose
     further under a leader that is the old one or ours, and no replica left the ISR, either the leader changed more than
-    once, or our request undid a reassignment by another tool, which completed before our read. The two cannot be
-    distinguished.
+    once, or our request undid a reassignment by another tool, which completed before our read: by itself, or, before
+    Kafka 4.3, because our request completes it. The two cannot be distinguished.
     """
     if after is None:
         return ReadbackResult.NOT_APPLIED
@@ -161,7 +161,7 @@ def overtaken_message(before: Partition, after: Partition) -> str:
     """Message for a move that is ``ReadbackResult.OVERTAKEN``."""
     return (
         f"its leader's epoch rose from {before.leader_epoch} to {after.leader_epoch} around our reorder: our reorder "
-        "undid a reassignment that another tool had just finished (start it again), or its leader left and returned"
+        "undid a reassignment by another tool (start it again), or its leader left and returned"
     )
 
 

@@ -1,4 +1,4 @@
-"""What the contract suite runs on: the shipped fake, always, and real Kafka brokers, marked ``kafka``.
+"""What the contract suite runs on: the shipped fake, as several versions of Kafka, and real brokers, marked ``kafka``.
 
 A ``Subject`` is four brokers, ids 1 to 4, read and moved through the ports, and what others do there.
 The real ones have their controller apart; it is 4 that dies in these tests.
@@ -21,6 +21,7 @@ from bellwether.kafka_connection import Connection
 from bellwether.ports.kafka import ClusterReader, ConfigReader, LeaderMover, UncleanElections
 from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.memory_kafka import MemoryConfigs, MemoryMover, MemoryReader, MemoryRoute
+from realparts import kafka_jars
 from testkit.kafka.kafka_site import PATIENT
 from testkit.simulation.memory_site import MemoryUnclean
 from testkit.values.security_settings import PLAINTEXT
@@ -29,6 +30,10 @@ from waiting import limit, until
 
 class Subject(Protocol):
     """What the suite asks of either cluster, as well as the ports."""
+
+    version: tuple[int, int]
+    """Of Kafka. 4.1: eligible leaders (KIP-966) are on, another replication factor is refused (KIP-860). 4.3: what a
+    reassignment adds must be in sync before it completes, not all that stays."""
 
     @property
     def reader(self) -> ClusterReader:
@@ -74,8 +79,9 @@ def partition(subject: Subject, topic: str, index: int = 0) -> Partition:
 
 
 class MemorySubject:
-    def __init__(self) -> None:
-        self.cluster = MemoryCluster(4)
+    def __init__(self, version: tuple[int, int]) -> None:
+        self.version = version
+        self.cluster = MemoryCluster(4, version=version)
         route = MemoryRoute(self.cluster)
         self.reader = MemoryReader(self.cluster, route)
         self.mover = MemoryMover(self.cluster, route=route)
@@ -112,6 +118,7 @@ class MemorySubject:
 
 class KafkaSubject:
     def __init__(self, kafka: Any) -> None:
+        self.version = kafka_jars.NUMBERS[:2]
         self._kafka = kafka
         nodes = BrokerPool(Connection(tuple(kafka.bootstrap.split(",")), PLAINTEXT), PATIENT)
         self.reader = KafkaReader(nodes)

@@ -120,7 +120,8 @@ def memory_clusters(draw: st.DrawFn, min_brokers: int = 3, max_brokers: int = 5)
     """A healthy simulated cluster with a few topics."""
     count = draw(st.integers(min_brokers, max_brokers))
     racks = draw(st.sampled_from([1, 3]))
-    made = MemoryCluster({b: None if racks == 1 else f"rack-{b % racks}" for b in range(1, count + 1)})
+    racked = {b: None if racks == 1 else f"rack-{b % racks}" for b in range(1, count + 1)}
+    made = MemoryCluster(racked, version=draw(st.sampled_from([(4, 4), (4, 2), (4, 0)])))
     for number in range(draw(st.integers(1, 3))):
         made.create_topic(
             f"topic-{number}",

@@ -19,7 +19,7 @@ from testkit.values.builders import START, name
 
 @pytest.fixture
 def kafka() -> MemoryCluster:
-    made = MemoryCluster(3, elr=False)
+    made = MemoryCluster(3, version=(4, 0))
     made.create_topic("orders", assignment=[(1, 2, 3), (2, 3, 1)], min_isr=2)
     made.create_topic("payments", assignment=[(1, 2)], min_isr=1)
     return made

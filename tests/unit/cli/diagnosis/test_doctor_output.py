@@ -36,7 +36,7 @@ TOOLS = CommandOptions("broker:9092")
 @pytest.fixture
 def kafka() -> MemoryCluster:
     """orders-0 lost its last ISR member, orders-1 one of two, payments has no spare by design."""
-    made = MemoryCluster(4, elr=False)
+    made = MemoryCluster(4, version=(4, 0))
     made.create_topic("orders", assignment=[(1, 2), (3, 4)], min_isr=1)
     made.create_topic("payments", assignment=[(2, 3)], min_isr=2)
     made.shrink_isr(name("orders", 0), 2)

@@ -41,7 +41,7 @@ class Person:
 
 def lost(min_isr: int = 2) -> MemoryCluster:
     """Broker 1 was the last in the ISR of orders-0, and is gone; 2 and 3 live."""
-    kafka = MemoryCluster(3, elr=False)
+    kafka = MemoryCluster(3, version=(4, 0))
     kafka.create_topic("orders", assignment=[(1, 2, 3)], min_isr=min_isr)
     kafka.shrink_isr(ORDERS, 2)
     kafka.shrink_isr(ORDERS, 3)

@@ -165,7 +165,7 @@ class BrokerConnection:
             text = "is a KRaft controller's listener: use that of a broker"
         elif request.API_KEY in self._versions:
             low, high = self._versions[request.API_KEY]
-            text = f"offers {name} {low} to {high}, needed is {least} to {wanted}: Kafka 2.8 is the oldest supported"
+            text = f"offers {name} {low} to {high}, needed is {least} to {wanted}, as in Kafka 2.8 and later"
         else:
             text = f"does not offer {name}: it is no Kafka broker from 2.8 on, or a service that lacks the request"
         raise BrokerConnectionError(Stage.REQUEST, self.address, text, lasting=True)
@@ -268,7 +268,7 @@ class BrokerConnection:
         answer = self.ask_again(_which_versions(self.client_id), deadline, stage)
         if answer.error_code == UNSUPPORTED_VERSION:
             raise BrokerConnectionError(
-                stage, self.address, "is older than Kafka 2.8, which is the oldest supported", lasting=True
+                stage, self.address, "is older than Kafka 2.8: too old to be asked", lasting=True
             )
         if answer.error_code:
             raise BrokerConnectionError(
