@@ -15,7 +15,8 @@ from realparts import cache, jars, jvm
 
 VERSION = os.environ.get("KAFKA_VERSION", "4.4.0")
 """The version of all brokers of this process, of those whose jars ``locks/`` has: ``KAFKA_VERSION=4.3.1 make test``."""
-NUMBERS = tuple(map(int, VERSION.split(".")))
+_major, _minor, _ = VERSION.split(".")
+NUMBERS = int(_major), int(_minor)
 # Small heap, one collector thread, no optimising compiler: a broker in a test lives for minutes, next to many others.
 FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Djava.awt.headless=true")
 LOGGING = (

@@ -118,7 +118,7 @@ class MemorySubject:
 
 class KafkaSubject:
     def __init__(self, kafka: Any) -> None:
-        self.version = kafka_jars.NUMBERS[:2]
+        self.version = kafka_jars.NUMBERS
         self._kafka = kafka
         nodes = BrokerPool(Connection(tuple(kafka.bootstrap.split(",")), PLAINTEXT), PATIENT)
         self.reader = KafkaReader(nodes)
