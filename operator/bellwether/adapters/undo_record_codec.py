@@ -181,7 +181,7 @@ def unpack_header(
     try:
         parts = {name: parse(header[name]) for name in _IN_HEADER if name in header}
         identity = {"format": FORMAT_VERSION, "clusterId": header.get("clusterId"), "epoch": epoch}
-        return _record(_DOCUMENT.from_json({**identity, **_upgraded(parts), "topics": []}), entries)
+        return _record(_DOCUMENT.from_json({**identity, **parts, "topics": []}), entries)
     except InvalidDocument as error:
         raise _damaged(where, error) from error
 
@@ -206,12 +206,12 @@ def _decoded(data: bytes, where: str) -> _Document:
         raise InvalidDocument(f"it has more than {_DOCUMENT_NAMES} fields")
     try:
         return _DOCUMENT.decode(data, DOCUMENT_LIMIT)
-    except InvalidDocument:  # it has another format, a drain as it was stored before, or damage that is named below
+    except InvalidDocument:
         values = parse(data, DOCUMENT_LIMIT)
-    if not isinstance(values, dict):
-        raise InvalidDocument("it is not a JSON object")
-    check_format(values.get("format"), where)
-    return _DOCUMENT.from_json(_upgraded(values))
+        if not isinstance(values, dict):
+            raise InvalidDocument("it is not a JSON object") from None
+        check_format(values.get("format"), where)  # another format is not damage
+        raise
 
 
 def _damaged(where: str, error: Exception) -> Terminal:
@@ -253,14 +253,6 @@ def _record(document: _Document, entries: Mapping[PartitionKey, UndoEntry]) -> U
         {one.link: one for one in document.links},
         document.senders,
     )
-
-
-def _upgraded(values: dict[str, Any]) -> dict[str, Any]:
-    """A document in which a drain is a demotion with a cause of its own, not an override with a purpose."""
-    for row in values["demoted"] if isinstance(values.get("demoted"), list) else ():
-        if isinstance(row, dict) and "purpose" in row:
-            row["cause"] = row.pop("purpose")
-    return values
 
 
 def _topics(entries: Iterable[tuple[PartitionKey, UndoEntry]]) -> list[Any]:

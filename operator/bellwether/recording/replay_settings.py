@@ -125,18 +125,6 @@ def without_effect(changed: Setting) -> str | None:
     return None
 
 
-def settings_of_file(text: str, where: str) -> dict[str, Json]:
-    """The settings of a LeadershipPolicy in a YAML file. Raises Terminal, or InvalidObject naming each field."""
-    try:
-        documents = [d for d in yaml.safe_load_all(text) if isinstance(d, Mapping)]
-    except (yaml.YAMLError, ValueError) as error:  # an integer of thousands of digits is a ValueError
-        raise Terminal(f"{where}: not YAML ({str(error).splitlines()[0]})") from None
-    found, sources = ([d for d in documents if d.get("kind") == k] for k in ("LeadershipPolicy", "SignalSource"))
-    if len(found) != 1:
-        raise Terminal(f"{where}: contains {len(found)} LeadershipPolicies instead of one")
-    return settings_section(LeadershipPolicy.read(found[0]).with_sources(sources))
-
-
 def _put(spec: dict[str, Any], path: tuple[str, ...], value: Json) -> None:
     place: Any = spec
     for depth, step in enumerate(path[:-1], 1):

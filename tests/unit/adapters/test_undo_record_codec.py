@@ -131,11 +131,6 @@ def test_stored_bytes_do_not_change(record: UndoRecord, stored: str) -> None:
     assert undo_record_codec.import_record(stored.encode(), "test") == record
 
 
-def test_drain_stored_as_override_with_purpose_is_read() -> None:
-    stored = STORED.replace('"cause":"Maintenance"', '"cause":"Override","purpose":"Maintenance"')
-    assert undo_record_codec.import_record(stored.encode(), "test") == WHOLE
-
-
 @given(RECORDS)
 def test_exported_record_is_read_back(record: UndoRecord) -> None:
     assert undo_record_codec.import_record(undo_record_codec.export_record(record), "test") == record

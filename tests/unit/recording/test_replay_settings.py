@@ -15,7 +15,6 @@ from bellwether.recording.replay_settings import (
     limits_loads,
     policy_of,
     setting,
-    settings_of_file,
     settings_section,
     without_effect,
 )
@@ -126,21 +125,3 @@ def test_a_change_leaves_the_recorded_settings_alone():
     before = json.dumps(recorded)
     changed = policy_of(recorded, "main", "default", [setting("promotion.stabilizationSeconds=9")])
     assert (changed.policy().promotion.stabilization_seconds, json.dumps(recorded)) == (9, before)
-
-
-def test_a_policys_file_gives_its_settings():
-    assert settings_of_file(FULL.read_text(), "full.yaml")["mode"] in ("Observe", "Enforce")
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("a: [", "not YAML"),
-        ("kind: Secret", "contains 0 LeadershipPolicies"),
-        ("", "contains 0"),
-        ("kind: LeadershipPolicy\nmetadata: {name: a}\nspec: {}", "spec.mode"),
-    ],
-)
-def test_a_file_that_holds_no_policy_is_named(text: str, why: str):
-    with pytest.raises(Terminal, match=why):
-        settings_of_file(text, "policy.yaml")

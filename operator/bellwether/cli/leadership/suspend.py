@@ -5,7 +5,7 @@ In: the Kubernetes API. Out: one line for each policy. Every policy is changed b
 
 from __future__ import annotations
 
-import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient
 from bellwether.cli import exit_status
 from bellwether.cli.kubernetes_target import ANSWER_SECONDS, Target, connect, connect_policy, policy_options
 from bellwether.cli.leadership import broker_lookup
-from bellwether.cli.leadership.wait import POLL_SECONDS
+from bellwether.cli.leadership.wait import poll
 from bellwether.cli.option_lists import with_options
 from bellwether.ports.errors import BellwetherError, Terminal
 
@@ -111,20 +111,18 @@ def _change(api: KubernetesClient, policy: Object, suspended: bool) -> Change:
 
 def _confirm(api: KubernetesClient, changes: list[Change], suspended: bool, seconds: float) -> list[Change]:
     """Print each policy that the operator has read since; those that it has not read in time."""
-    end, waiting = time.monotonic() + seconds, list(changes)
-    while waiting:
+    waiting = list(changes)
+
+    def read() -> tuple[str, bool | None]:
         for change in list(waiting):
-            try:
+            with suppress(BellwetherError):
                 body = broker_lookup.find_policy(api, change.namespace, change.name)
-            except BellwetherError:
-                continue
-            if ((body.get("status") or {}).get("observedGeneration") or 0) >= change.generation:
-                click.echo(f"{change}: {_read(change, body, suspended)}")
-                waiting.remove(change)
-        if waiting and time.monotonic() >= end:
-            break
-        if waiting:
-            time.sleep(POLL_SECONDS)
+                if ((body.get("status") or {}).get("observedGeneration") or 0) >= change.generation:
+                    click.echo(f"{change}: {_read(change, body, suspended)}")
+                    waiting.remove(change)
+        return "", None if waiting else True
+
+    poll(read, seconds)
     for change in waiting:
         click.echo(
             f"{change}: spec.suspend is {str(suspended).lower()}, and no operator has read it within {seconds} s: check"

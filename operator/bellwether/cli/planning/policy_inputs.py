@@ -85,8 +85,11 @@ class PolicyInputs:
 
     def preview(self) -> Preview:
         """Read the cluster and plan. Raises what reading raises, and WrongCluster."""
-        memory = self.memory(self.world.clusters.read().cluster_id)
-        return preview(self.world, self.policy, memory, self.notes)
+        memory, settings = self.memory(self.world.clusters.read().cluster_id), self.policy.policy()
+        snapshot, _, _ = gather(self.world, replace(settings, mode=Mode.OBSERVE), memory)
+        judged = judge(snapshot, settings, memory.verdicts)
+        verdicts = {broker: memory.verdicts.get(broker, verdict) for broker, verdict in judged.items()}
+        return _planned(self.policy, Context(snapshot, verdicts, settings), self.notes)
 
 
 @contextmanager
@@ -164,15 +167,6 @@ def _listened(
         if all(s.age_seconds is not None for s in cache.signals()) or clock.monotonic() >= deadline:
             return cache, tuple(BrokerHealth.read(body) for body in bodies)
         clock.sleep(1.0)
-
-
-def preview(world: World, policy: LeadershipPolicy, memory: Memory, notes: tuple[str, ...] = ()) -> Preview:
-    """Read the cluster and plan. Raises what reading raises, and WrongCluster."""
-    settings = policy.policy()
-    snapshot, _, _ = gather(world, replace(settings, mode=Mode.OBSERVE), memory)
-    judged = judge(snapshot, settings, memory.verdicts)
-    verdicts = {broker: memory.verdicts.get(broker, verdict) for broker, verdict in judged.items()}
-    return _planned(policy, Context(snapshot, verdicts, settings), notes)
 
 
 def _planned(policy: LeadershipPolicy, context: Context, notes: tuple[str, ...]) -> Preview:

@@ -1,7 +1,7 @@
 """Files of policies: read them, folders included, and check what is in them object by object and together.
 
 In: names of files. Out: the valid policies and BrokerHealths, and problems with their places. Used by ``bellwether
-lint``, ``diff`` and ``simulate``.
+lint``, ``diff``, ``simulate`` and ``replay``.
 """
 
 from __future__ import annotations
@@ -92,6 +92,16 @@ class CheckedFiles:
         )
         lines.append(", ".join(counted(*one) for one in summary) + notes)
         return printable_lines("\n".join(lines))
+
+
+def only_policy(path: Path) -> LeadershipPolicy:
+    """The one policy of a file, with its objects there. Raises ValueError with what is wrong, as lint says it."""
+    checked = check_files([str(path)])
+    if checked.errors:
+        raise ValueError(checked.table(checked.errors))
+    if len(checked.policies) != 1:
+        raise ValueError(f"{path} has {len(checked.policies)} LeadershipPolicies: it must have one")
+    return checked.policies[0].policy
 
 
 def in_namespace(objects: Iterable[FoundObject], namespace: str) -> list[Mapping[str, Any]]:

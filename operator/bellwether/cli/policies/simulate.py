@@ -17,7 +17,6 @@ from bellwether.simulation.memory_cluster import MemoryCluster
 from bellwether.simulation.replayed_cluster import ReplayedCluster
 
 if TYPE_CHECKING:
-    from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
     from bellwether.simulation.fault_script import Simulation
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -71,28 +70,17 @@ def _summary(done: Simulation) -> str:
 
 def _subject(cluster: Path | None, trace: Path | None, policy_file: Path | None) -> tuple[MemoryCluster, Policy]:
     """The cluster and the policy."""
+    from bellwether.cli.policies.policy_files import only_policy
     from bellwether.cli.policies.yaml_documents import described
 
     if trace is not None and cluster is None:
         recorded, settings = _of_trace(trace)
-        return recorded, settings if policy_file is None else _policy(policy_file)
+        return recorded, settings if policy_file is None else only_policy(policy_file).policy()
     if trace is not None or cluster is None:
         raise click.UsageError("set either --cluster FILE or --trace FILE")
     if policy_file is None:
         raise click.UsageError("set --policy FILE: only a trace has settings of its own")
-    return described(cluster, cluster_of), _policy(policy_file)
-
-
-def _policy(path: Path) -> Policy:
-    from bellwether.cli.policies.policy_files import check_files
-
-    checked = check_files([str(path)])
-    if checked.errors:
-        raise ValueError(checked.table(checked.errors))
-    if len(checked.policies) != 1:
-        raise ValueError(f"{path} has {len(checked.policies)} LeadershipPolicies: it must have one")
-    found: LeadershipPolicy = checked.policies[0].policy
-    return found.policy()
+    return described(cluster, cluster_of), only_policy(policy_file).policy()
 
 
 def _of_trace(trace: Path) -> tuple[MemoryCluster, Policy]:

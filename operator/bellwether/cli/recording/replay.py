@@ -9,7 +9,7 @@ import click
 
 from bellwether.cli.output import OUTPUT, print_document
 from bellwether.foreign_text import printable
-from bellwether.ports.errors import BellwetherError, Terminal
+from bellwether.ports.errors import BellwetherError
 
 if TYPE_CHECKING:
     from bellwether.recording.trace_files import TraceReader
@@ -37,22 +37,21 @@ def replay(trace: Path, changes: tuple[str, ...], policy_file: Path | None, no_p
     Prints what this version would have done, and when, and compares it with the operator's recorded decisions. Contacts
     no cluster.
     """
-    from bellwether.recording.replay_settings import NO_LOADS, setting, settings_of_file, without_effect
+    from bellwether.cli.policies.policy_files import only_policy
+    from bellwether.recording.replay_settings import NO_LOADS, setting, settings_section, without_effect
     from bellwether.recording.trace_files import TraceReader
-    from bellwether.recording.traces.trace_lines import UnreadableTrace, text_of
+    from bellwether.recording.traces.trace_lines import text_of
     from bellwether.simulation.replay_comparison import differences
     from bellwether.simulation.replay_run import Replay
 
     try:
         reader = TraceReader(trace)
-        settings = settings_of_file(policy_file.read_text(), str(policy_file)) if policy_file is not None else None
+        settings = settings_section(only_policy(policy_file)) if policy_file is not None else None
         changed = [setting(text) for text in changes]
         played = Replay(reader.header, settings, changed, plan=not no_plan)
         timeline = played.play(reader.instants())
-    except (BellwetherError, UnreadableTrace) as error:
+    except (BellwetherError, ValueError) as error:
         raise click.ClickException(str(error)) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise click.ClickException(str(Terminal(f"--filename {policy_file} cannot be read: {error}"))) from None
     idle = [said for said in map(without_effect, changed) if said is not None]
     for said in dict.fromkeys([*idle, NO_LOADS] if played.limited_loads else idle):
         click.echo(f"note: {printable(said)}", err=True)

@@ -48,11 +48,6 @@ class SelfReachabilityProbe(MeasuringThread):
         self._posted: tuple[str, ...] | None = None
         self._warned = ""
 
-    @property
-    def known(self) -> ConnectionActivity:
-        """What is known now."""
-        return self._known
-
     def configure(self, settings: SelfReachability) -> None:
         """Go on under other settings, from the next look on."""
         self._settings = settings

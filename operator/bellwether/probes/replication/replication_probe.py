@@ -56,11 +56,6 @@ class ReplicationProbe(MeasuringThread):
         self._repeat = False
         self._failing = ""
 
-    @property
-    def known(self) -> Mapping[int, Lags]:
-        """What is known now of every broker."""
-        return dict(self._known)
-
     def configure(self, lag_rounds: LagRounds | None, settings: ReplicationLag) -> None:
         """Go on in another way, or under other thresholds, from the next round on; None measures nothing."""
         with self._lock:

@@ -47,6 +47,10 @@ class Probe(Protocol):
         """Whether it is measuring."""
         ...
 
+    def stop(self) -> None:
+        """Stop measuring."""
+        ...
+
 
 class ProbeDied(RuntimeError):
     """The probe's own threads have stopped, or what it measures is not there any more."""

@@ -38,15 +38,7 @@ class Ports(NamedTuple):
     health: int | None = None
 
 
-class StoppableProbe(Probe, Protocol):
-    """A probe that measures until it is stopped."""
-
-    def stop(self) -> None:
-        """Stop measuring."""
-        ...
-
-
-class Sidecar(StoppableProbe, Protocol):
+class Sidecar(Probe, Protocol):
     """A probe in the pod of one broker; only its settings come from the policy."""
 
     def configure(self, settings: Any) -> None:
@@ -70,7 +62,7 @@ class PolicyProber:
 
     def run(
         self,
-        probe: StoppableProbe,
+        probe: Probe,
         follow: Callable[[LeadershipPolicy | None], bool],
         refresh: Callable[[], float] | None = None,
     ) -> None:

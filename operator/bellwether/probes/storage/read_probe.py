@@ -147,11 +147,6 @@ class ReadProbe(MeasuringThread):
         self._posted: ReadLatencies | None = None
         self._posted_at = 0.0
 
-    @property
-    def known(self) -> ReadLatencies:
-        """What is known now."""
-        return self._known
-
     def configure(self, settings: ReadLatency, objectives: Objectives) -> None:
         """Use these settings from the next read on."""
         self._settings, self._objectives = settings, objectives

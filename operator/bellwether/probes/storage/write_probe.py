@@ -63,11 +63,6 @@ class WriteProbe(MeasuringThread):
         self._appends = DiskTimer("storage-write", self._append, self._pause_after, clock, writer.remove)
         self._syncs = DiskTimer("storage-sync", self._sync, lambda _sample: StorageLatency.period_seconds, clock)
 
-    @property
-    def known(self) -> Latencies:
-        """What is known now."""
-        return self._known
-
     def start(self) -> None:
         """Begin to write and to judge."""
         self._appends.start()

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bellwether.adapters.kubernetes.api_client import POLICIES
-from bellwether.cli.leadership import suspend as verb
+from bellwether.cli.leadership import wait as verb
 from bellwether.cli.main import main
 from bellwether.ports.errors import Terminal
 from testkit.kubernetes import api_objects
