@@ -28,6 +28,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 import signatures
 from bellwether import __version__
 from bellwether.api.v1alpha1.schema.crd_manifests import manifests
+from bellwether.core.listing import few
 from images import building, machine, recipe
 from node import archives
 from realparts import cache, gotools
@@ -35,7 +36,7 @@ from realparts.helm import Helm, HelmFailed
 from realparts.progress import step
 from realparts.registry import Registry, answers
 from realparts.toolruns import DownloadFailed
-from sbom import in_layers, locked, written
+from sbom import files, in_layers, locked, written
 
 ROOT = Path(__file__).resolve().parents[1]
 KREW = ROOT / "packaging" / "krew"
@@ -207,6 +208,17 @@ def pushed(manifest: str) -> bool:
         raise ReleaseFailed(f"the registry says {problem.code} {problem.reason} for {manifest}") from problem
 
 
+def files_that_differ(image: str, *built: Path) -> list[str]:
+    """Names of the files that are not the same in an image that was built twice."""
+    found = []
+    for out in built:
+        with cache.scratch() as layout, tarfile.open(out / image) as archive:
+            archive.extractall(layout, filter="data")
+            found.append(files(layout))
+    one, other = found
+    return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
+
+
 def pulled_back(out: Path, registry: str) -> None:
     """Pull everything, compare it with what was built, and verify the signature of that. Raises ReleaseFailed."""
     with cache.scratch() as scratch:
@@ -256,7 +268,10 @@ def dry_run(asked: argparse.Namespace) -> None:
             took[f"{number} build"] = time.monotonic() - began
         first, second = ({path.name: digest(path) for path in out.iterdir()} for out in built)
         if differ := sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name)):
-            raise ReleaseFailed(f"built twice, these differ: {', '.join(differ)}")
+            for image in tuple(differ):
+                if image.endswith(".oci.tar"):
+                    differ += files_that_differ(image, *built)
+            raise ReleaseFailed(f"built twice, these differ: {few(differ, 20)}")
         if not asked.key:
             signatures.new_key(scratch / "key.pem")
         began = time.monotonic()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import tarfile
@@ -24,8 +25,8 @@ def locked(lock: str) -> Iterator[Part]:
     yield from (("pypi", name.lower(), version) for name, version in PIN.findall(lock))
 
 
-def in_layers(layout: Path) -> Iterator[Part]:
-    """The Debian packages and Python distributions of an image."""
+def layers(layout: Path) -> Iterator[tarfile.TarFile]:
+    """The layers of an image, each open to read."""
 
     def blob(sum_of: str) -> Path:
         return layout / "blobs" / Path(*sum_of.split(":"))
@@ -33,11 +34,27 @@ def in_layers(layout: Path) -> Iterator[Part]:
     (listed,) = json.loads((layout / "index.json").read_text())["manifests"]
     for layer in json.loads(blob(listed["digest"]).read_text())["layers"]:
         with tarfile.open(blob(layer["digest"])) as content:
-            for member in content:
-                if found := INSTALLED.search(member.name):
-                    yield "pypi", found[1].replace("_", "-").lower(), found[2]
-                elif member.name.endswith("var/lib/dpkg/status") and (file := content.extractfile(member)):
-                    yield from (("deb", *one) for one in DEBIAN.findall(file.read().decode()))
+            yield content
+
+
+def in_layers(layout: Path) -> Iterator[Part]:
+    """The Debian packages and Python distributions of an image."""
+    for content in layers(layout):
+        for member in content:
+            if found := INSTALLED.search(member.name):
+                yield "pypi", found[1].replace("_", "-").lower(), found[2]
+            elif member.name.endswith("var/lib/dpkg/status") and (file := content.extractfile(member)):
+                yield from (("deb", *one) for one in DEBIAN.findall(file.read().decode()))
+
+
+def files(layout: Path) -> dict[str, str]:
+    """Every file of an image by its name: the digest of its content, and its attributes."""
+    found = {}
+    for content in layers(layout):
+        for member in content:
+            file = content.extractfile(member) if member.isreg() else None
+            found[member.name] = f"{hashlib.sha256(file.read() if file else b'').hexdigest()} {member.get_info()}"
+    return found
 
 
 def written(target: Path, name: str, parts: Iterable[Part], commit: tuple[str, datetime]) -> None:

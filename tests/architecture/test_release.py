@@ -27,6 +27,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from bellwether import __version__
 from chartvalues.platform_values import REGISTRY
+from node.archives import write_layer
 from realparts import gotools
 from realparts.helm import Helm
 from realparts.registry import Registry
@@ -227,3 +228,24 @@ def test_folder_with_other_files_is_not_replaced(tree: Path, tmp_path: Path) -> 
     other.write_text("kept")
     assert "holds something else than a release" in refused(tree, "dry-run", "--out", other.parent)
     assert other.read_text() == "kept"
+
+
+def test_files_that_differ_in_two_images_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "packaging"))
+    from release import files_that_differ
+
+    def blob(layout: Path, content: bytes) -> dict[str, str]:
+        name = hashlib.sha256(content).hexdigest()
+        (layout / "blobs" / "sha256" / name).write_bytes(content)
+        return {"digest": f"sha256:{name}"}
+
+    for name, changed in (("first", "1"), ("second", "2")):
+        layout, layer = tmp_path / name / "layout", tmp_path / name / "layer"
+        (layout / "blobs" / "sha256").mkdir(parents=True)
+        for file, content in (("same", "0"), ("changed", changed)):
+            (tmp_path / name / file).write_text(content)
+        write_layer({f"etc/{file}": tmp_path / name / file for file in ("same", "changed")}, layer)
+        layers = json.dumps({"layers": [blob(layout, layer.read_bytes())]}).encode()
+        (layout / "index.json").write_text(json.dumps({"manifests": [blob(layout, layers)]}))
+        write_layer({path.name: path for path in layout.iterdir()}, tmp_path / name / "x.oci.tar")
+    assert files_that_differ("x.oci.tar", tmp_path / "first", tmp_path / "second") == ["etc/changed"]
