@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
+from bellwether.adapters.kubernetes.api_client import LEADER_REBALANCES, SIGNAL_SOURCES
 from bellwether.adapters.kubernetes.kept_fields import kept, owner_of
+from bellwether.adapters.kubernetes.objects.leader_rebalances import with_rebalances
+from bellwether.adapters.kubernetes.objects.signal_sources import with_sources
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from testkit.kubernetes import api_objects
+from testkit.kubernetes.memory_api import MemoryApi
 
 APPROVE = "bellwether.dev/approve-plan"
 OVERRIDE = {"f:spec": {"f:override": {"f:state": {}, "f:reason": {}}}}
@@ -52,6 +58,18 @@ def test_an_annotation_is_found_by_its_whole_name() -> None:
 )
 def test_a_field_without_owner_has_no_name(found: dict[str, Any]) -> None:
     assert owner_of(found, "spec", "override") == ""
+
+
+def test_large_sources_and_rebalances_are_left_out_as_by_the_operator() -> None:
+    api, large = MemoryApi(), {"padding": "x" * (300 << 10)}
+    for kind, body in ((SIGNAL_SOURCES, api_objects.at_prometheus()), (LEADER_REBALANCES, api_objects.rebalance())):
+        api.put(kind, body)
+        api.put(kind, {**body, "metadata": {**body["metadata"], "name": "large", "annotations": large}})
+    policy = LeadershipPolicy.read(api_objects.naming(api_objects.at_prometheus()["metadata"]["name"], "large"))
+    assert "no SignalSource large exists" in str(with_sources(api, policy).sources)
+    used = with_rebalances(api, policy).rebalance
+    assert used is not None
+    assert used.metadata.name == api_objects.LOADS
 
 
 def test_only_what_is_used_of_an_object_is_kept() -> None:

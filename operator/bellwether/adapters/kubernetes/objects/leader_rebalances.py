@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bellwether.adapters.kubernetes.api_client import LEADER_REBALANCES, KubernetesClient
+from bellwether.adapters.kubernetes.kept_fields import kept_list
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 
 
@@ -16,7 +17,7 @@ def with_rebalances(
 
     Raises Transient or Terminal.
     """
-    listed = api.list(LEADER_REBALANCES, namespace or policy.metadata.namespace)
+    listed = kept_list(api, LEADER_REBALANCES, namespace or policy.metadata.namespace)
     known: dict[str, Mapping[str, Any]] = {body["metadata"]["name"]: body for body in listed}
     for body in changed:
         name = body["metadata"]["name"]

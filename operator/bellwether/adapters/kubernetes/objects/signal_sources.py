@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bellwether.adapters.kubernetes.api_client import SIGNAL_SOURCES, KubernetesClient
+from bellwether.adapters.kubernetes.kept_fields import kept_list
 from bellwether.api.v1alpha1.base_model import timestamp
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.signal_source import SignalSource
@@ -28,7 +29,7 @@ def with_sources(
     """
     if not policy.spec.detection.signal_sources:
         return policy
-    return policy.with_sources((*api.list(SIGNAL_SOURCES, namespace or policy.metadata.namespace), *changed))
+    return policy.with_sources((*kept_list(api, SIGNAL_SOURCES, namespace or policy.metadata.namespace), *changed))
 
 
 def report(api: KubernetesClient, source: SignalSource, problem: str, clock: Clock, used: str) -> None:
