@@ -5,6 +5,8 @@ In: a target. Out: a docker-archive in the cache, named after the digest of what
 
 from __future__ import annotations
 
+import hashlib
+import json
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -66,6 +68,27 @@ def layout(target: str, folder: Path, *, cached: bool) -> None:
         command = ["skopeo", "copy", "--quiet", f"docker-archive:{source}", f"oci:{folder}:{__version__}"]
         if subprocess.run(command, stdout=2, check=False).returncode != 0:
             raise BuildFailed("skopeo copy failed; its output is above")
+    without_build_ids(folder)
+
+
+def without_build_ids(folder: Path) -> None:
+    """Take out what buildah notes with each step of an image's history: ids of its own, which are new each time."""
+    index, blobs = folder / "index.json", folder / "blobs" / "sha256"
+    (listed,) = json.loads(index.read_text())["manifests"]
+    manifest = blobs / listed["digest"].removeprefix("sha256:")
+    configuration = blobs / json.loads(manifest.read_text())["config"]["digest"].removeprefix("sha256:")
+    content = json.loads(configuration.read_text())
+    for step in content["history"]:
+        step.pop("comment", None)
+    changed = json.dumps(content, sort_keys=True)
+    for blob, named_in in ((configuration, manifest), (manifest, index)):
+        name = hashlib.sha256(changed.encode()).hexdigest()
+        (blobs / name).write_text(changed)
+        # In place, so that all else is as skopeo wrote it: that is how it is pulled back.
+        sizes = (f'"size":{blob.stat().st_size}', f'"size":{len(changed.encode())}')
+        changed = named_in.read_text().replace(blob.name, name).replace(*sizes)
+        blob.unlink()
+    index.write_text(changed)
 
 
 def unique_name(target: str) -> str:
