@@ -18,16 +18,16 @@ LINES = {
     "operator/bellwether": 1535,  # where policies may connect: one list, and one check at the connection itself
     "operator/bellwether/adapters": 11281,  # large objects trimmed, librdkafka asks first; what Strimzi has
     "operator/bellwether/api": 4740,  # identities with their destination; requests; a preset for kafka_exporter
-    "operator/bellwether/cli": 10125,  # lint reads policies in texts, in other objects and in JSON patches
+    "operator/bellwether/cli": 10110,  # lint reads policies in texts, in other objects and in JSON patches
     "operator/bellwether/controllers": 3092,  # who may still send; other installations; kopf's lists and events bounded
     "operator/bellwether/core": 13650,  # cures by a table; causes, freezes, links; identity, partial answers, drains
-    "operator/bellwether/ports": 656,  # the seam to the load side, bounded messages, answers of probes once
+    "operator/bellwether/ports": 660,  # the seam to the load side, bounded messages, answers of probes once
     "operator/bellwether/probes": 5800,  # several listeners, causes, gaps of both sides, slow answers, pairs that lag
     "operator/bellwether/probes/runtime": 796,
     "operator/bellwether/quarantine": 737,  # ends connections; which field keeps it from holding; whose process it is
     "operator/bellwether/recording": 1346,  # all fields of signals and records, so that a replay decides alike
-    "operator/bellwether/simulation": 2123,  # replays, and the cluster in memory that all of it runs on
-    "operator/bellwether/telemetry": 1436,  # one scrape at a time
+    "operator/bellwether/simulation": 2103,  # replays, and the cluster in memory that all of it runs on
+    "operator/bellwether/telemetry": 1420,  # one scrape at a time
     "spark": 4170,
     "spark/bellwether_load/api": 253,
     "spark/bellwether_load/cli": 1517,  # losses, a verb of its own; requests

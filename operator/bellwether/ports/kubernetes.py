@@ -62,6 +62,14 @@ class SignalReader(Protocol):
         ...
 
 
+class UnchangingSignals:
+    """``SignalReader`` of signals and overrides that stay as they are; none without arguments."""
+
+    def __init__(self, signals: tuple[Signal, ...] = (), overrides: tuple[Override, ...] = ()) -> None:
+        self.signals = lambda: signals
+        self.overrides = lambda: overrides
+
+
 class QuarantineOrders(Protocol):
     """Keeps one policy's quarantine orders where the quarantine agents of its brokers read them."""
 

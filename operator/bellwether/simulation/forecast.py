@@ -15,11 +15,11 @@ from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.broker_identity import Pod
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.loads import Loads
-from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Override, Signal
 from bellwether.core.waves.approved_plan import RebalanceInput
 from bellwether.gather import Memory
+from bellwether.ports.kubernetes import UnchangingSignals
 from bellwether.ports.world import World
 from bellwether.simulation.memory_world import ManualClock, memory_world
 from bellwether.simulation.replay_timeline import Row
@@ -43,33 +43,17 @@ class Situation:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What would happen: the rows of a timeline, each partition that changes, the cluster and the report at the end."""
+    """What would happen: the rows of a timeline, each partition that changes, and the cluster at the end."""
 
     rows: tuple[Row, ...]
     changes: tuple[PartitionChange, ...]
     cluster: Cluster
-    report: Report
     demoted: frozenset[int]
 
     @property
     def moved(self) -> int:
         """Number of leaders that move."""
         return sum(change.moved for change in self.changes)
-
-
-@dataclass(frozen=True, slots=True)
-class _Unchanging:
-    """``ports.kubernetes.SignalReader``: every prober goes on reporting what it reported last."""
-
-    situation: Situation
-
-    def signals(self) -> tuple[Signal, ...]:
-        """The signals of the situation, as old as then."""
-        return self.situation.signals
-
-    def overrides(self) -> tuple[Override, ...]:
-        """The overrides of the situation; they end when their time has come."""
-        return self.situation.overrides
 
 
 def forecast(situation: Situation, policy: Policy, seconds: float) -> Forecast:
@@ -84,7 +68,6 @@ def forecast(situation: Situation, policy: Policy, seconds: float) -> Forecast:
         tuple(operator.timeline.rows),
         tuple(operator.changes),
         operator.cluster.snapshot(),
-        operator.report,
         frozenset(operator.memory.record.demoted),
     )
 
@@ -97,7 +80,7 @@ def _operator(situation: Situation, policy: Policy, clock: ManualClock) -> Simul
     cluster, memory = ReplayedCluster(situation.cluster), situation.memory
     world = memory_world(
         cluster,
-        _Unchanging(situation),
+        UnchangingSignals(situation.signals, situation.overrides),
         clock,
         strimzi=situation.world.strimzi,
         configs=situation.world.configs,

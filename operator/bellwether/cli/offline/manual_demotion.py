@@ -88,13 +88,13 @@ def move_leaders(record: Path, options: dict[str, Any], *, demoting: bool) -> No
         if not demoting and broker not in run.before:
             click.echo(f"broker {broker} is not demoted in {record}; there is nothing to restore")
     if dry_run:
+        from bellwether.cli.planning.plan import move_line
+
         moves = run.report.plan.moves
         elections = sum(m.elect for m in moves)
         click.echo(f"would reorder {sum(m.reorders for m in moves)} partitions and move {elections} leaders:")
         for move in moves[:20]:
-            click.echo(
-                f"  {move.name}: {list(move.seen)} -> {list(move.order)}, leader {move.leader} -> {move.leads_next}"
-            )
+            click.echo(f"  {move_line(move)}")
         if len(moves) > 20:
             click.echo(f"  ... and {len(moves) - 20} more")
     _show(run)

@@ -19,10 +19,10 @@ from bellwether.core.model.undo_record import EntryState, UndoRecord
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
-from bellwether.core.signals import Override, Signal
 from bellwether.gather import Memory
 from bellwether.ports.errors import Terminal
 from bellwether.ports.kafka import ClusterReader
+from bellwether.ports.kubernetes import UnchangingSignals
 from bellwether.ports.world import World
 from bellwether.reconcile import reconcile
 
@@ -31,6 +31,7 @@ MAX_ABORTS = 3
 """Reconciles in a row that were aborted, or whose effect no read shows, after which the run ends."""
 
 PAUSE_SECONDS = 1.0
+NoSignals = UnchangingSignals
 
 
 class DryRunRecords(FileRecords):
@@ -38,18 +39,6 @@ class DryRunRecords(FileRecords):
 
     def save(self, record: UndoRecord) -> None:
         """Nothing."""
-
-
-class NoSignals:
-    """``ports.kubernetes.SignalReader`` without probers."""
-
-    def signals(self) -> tuple[Signal, ...]:
-        """None."""
-        return ()
-
-    def overrides(self) -> tuple[Override, ...]:
-        """None."""
-        return ()
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ def plan_lines(preview: Preview) -> Iterator[str]:
         yield from _brokers(preview)
         yield ""
         for move in plan.moves[:SHOWN]:
-            yield f"{move.name}: {_order(move.seen)} -> {_order(move.order)}{_leader(move)}"
+            yield move_line(move)
         if len(plan.moves) > SHOWN:
             yield f"and {len(plan.moves) - SHOWN} more; -o json has all"
     for reason, count in sorted(Counter(hold.reason for hold in plan.holds).items()):
@@ -121,14 +121,10 @@ def _brokers(preview: Preview) -> Iterator[str]:
     yield from rows_of(head, rows)
 
 
-def _order(replicas: tuple[int, ...]) -> str:
-    return str(list(replicas))
-
-
-def _leader(move: Move) -> str:
-    if not move.elect:
-        return ""
-    return f", leader {'none' if move.leader is None else move.leader} -> {move.leads_next}"
+def move_line(move: Move) -> str:
+    """What a move changes: order and leader, before and after."""
+    leader = f", leader {'none' if move.leader is None else move.leader} -> {move.leads_next}" if move.elect else ""
+    return f"{move.name}: {list(move.seen)} -> {list(move.order)}{leader}"
 
 
 def plan_document(preview: Preview) -> dict[str, Any]:

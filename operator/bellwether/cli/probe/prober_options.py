@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -183,14 +184,12 @@ def need(value: object, option: str, what: str) -> None:
         raise click.UsageError(f"Missing option '{option}': {what}.")
 
 
-class reported:  # noqa: N801 - used as a with statement
-    """Context that turns errors of the ports into one line and exit status 1."""
+@contextmanager
+def reported() -> Iterator[None]:
+    """Turn errors of the ports into one line and exit status 1."""
+    from bellwether.probes.runtime.prober import ProbeDied
 
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        from bellwether.probes.runtime.prober import ProbeDied
-
-        if isinstance(error, BellwetherError | ProbeDied | ValueError):
-            raise click.ClickException(str(error)) from error
+    try:
+        yield
+    except (BellwetherError, ProbeDied, ValueError) as error:
+        raise click.ClickException(str(error)) from error

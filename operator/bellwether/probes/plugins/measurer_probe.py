@@ -270,7 +270,7 @@ class MeasurerProbe(MeasuringThread):
             self._log_failure(broker, trouble, seen.message)
         if seen.ok is not None:
             target.evidence = self._clock.monotonic()
-        self._metrics.measured(broker, _result(seen, trouble))
+        self._metrics.measurements.labels(broker, _result(seen, trouble)).inc()
         target.tally = target.tally.after(seen, self._settings, self._clock.now())
         self._post_changes(broker, target)
 

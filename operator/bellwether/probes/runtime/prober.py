@@ -236,7 +236,7 @@ class Prober:
         except NotFound:
             self._wanted = follow(None)
             raise
-        self._metrics.policy_read(self._clock.now().timestamp())
+        self._metrics.policy_read.set(self._clock.now().timestamp())
         self._wanted = follow(policy if self._same_cluster(policy) else None)
 
     def _same_cluster(self, policy: LeadershipPolicy) -> bool:
@@ -270,7 +270,7 @@ class Prober:
                 outbox.clear()
             self._leading = True
             probe.repeat()
-        self._metrics.voice(held)
+        self._metrics.leader.set(held)
 
     def _note_rival(self) -> None:
         """While another prober has this source and measures something else, it is not known whose the signals are."""

@@ -124,7 +124,7 @@ class WriteProbe(MeasuringThread):
             if sample.problem:
                 self._take(sample)
             else:
-                self._metrics.synced(self._broker, sample.seconds)
+                self._metrics.sync_seconds.labels(self._broker).observe(sample.seconds)
                 self._known = self._known.synced(sample.seconds - sample.away)
         hanging = self._syncs.hanging_seconds()
         self._known = replace(self._known, sync_hangs=hanging, metadata_log=self._metadata_log)

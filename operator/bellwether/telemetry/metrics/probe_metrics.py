@@ -40,7 +40,7 @@ class ProbeMetrics:
             ("bellwether_probe_disk_write_duration_seconds", "Duration of an append of 32 KiB, in seconds."),
             "broker",
         )
-        self._sync_seconds = self.registry.histogram(
+        self.sync_seconds = self.registry.histogram(
             "bellwether_probe_disk_sync_duration_seconds",
             "Duration of a 4 KiB write with fdatasync, in seconds.",
             "broker",
@@ -75,16 +75,12 @@ class ProbeMetrics:
         )
         for result in ("ok", "failed"):
             self._reports.labels(result)
-        self._leader = self.registry.gauge(
+        self.leader = self.registry.gauge(
             "bellwether_probe_leader", "1 while this prober holds its Lease and reports, 0 on standby."
         )
-        self._policy_read = self.registry.gauge(
+        self.policy_read = self.registry.gauge(
             "bellwether_probe_policy_read_timestamp_seconds", "Unix time at which the policy was last read, in seconds."
         )
-
-    def synced(self, broker: int, seconds: float) -> None:
-        """One sync that has ended, and its duration."""
-        self._sync_seconds.labels(broker).observe(seconds)
 
     def looked(self, broker: int, connections: int, silent_seconds: float) -> None:
         """One read of a broker's socket table."""
@@ -98,14 +94,6 @@ class ProbeMetrics:
     def reported(self, ok: bool) -> None:
         """One attempt to write a signal."""
         self._reports.labels("ok" if ok else "failed").inc()
-
-    def voice(self, held: bool) -> None:
-        """Whether the Lease is held."""
-        self._leader.set(1.0 if held else 0.0)
-
-    def policy_read(self, at: float) -> None:
-        """The policy was read at this time (seconds since the epoch)."""
-        self._policy_read.set(at)
 
     def gone(self, broker: int) -> None:
         """The broker is no longer watched: remove its series."""
@@ -140,15 +128,11 @@ class PluginMetrics(_OwnMetrics):
 
     def __init__(self, metrics: ProbeMetrics) -> None:
         super().__init__(metrics)
-        self._measurements = metrics.registry.counter(
+        self.measurements = metrics.registry.counter(
             "bellwether_probe_plugin_measurements",
             "Measurements of a plug-in signal type, by result (passing, failing, unknown, error, timeout).",
             "broker result",
         )
-
-    def measured(self, broker: int, result: str) -> None:
-        """One measurement."""
-        self._measurements.labels(broker, result).inc()
 
 
 class LagMetrics(_OwnMetrics):

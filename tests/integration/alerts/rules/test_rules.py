@@ -124,7 +124,7 @@ def prober() -> JointRegistry:
     metrics = ProbeMetrics({"namespace": "kafka", "policy": "main", "source": "rules"})
     joint = JointRegistry("prober", {"source": "rules"})
     joint.add(metrics.registry)
-    PluginMetrics(metrics).measured(1, "passing")
+    PluginMetrics(metrics).measurements.labels(1, "passing").inc()
     QueryMetrics(metrics).queries.add("latency", "ok", seconds=0.1)
     return joint
 
