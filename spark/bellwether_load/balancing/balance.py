@@ -8,7 +8,6 @@ pseudo-random choices are hashes of the partition.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -18,7 +17,7 @@ from bellwether_load.balancing.blocks import Block, Brokers, Floats, Tell
 from bellwether_load.balancing.bounds import Bound, Priced, Prices, heaviest_item, highest, prefix_bound
 from bellwether_load.balancing.descent import Descent, Parts, returned
 from bellwether_load.balancing.exchanges import exchanged
-from bellwether_load.balancing.fewest_changes import MOST_PARTITIONS, reduce_changes
+from bellwether_load.balancing.fewest_changes import MOST_PARTITIONS
 from bellwether_load.balancing.programs import CORE, Program, Relaxation, pruned_bound, relax
 
 TOLERANCE = Fraction(1, 1000)
@@ -31,28 +30,12 @@ _NEAR = 0.7e-3
 
 
 @dataclass(frozen=True)
-class Alternative:
-    """A plan with another cap on moves (None: without one), for comparison: its busiest broker, how many leaders it
-    changes, and the bound of all plans with that cap, with its prices."""
-
-    most: int | None
-    load: Fraction
-    changed: int
-    bound: float
-    prices: Prices
-
-
-@dataclass(frozen=True)
 class Balance:
-    """The leaders, the bound with the prices that prove it, and that of the heaviest partition or fixed load.
-
-    ``alternatives``: better plans with higher caps on moves, in order.
-    """
+    """The leaders, the bound with the prices that prove it, and that of the heaviest partition or fixed load."""
 
     block: Block
     bound: Bound
     heaviest: float
-    alternatives: tuple[Alternative, ...] = ()
 
     @property
     def floor(self) -> float:
@@ -113,31 +96,15 @@ def capped(block: Block, brokers: Brokers, most: int | None, tell: Tell = lambda
     over = (most is not None and found.block.changed > most) or (few and not found.kept(brokers))
     if not over and (found.tight(brokers) or not few):
         return found
-    # Those of the first level are enough: the cap is one for all.
-    others = _alternatives(start, brokers, most, found) if most and over and not brokers.settled.any() else ()
     relaxed = _relaxed(start, brokers, most, found, tell)
     if not over and replace(found, bound=relaxed.bound).tight(brokers):
         return replace(found, bound=relaxed.bound)
     other = _rounded(start, brokers, most, found, relaxed)
-    if over:
-        found = replace(other, alternatives=better(others, other.top(brokers)))
-    elif other.top(brokers) < found.top(brokers):
-        found = other
-    else:
-        found = replace(found, bound=other.bound)
+    found = other if over or other.top(brokers) < found.top(brokers) else replace(found, bound=other.bound)
     if len(start) > MOST_PRUNED or found.tight(brokers):
         return found
     high = float(found.top(brokers))
     return replace(found, bound=pruned_bound(start, brokers, most, found.bound, found.floor, high))
-
-
-def better(others: Sequence[Alternative], load: Fraction) -> tuple[Alternative, ...]:
-    """Of these plans, in order, those whose busiest broker is less busy than ``load`` and than in the one before."""
-    found: list[Alternative] = []
-    for other in others:
-        if other.load < (found[-1].load if found else load):
-            found.append(other)
-    return tuple(found)
 
 
 def _descended(block: Block, brokers: Brokers, sharpness: float, goal: float) -> Block:
@@ -153,22 +120,7 @@ def _descended(block: Block, brokers: Brokers, sharpness: float, goal: float) ->
     return block.led_by(leader)
 
 
-def _alternatives(start: Block, brokers: Brokers, most: int, found: Balance) -> tuple[Alternative, ...]:
-    """Plans with higher caps, the last without one: ``found``, with no more changed leaders than it needs."""
-    top = found.top(brokers)
-    limits = brokers.limits(top)
-    changed = reduce_changes(found.block, brokers, limits).changed
-    others = []
-    for cap in (2 * most, 4 * most) if len(start) <= MOST_PARTITIONS else ():
-        if cap < changed:
-            other = _rounded(start, brokers, cap, found, _relaxed(start, brokers, cap, found))
-            others.append(Alternative(cap, other.top(brokers), other.block.changed, other.floor, other.bound.prices))
-    return (*others, Alternative(None, top, changed, found.floor, found.bound.prices))
-
-
-def _relaxed(
-    start: Block, brokers: Brokers, most: int | None, free: Balance, tell: Tell = lambda _: None
-) -> Relaxation:
+def _relaxed(start: Block, brokers: Brokers, most: int | None, free: Balance, tell: Tell) -> Relaxation:
     """The optimum of divisible partitions with at most ``most`` changed leaders; ``free``: without that limit."""
     prices = Prices((brokers.open & (start.led > free.block.led)).astype(np.int64))
     return relax(start, brokers, most, prices, free.bound, tell)

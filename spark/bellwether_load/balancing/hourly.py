@@ -53,16 +53,13 @@ class HourlyBound:
 
 @dataclass(frozen=True)
 class HourlyResult:
-    """The leaders, the load of each broker in each hour before and after, and the bound. ``replaced``: busiest
-    broker-hour and number of changed leaders of the plan for the statistic, where leaders were chosen for the hours
-    instead."""
+    """The leaders, the load of each broker in each hour before and after, and the bound."""
 
     block: Block
     hours: tuple[int, ...]
     before: Int64s
     after: Int64s
     bound: HourlyBound
-    replaced: tuple[float, int] | None
 
 
 def by_hours(
@@ -72,19 +69,19 @@ def by_hours(
     held = hourly.held(block)
     problem = HourlyProblem(block, brokers, hourly.hours, held.loads, held.fixed, most)
     best = divided(problem, tell)
-    leader, replaced = balanced(problem, best, tell), None
+    leader = balanced(problem, best, tell)
     before, after = problem.highest(block.leader), problem.highest(leader)
     if after < before * WORTHWHILE:
-        replaced, block = (before, block.changed), block.led_by(leader)
+        changed, block = block.changed, block.led_by(leader)
         tell(
             f"by hour: the busiest hour is {1 - after / before:.1%} lower with {block.changed:,} changed leaders than"
-            f" with {replaced[1]:,}"
+            f" with {changed:,}"
         )
     else:
         tell("the plan for the statistic is as good by hour: no other plan lowers its busiest hour by 0.5 %")
     sums = hourly.sums(block, brokers, best.prices, held.fixed)
     bound = bound_of(best.prices, sums, held.fixed, brokers, most)
-    return HourlyResult(block, hourly.hours, sums.before, sums.after, bound, replaced)
+    return HourlyResult(block, hourly.hours, sums.before, sums.after, bound)
 
 
 def bound_of(prices: HourlyPrices, sums: HourlySums, fixed: Int64s, brokers: Brokers, most: int | None) -> HourlyBound:

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from bellwether_load.balancing.balance import TOLERANCE, Alternative, Balance, better, capped
+from bellwether_load.balancing.balance import TOLERANCE, Balance, capped
 from bellwether_load.balancing.blocks import Block, Bools, Brokers, Int32s, Int64s, Tell
 from bellwether_load.balancing.bounds import Bound, Priced, bound_of
 from bellwether_load.balancing.fewest_changes import reduce_changes
@@ -50,11 +50,10 @@ class Level:
 
 @dataclass(frozen=True)
 class Levels:
-    """Result: the chosen leaders, the levels, and plans with higher caps on moves."""
+    """Result: the chosen leaders and the levels."""
 
     block: Block
     levels: tuple[Level, ...]
-    alternatives: tuple[Alternative, ...] = ()
     hourly: HourlyResult | None = None
 
     def led_by(self, leader: Int32s, brokers: Brokers, most: int | None, by_hour: Int64s | None) -> Levels:
@@ -64,9 +63,7 @@ class Levels:
         if hourly is not None and by_hour is not None:
             hourly = replace(hourly, block=block, after=by_hour)
         carried = brokers.fixed + block.led
-        levels = _proved(block.start, self.levels, carried, most)
-        others = better(self.alternatives, brokers.busiest(carried))
-        return Levels(block, levels, others, hourly)
+        return Levels(block, _proved(block.start, self.levels, carried, most), hourly)
 
 
 def levelled(
@@ -82,7 +79,7 @@ def levelled(
     """
     every, allowed = brokers, None if most is None else max(most, start.changed)
     found = capped(start, brokers, most, tell)
-    block, alternatives, levels = found.block, found.alternatives, [_level(brokers, found)]
+    block, levels = found.block, [_level(brokers, found)]
     while len(levels) < MOST_LEVELS and found.floor:
         carried = brokers.fixed + block.led
         brokers = brokers.settle(_settling(brokers, found, carried), brokers.busiest(carried))
@@ -103,9 +100,7 @@ def levelled(
     hourly = None if by_hours is None else by_hours(block, every, allowed, tell)
     block = block if hourly is None else hourly.block
     carried = every.fixed + block.led
-    # Fewer changes, or the hours, can have made the plan better than one with a higher cap.
-    alternatives = better(alternatives, every.busiest(carried))
-    return Levels(block, _proved(start, levels, carried, allowed), alternatives, hourly)
+    return Levels(block, _proved(start, levels, carried, allowed), hourly)
 
 
 def _limits(levels: Sequence[Brokers], carried: Int64s) -> Int64s:

@@ -10,7 +10,6 @@ import numpy as np
 
 from bellwether_load.balancing.balance import TOLERANCE
 from bellwether_load.balancing.blocks import Brokers, Int64s, Tell
-from bellwether_load.balancing.bounds import Prices
 from bellwether_load.balancing.choices import Choices, Refused, choices
 from bellwether_load.balancing.hourly import CLOSE, HourlyResult, by_hours
 from bellwether_load.balancing.hourly_loads import HourlyLoads, forecast
@@ -21,7 +20,7 @@ from bellwether_load.losses.loss_input import loss_input
 from bellwether_load.losses.order_descent import HourLimits
 from bellwether_load.losses.plan_orders import planned_orders
 from bellwether_load.plan import certificate, rebalance_plan
-from bellwether_load.plan.certificate import HourlyProof, StatisticPlan
+from bellwether_load.plan.certificate import HourlyProof
 from bellwether_load.plan.documents import header_line
 from bellwether_load.plan.evidence import Evidence
 from bellwether_load.plan.forecast import Forecast
@@ -194,19 +193,8 @@ def _certificate(brokers: Brokers, widest: Int64s, found: Levels, top: Fraction)
         settled = level.brokers.settled
         proof = (*_proof(level), level.load, level.floor)
         levels.append(certificate.CertificateLevel(more, level.limit, *proof))
-    caps = tuple(
-        certificate.OtherCap(
-            other.most,
-            _weights(brokers, other.prices),
-            other.prices.move,
-            other.bound,
-            float(other.load),
-            other.changed,
-        )
-        for other in found.alternatives
-    )
     hourly = None if found.hourly is None else _hourly(brokers, found.hourly)
-    return certificate.Certificate(*_proof(first), first.floor, gap, float(item), tuple(levels), caps, hourly)
+    return certificate.Certificate(*_proof(first), first.floor, gap, float(item), tuple(levels), hourly)
 
 
 def _hourly(brokers: Brokers, found: HourlyResult) -> HourlyProof:
@@ -215,15 +203,11 @@ def _hourly(brokers: Brokers, found: HourlyResult) -> HourlyProof:
     for b, column in np.argwhere(prices.weights > 0).tolist():
         of = by_resource[column // count].setdefault(found.hours[column % count], {})
         of[int(brokers.ids[b])] = int(prices.weights[b, column])
-    other = None if found.replaced is None else StatisticPlan(*found.replaced)
-    return HourlyProof(by_resource[0], prices.move, bound.item, float(bound.value), other, by_resource[1])
+    return HourlyProof(by_resource[0], prices.move, bound.item, float(bound.value), by_resource[1])
 
 
 def _proof(level: Level) -> tuple[dict[int, int], int, float | None]:
     """The weights of brokers and of a changed leader, and the threshold."""
-    prices = level.bound.prices
-    return _weights(level.brokers, prices), prices.move, prices.pruning.threshold if prices.pruning else None
-
-
-def _weights(brokers: Brokers, prices: Prices) -> dict[int, int]:
-    return {int(brokers.ids[b]): int(prices.weights[b]) for b in np.flatnonzero(brokers.open)}
+    brokers, prices = level.brokers, level.bound.prices
+    weights = {int(brokers.ids[b]): int(prices.weights[b]) for b in np.flatnonzero(brokers.open)}
+    return weights, prices.move, prices.pruning.threshold if prices.pruning else None

@@ -81,7 +81,7 @@ def _opening(story: Story, unit: Unit) -> Markup:
         tag("p", pinned_text(plan), class_="soft"),
     )
     change_of_most = f"{unit.bare(plan.before.max)} → {unit.said(plan.after.max)}"
-    few = " with so few moves" * (plan.certificate.without_cap is not None)
+    few = " with so few moves" * (plan.certificate.move_weight > 0)
     limit = f"bound {unit.said(plan.certificate.bound)}: no plan{few} is lower"
     tiles = (
         _tile("busiest broker", change_of_most, change(plan.before.max, plan.after.max), "tile main"),
@@ -187,16 +187,8 @@ def _bound(story: Story, unit: Unit) -> Markup:
 
 
 def _cap(plan: RebalancePlan, unit: Unit) -> Markup | None:
-    text, proof = cap_text(plan, unit), plan.certificate
-    if text is None:
-        return None
-    rows = [(f"{plan.objective.max_moves:,} (this plan)", plan.moved.partitions, plan.after.max, proof.bound)]
-    for other in proof.other_caps:
-        cap = "none" if other.max_moves is None else f"{other.max_moves:,}"
-        rows.append((cap, other.partitions, other.load, other.bound))
-    heads = ("cap", "n"), ("leaders that change", "n"), (f"busiest broker, {unit.name}", "n"), ("bound", "n")
-    body = ((cap, f"{moves:,}", unit.bare(load), unit.bare(bound)) for cap, moves, load, bound in rows)
-    return section("What the cap costs", tag("p", text), table(heads, body) if proof.other_caps else None)
+    text = cap_text(plan, unit)
+    return None if text is None else section("What the cap costs", tag("p", text))
 
 
 def _levels(plan: RebalancePlan, unit: Unit) -> Markup | None:

@@ -98,12 +98,7 @@ def busiest_hour(plan: RebalancePlan, unit: Unit) -> str | None:
     said += f" No plan{few} can bring it below {unit.said(proof.bound)}"
     if (gap := proof.gap(found.highest(plan.objective.request_bytes)[1])) is not None:
         said += f": this one is at most {percent(max(gap, 0.0), 2)} above the best possible"
-    if (other := proof.statistic_plan) is None:
-        return f"{said}."
-    return (
-        f"{said}. The plan for the {plan.objective.statistic} alone moves {other.partitions:,} leaders instead of"
-        f" {plan.moved.partitions:,}, and its busiest hour has {unit.said(other.load)} (claimed by the planner)."
-    )
+    return f"{said}."
 
 
 def unmeasured_text(story: Story) -> str | None:
@@ -185,22 +180,15 @@ def bound_text(story: Story) -> str:
 
 
 def cap_text(plan: RebalancePlan, unit: Unit) -> str | None:
-    """What the cap costs, in one or two sentences; None without a cap."""
-    most, free, proof = plan.objective.max_moves, plan.certificate.without_cap, plan.certificate
+    """What the cap costs; None without one."""
+    most, proof = plan.objective.max_moves, plan.certificate
     if most is None:
         return None
-    if free is None:
-        return f"maxMoves {most:,} does not make the busiest broker busier."
-    more = percent(plan.after.max / free.load - 1) if free.load else "infinitely"
-    said = (
-        f"With maxMoves {most:,} the busiest broker is {more} busier than in a plan without it, which"
-        f" changes {free.partitions:,} leaders and brings it to {unit.said(free.load)} (claimed by the planner)."
-    )
     capacity = sum(proof.weights.get(b.id, 0) * b.capacity for b in plan.brokers)
-    if capacity and proof.move_weight:  # the weights prove bounds for any cap
-        gain = unit.said(proof.move_weight / capacity)
-        said += f" Each further leader that may change lowers the bound by at most {gain}."
-    return said
+    if not capacity or not proof.move_weight:
+        return f"The bound would be the same without maxMoves {most:,}."
+    gain = unit.said(proof.move_weight / capacity)  # the weights prove a bound for any cap
+    return f"Each further leader that maxMoves {most:,} lets change lowers the bound by at most {gain}."
 
 
 class LevelFigures(NamedTuple):

@@ -1,5 +1,5 @@
-"""Certificate of a rebalance plan: the weights that prove how good it is, for the busiest broker, for those below it,
-and with higher caps on moves.
+"""Certificate of a rebalance plan: the weights that prove how good it is, for the busiest broker and for those below
+it.
 
 Made by the plan job, verified by the verifier, shown in the terminal and on the page.
 """
@@ -30,45 +30,18 @@ class CertificateLevel:
 
 
 @dataclass(frozen=True)
-class OtherCap:
-    """A plan with another ``maxMoves`` (None: without one), for comparison.
-
-    The weights prove that no plan with that cap has a lower maximum than ``bound``. The planner found one with the
-    maximum ``load`` that changes so many leaders.
-    """
-
-    max_moves: int | None
-    weights: Mapping[int, int]
-    move_weight: int
-    bound: float
-    load: float
-    partitions: int
-
-
-@dataclass(frozen=True, slots=True)
-class StatisticPlan:
-    """The plan that balances the statistic alone, for comparison: its busiest broker-hour, and how many leaders it
-    changes."""
-
-    load: float
-    partitions: int
-
-
-@dataclass(frozen=True)
 class HourlyProof:
     """No plan has a lower busiest broker-hour than ``bound``.
 
     ``weights``: by hour of the week and broker, ``request_weights`` likewise for requests; ``move_weight``: of a
     changed leader. ``partition``: row of the problem
     of a partition whose leader, whichever it is, reaches the bound in an hour; None unless that decides the bound.
-    ``statistic_plan``: None unless leaders were chosen for the hours.
     """
 
     weights: Mapping[int, Mapping[int, int]]
     move_weight: int
     partition: int | None
     bound: float
-    statistic_plan: StatisticPlan | None = None
     request_weights: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
 
     def gap(self, load: float) -> float | None:
@@ -84,9 +57,8 @@ class Certificate:
     relative load: the weights count only leaders that a plan below it can have. None where they count all.
     ``gap`` is max after / bound - 1, None where the bound is 0 and the max is not. ``largest_item`` is the largest load
     / capacity of a partition that has a choice, in the same unit as the bound: loads are indivisible. ``levels`` prove
-    how low the brokers below the busiest ones are, level by level. ``other_caps``: better plans with higher caps on
-    moves, the last without one; none where the cap costs nothing. ``hourly``: the same question for the busiest
-    broker-hour; None where no hour is known.
+    how low the brokers below the busiest ones are, level by level. ``hourly``: the same question
+    for the busiest broker-hour; None where no hour is known.
     """
 
     weights: Mapping[int, int]
@@ -96,13 +68,7 @@ class Certificate:
     gap: float | None
     largest_item: float
     levels: tuple[CertificateLevel, ...] = ()
-    other_caps: tuple[OtherCap, ...] = ()
     hourly: HourlyProof | None = None
-
-    @property
-    def without_cap(self) -> OtherCap | None:
-        """The plan without a cap; None unless it is better."""
-        return next((other for other in self.other_caps if other.max_moves is None), None)
 
     @property
     def proving(self) -> tuple[int, ...]:

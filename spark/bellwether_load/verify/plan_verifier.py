@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from bellwether_load.plan.certificate import Certificate, CertificateLevel, OtherCap
+from bellwether_load.plan.certificate import Certificate, CertificateLevel
 from bellwether_load.plan.evidence import Evidence
 from bellwether_load.plan.forecast import BrokerHour
 from bellwether_load.plan.problem import ProblemHeader
@@ -53,12 +53,10 @@ CAP = "cap on moves"
 COUNTS = "counts"
 WEIGHTS = "weights"
 LEVELS = "levels"
-OTHER_CAPS = "other caps on moves"
 PER_BROKER = "load per broker"
 FORECAST = "busiest hour"
 
 _Number = int | float | Fraction | None
-_Proof = Certificate | CertificateLevel | OtherCap
 
 
 @dataclass(frozen=True)
@@ -211,12 +209,9 @@ class _Figures:
         checks += [_figure("bound", proof.bound, bound), _figure("gap", proof.gap, gap, ERROR, _percent)]
         self._levels()
         checks.append(faults.check(LEVELS, found=f"{len(proof.levels) + 1}"))
-        if proof.other_caps:
-            self._other_caps()
-            checks.append(faults.check(OTHER_CAPS, found=f"{len(proof.other_caps)}"))
         reasons = bound_reasons(bounds, weights, dual, bound)
         note = f"the gap is {'within' if kept else 'above'} the {_percent(aim)} to aim at: 0.1 % and one item on top"
-        notes = (note, reasons.text, *_claims(proof))
+        notes = (note, reasons.text)
         figures = {"dualBound": float(dual), "bound": float(bound), "gap": None if gap is None else float(gap)}
         figures |= {"aim": float(aim), "aimKept": kept}
         return Report(plan.digest, tuple(checks), figures, notes, reasons, sums.forced, sums.unmeasured)
@@ -281,20 +276,13 @@ class _Figures:
 
     def _bound_by_hour(self) -> Check:
         """What is claimed of the busiest broker-hour of all plans."""
-        claim, forecast, faults = self._plan.certificate.hourly, self._plan.forecast, self._faults
-        if claim is None or forecast is None or self._hourly is None:
+        claim, faults = self._plan.certificate.hourly, self._faults
+        if claim is None or self._plan.forecast is None or self._hourly is None:
             faults.add(HOURLY, "the plan has one and no forecast, or the loads have no hours")
             return faults.check(HOURLY)
         proved = self._hourly.proved({b: base >> BITS for b, base in self._sums.base.items()}, self._allowed)
         if not close(claim.bound, proved):
             faults.add(HOURLY, f"the plan says {claim.bound!r}, the files give {float(proved)!r}")
-        if (other := claim.statistic_plan) is not None:
-            _, highest = forecast.highest(self._problem.objective.request_bytes)
-            if not highest < other.load:
-                expected = f"expected above {highest!r} of this plan"
-                faults.add(HOURLY, f"statisticPlan.load is {other.load!r}, {expected}")
-            if self._allowed is not None and other.partitions > self._allowed:
-                faults.add(HOURLY, f"statisticPlan: {other.partitions} leaders change where {self._allowed} may")
         return faults.check(HOURLY, _amount(claim.bound), _amount(proved))
 
     def _brokers(self) -> Check:
@@ -343,35 +331,7 @@ class _Figures:
             least, most = level.bound, level.load
         return None
 
-    def _other_caps(self) -> None:
-        """The bounds with higher caps. The plans that were found with them are not stored: they only must be
-        possible."""
-        caps, faults, forced = self._plan.certificate.other_caps, self._faults, self._sums.forced
-        if self._allowed is None:
-            return faults.add(OTHER_CAPS, "the problem has no maxMoves")
-        least, most = self._allowed, self._plan.after.max
-        for number, other in enumerate(caps, start=1):
-            name = "without a cap" if other.max_moves is None else f"{other.max_moves:,} changed leaders"
-            allowed = None if other.max_moves is None else max(other.max_moves, forced)
-            if (number < len(caps) and allowed is None) or (other.max_moves is not None and other.max_moves <= least):
-                return faults.add(OTHER_CAPS, f"{name}: expected higher and higher caps, the last of them null")
-            if other.move_weight and allowed is None:
-                said = f"{name}: a changed leader has the weight {other.move_weight}, expected 0"
-                return faults.add(OTHER_CAPS, said)
-            if (weights := self._weights(other, OTHER_CAPS, allowed or 0)) is None:
-                return None
-            bound = self._bounds.bound(self._bounds.dual(weights))
-            if not close(other.bound, bound):
-                faults.add(OTHER_CAPS, f"{name}: bound is {other.bound!r}, the files give {float(bound)!r}")
-            if not other.bound * (1 - float(ERROR)) <= other.load < most:
-                expected = f"expected {other.bound!r} or more, below {most!r}"
-                faults.add(OTHER_CAPS, f"{name}: load is {other.load!r}, {expected}")
-            if allowed is not None and other.partitions > allowed:
-                faults.add(OTHER_CAPS, f"{name}: {other.partitions} leaders change where {allowed} may")
-            least, most = allowed or 0, other.load
-        return None
-
-    def _weights(self, claimed: _Proof, check: str, allowed: int | None = None) -> Weights | None:
+    def _weights(self, claimed: Certificate | CertificateLevel, check: str) -> Weights | None:
         """The weights above 0, or None where something is wrong with them or the threshold."""
         known, faults, found = {b.id for b in self._problem.brokers}, self._faults, {}
         for b, weight in claimed.weights.items():
@@ -380,7 +340,7 @@ class _Figures:
                 faults.add(check, f"broker {b} has a weight and {what}")
             elif weight:
                 found[b] = weight
-        threshold = None if isinstance(claimed, OtherCap) else claimed.threshold
+        threshold = claimed.threshold
         if threshold is not None and threshold <= 0:
             faults.add(check, f"threshold is {threshold!r}: expected a load above 0")
         if claimed.move_weight and self._allowed is None:
@@ -390,8 +350,8 @@ class _Figures:
             faults.add(check, "all are 0: they prove nothing")
         if faults.any(check):
             return None
-        most = self._allowed if allowed is None else allowed
-        return Weights(found, claimed.move_weight, most or 0, None if threshold is None else Fraction(threshold))
+        exact = None if threshold is None else Fraction(threshold)
+        return Weights(found, claimed.move_weight, self._allowed or 0, exact)
 
 
 def _terms(of: ProblemHeader | RebalancePlan) -> dict[str, str]:
@@ -408,16 +368,6 @@ def _evidence_faults(plan: RebalancePlan, account: Mapping[str, Any], sums: Sums
             yield f"{name} is {said}, the loads give {given}"
     if hours and found.hours > hours:  # fewer: those of the partitions with nearly all bytes
         yield f"_loads.json says {found.hours} hours, the loads have {hours}"
-
-
-def _claims(certificate: Certificate) -> Iterator[str]:
-    """Figures of plans that are not stored: they only must be possible."""
-    for other in certificate.other_caps:
-        cap = "without maxMoves" if other.max_moves is None else f"with maxMoves {other.max_moves:,}"
-        yield f"claimed, not verified: {other.load:,.2f} with {other.partitions:,} changed leaders {cap}"
-    if certificate.hourly is not None and (by := certificate.hourly.statistic_plan) is not None:
-        said = f"a busiest hour of {by.load:,.2f} with {by.partitions:,} changed leaders by the statistic alone"
-        yield f"claimed, not verified: {said}"
 
 
 def _amount(value: _Number) -> str:

@@ -35,14 +35,6 @@ def capped_plans_come_within_a_hundredth(seeds: range) -> int:
         assert found.floor <= best * ROUNDED, seed
         if found.bound.prices.pruning is None:
             assert float(found.bound.value) <= lowest(of, whole, max(most, forced), divisible=True) * ROUNDED, seed
-        above = found.top(of)
-        for other in found.alternatives:
-            allowed = None if other.most is None else max(other.most, forced)
-            assert allowed is None or max(most, forced) < other.changed <= allowed, (seed, other.most)
-            assert other.bound <= lowest(of, whole, allowed) * ROUNDED, (seed, other.most)
-            assert other.bound * (1 - 1e-9) <= float(other.load), (seed, other.most)
-            assert other.load < above, (seed, other.most)
-            above = other.load
         limited += free.changed > max(most, forced)
     return limited
 

@@ -19,7 +19,6 @@ from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, given, settings
 
 from bellwether.cli.main import main
-from bellwether_load.plan.certificate import OtherCap
 from bellwether_load.plan.problem import BrokerInput, Problem
 from testkit.loads.plan_verification import Folders, folders, load_problems
 from testkit.loads.small_planner import loads, planned, problem, slot
@@ -191,17 +190,6 @@ def test_loads_without_their_completion_mark_end_with_1(written: Folders) -> Non
     found = verified(written)
     assert (found.exit_code, "loads/main: has no _loads.json" in found.output) == (1, True), found.output
     assert "run the loads job again" in found.output
-
-
-def test_figures_of_plans_that_are_not_stored_are_called_claimed(written: Folders) -> None:
-    assert "claimed" not in verified(written).output
-    posed = replace(POSED, header=replace(POSED.header, objective=replace(POSED.header.objective, max_moves=0)))
-    plan, moves = planned(posed, KNOWN, [1] * 7)
-    other = OtherCap(None, {1: 1, 2: 1, 3: 1}, 0, plan.certificate.bound, plan.certificate.bound * 1.5, 4)
-    plan = replace(plan, certificate=replace(plan.certificate, other_caps=(other,)))
-    found = verified(folders(written.uri, posed, KNOWN, plan, moves))
-    assert found.exit_code == 0, found.output
-    assert "note: claimed, not verified: 5,250.00 with 4 changed leaders without maxMoves" in found.output
 
 
 def test_loads_in_many_files_are_the_same_loads_in_order_only(written: Folders) -> None:

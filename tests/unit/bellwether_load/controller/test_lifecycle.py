@@ -32,7 +32,7 @@ from bellwether_load.controller.lifecycle import (
     with_next_run_time,
 )
 from bellwether_load.controller.reported_figures import plan_figures
-from bellwether_load.plan.certificate import HourlyProof, StatisticPlan
+from bellwether_load.plan.certificate import HourlyProof
 from bellwether_load.plan.forecast import BrokerHour, Forecast
 from bellwether_load.plan.plan_losses import PlanLoss, PlanLosses, WorstLoss
 from bellwether_load.plan.rebalance_plan import RebalancePlan
@@ -68,7 +68,7 @@ def run(state: RunState = RunState.IDLE, **more: Any) -> Run:
 def by_hours(bound: float | None) -> RebalancePlan:
     """A plan whose busiest hour is proved to be no lower than the bound."""
     plan = small_plan()[0]
-    proof = None if bound is None else HourlyProof({1: {1: 1}}, 0, None, bound, StatisticPlan(12.0, 3))
+    proof = None if bound is None else HourlyProof({1: {1: 1}}, 0, None, bound)
     week = Forecast(168, BrokerHour(1, 1, 20.4), BrokerHour(1, 2, 10.0))
     return replace(plan, forecast=week, certificate=replace(plan.certificate, hourly=proof))
 

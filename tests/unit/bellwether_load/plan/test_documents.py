@@ -12,7 +12,7 @@ from hypothesis import given
 from bellwether.core.settings.objective import Objective, Statistic
 from bellwether.core.stored_documents import InvalidDocument
 from bellwether_load.plan import documents
-from bellwether_load.plan.certificate import HourlyProof, StatisticPlan
+from bellwether_load.plan.certificate import HourlyProof
 from bellwether_load.plan.documents import PLAN, PROBLEM
 from bellwether_load.plan.forecast import WEEK, BrokerHour, BusiestRequests, Forecast
 from bellwether_load.plan.problem import BrokerInput, Problem, ProblemHeader
@@ -25,7 +25,7 @@ from testkit.simulation.fault_injection import most_at_once
 TERMS = ProblemHeader(
     "c", "kafka/main", NOON, Objective(), (BrokerInput(1, "a"), BrokerInput(2, None, 50, False, "Sick"))
 )
-PROOF = HourlyProof({38: {7: 3, 8: 0}, 9: {7: 1}}, 4, 12, 9.5, StatisticPlan(11.0, 3), {38: {9: 2}})
+PROOF = HourlyProof({38: {7: 3, 8: 0}, 9: {7: 1}}, 4, 12, 9.5, {38: {9: 2}})
 
 
 def hourly_plan() -> RebalancePlan:
@@ -72,7 +72,7 @@ def test_a_proof_by_hours_is_sorted_by_hour_and_broker() -> None:
     written = PLAN.to_json(hourly_plan())
     assert json.dumps(written["certificate"]["hourly"]) == (
         '{"weights": {"9": {"7": 1}, "38": {"7": 3, "8": 0}}, "moveWeight": 4, "partition": 12, "bound": 9.5,'
-        ' "statisticPlan": {"load": 11.0, "partitions": 3}, "requestWeights": {"38": {"9": 2}}}'
+        ' "requestWeights": {"38": {"9": 2}}}'
     )
     assert PLAN.read(json.dumps(written).encode()) == hourly_plan()
 
@@ -122,7 +122,6 @@ def test_a_damaged_problem_is_refused_by_field(path: str, value: object, said: s
         ("certificate/hourly/weights", {"3": 1}, "hourly.weights.3 is 1"),
         ("certificate/hourly/weights", {"3": {"1": -1}}, "hourly.weights.3.1 is -1"),
         ("certificate/hourly/partition", -1, "hourly.partition is -1"),
-        ("certificate/hourly/statisticPlan", {"load": 1.0}, "statisticPlan.partitions is missing"),
         ("moved/reordered", ..., "moved.reordered is missing"),
         ("before/median", 1, "before.median is unknown"),
         ("forecast/hours", 169, "forecast.hours is 169"),

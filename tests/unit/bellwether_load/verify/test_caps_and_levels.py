@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bellwether.core.settings.objective import Objective
-from bellwether_load.plan.certificate import CertificateLevel, OtherCap
+from bellwether_load.plan.certificate import CertificateLevel
 from bellwether_load.plan.problem import BrokerInput, Problem
 from testkit.loads.plan_verification import rechecked
 from testkit.loads.small_planner import Loads, led, level, loads, planned, problem, slot, weigh
@@ -103,51 +103,6 @@ def test_a_limit_of_moves_raises_the_bound_to_what_so_few_moves_can_reach() -> N
     assert (plan.certificate.bound, plan.certificate.gap) == (8 * load / 100, 0.0)
     assert rechecked(posed, known, plan, moves).passed
     assert planned(unlimited, known, leaders, weights={1: 1, 2: 1})[0].certificate.bound == 5 * load / 100
-
-
-def capped_plan(*others: OtherCap) -> list[str]:
-    """Faults of a plan that may change two of ten leaders, and claims these other caps."""
-    posed = problem(*(slot(i, (1, 2)) for i in range(10)), brokers=2, objective=Objective(max_moves=2))
-    known = led(posed, *[10.0] * 10)
-    plan, moves = planned(posed, known, [2, 2] + [1] * 8, weights={1: 1}, move_weight=2000)
-    certified = replace(plan, certificate=replace(plan.certificate, other_caps=others))
-    return list(rechecked(posed, known, certified, moves).faults)
-
-
-FOUR = OtherCap(4, {1: 1}, 2000, 120.0, 120.0, 4)
-ANY = OtherCap(None, {1: 1, 2: 1}, 0, 100.0, 100.0, 5)
-
-
-def test_bounds_with_higher_caps_are_verified() -> None:
-    assert capped_plan(FOUR, ANY) == []
-    assert capped_plan(ANY) == []
-
-
-@pytest.mark.parametrize(
-    ("others", "said"),
-    [
-        ((ANY, FOUR), "without a cap: expected higher and higher caps, the last of them null"),
-        ((FOUR, FOUR), "4 changed leaders: expected higher and higher caps"),
-        ((replace(FOUR, max_moves=2),), "2 changed leaders: expected higher and higher caps"),
-        ((replace(FOUR, bound=121.0, load=121.0),), "4 changed leaders: bound is 121.0, the files give 120.0"),
-        ((replace(FOUR, load=119.0),), "4 changed leaders: load is 119.0, expected 120.0 or more, below 160.0"),
-        ((replace(FOUR, load=160.0),), "4 changed leaders: load is 160.0, expected 120.0 or more, below 160.0"),
-        ((FOUR, replace(ANY, load=130.0)), "without a cap: load is 130.0, expected 100.0 or more, below 120.0"),
-        ((replace(FOUR, partitions=5),), "4 changed leaders: 5 leaders change where 4 may"),
-        ((replace(ANY, move_weight=1),), "without a cap: a changed leader has the weight 1, expected 0"),
-        ((replace(ANY, weights={9: 1}),), "broker 9 has a weight and is no broker of the problem"),
-        ((replace(ANY, weights={1: 0}),), "all are 0: they prove nothing"),
-    ],
-)
-def test_other_caps_that_claim_too_much_are_refused(others: tuple[OtherCap, ...], said: str) -> None:
-    assert said in "\n".join(capped_plan(*others))
-
-
-def test_other_caps_of_a_problem_without_one_are_refused() -> None:
-    posed, known = usual()
-    plan, moves = planned(posed, known)
-    forged = replace(plan, certificate=replace(plan.certificate, other_caps=(ANY,)))
-    assert_wording("\n".join(rechecked(posed, known, forged, moves).faults))
 
 
 def test_a_threshold_leaves_out_leaders_that_a_partition_would_bring_to_it() -> None:

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from bellwether.core.settings.objective import Objective
-from bellwether_load.plan.certificate import HourlyProof, StatisticPlan
+from bellwether_load.plan.certificate import HourlyProof
 from bellwether_load.plan.problem import BrokerInput, Problem
 from testkit.loads.small_hours import checked, lowest, proof
 from testkit.loads.small_planner import Hourly, planned, problem, slot
-from testkit.messages import assert_wording
 
 HOURS = (0, 14, 167)
 BROKERS = (
@@ -72,7 +71,6 @@ def test_any_weights_prove_a_bound_that_no_plan_is_below(seed: int):
         ({"request_weights": {14: {1: 1}}}, "requests have weights, and objective.requestBytes of the problem is 0"),
         ({"partition": 3}, "partition 3 of the problem is none that has a load by hour and a choice"),
         ({"partition": 99}, "partition 99 of the problem is none that has a load by hour and a choice"),
-        ({"statistic_plan": StatisticPlan(1.0, 2)}, "statisticPlan.load is 1.0, expected above"),
     ],
 )
 def test_what_cannot_be_is_named(change: dict[str, Any], said: str):
@@ -81,11 +79,3 @@ def test_what_cannot_be_is_named(change: dict[str, Any], said: str):
     true = proof(asked, hourly, {14: {1: 1}})
     plan, moves = planned(asked, hourly.at(0), hourly=hourly, proof=replace(true, **change))
     assert any(said in fault for fault in checked(asked, hourly, plan, moves).faults)
-
-
-def test_a_plan_for_the_statistic_that_changes_too_many_leaders_is_refused():
-    asked = problem(*(slot(i) for i in range(4)), objective=Objective(max_moves=1))
-    hourly = Hourly(HOURS, {s.key: ([5, 6, 7], None) for s in asked.partitions})
-    true = replace(proof(asked, hourly, {14: {1: 1}}, 3), statistic_plan=StatisticPlan(1e9, 2))
-    plan, moves = planned(asked, hourly.at(0), [1, 1, 1, 2], hourly=hourly, proof=true)
-    assert_wording(checked(asked, hourly, plan, moves).faults)
