@@ -1,4 +1,4 @@
-"""Figures as people read them: bytes per second in one unit for a whole page, shares, times, and the ticks of axes."""
+"""Figures as people read them: bytes per second in one unit for a whole page, shares and times."""
 
 from __future__ import annotations
 
@@ -54,13 +54,3 @@ def change(before: float, after: float) -> str:
 def moment(at: datetime) -> str:
     """A time as people read it, in UTC."""
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-def ticks(largest: float, most: int = 6) -> list[float]:
-    """Round values from 0 to just above the largest, at most so many."""
-    if largest <= 0:
-        return [0.0, 1.0]
-    rough = largest / (most - 1)
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= rough * (1 - 1e-9))
-    return [step * n for n in range(math.ceil(largest / step - 1e-9) + 1)]

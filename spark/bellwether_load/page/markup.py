@@ -11,7 +11,7 @@ from html import escape
 
 from bellwether.foreign_text import printable_lines
 
-VOID = frozenset({"meta", "br", "line", "rect", "circle", "path", "polyline", "col"})
+VOID = frozenset({"meta", "line", "rect"})
 
 
 class Markup(str):
@@ -96,13 +96,8 @@ section { background: var(--card); border: 1px solid var(--line); border-radius:
 .tile.main { border: 2px solid var(--after); } .tile span { color: var(--soft); font-size: 13px; display: block; }
 .scroll { overflow-x: auto; } td.rack { min-width: 7em; overflow-wrap: anywhere; }
 svg { display: block; max-width: 100%; height: auto; } svg.bar { min-width: 120px; }
-svg text { fill: var(--text); font-size: 12px; font-family: inherit; } svg text.soft { fill: var(--soft); }
-svg text.end { text-anchor: end; } svg text.middle { text-anchor: middle; }
-.grid { stroke: var(--grid); } .after-bar, .after-dot { fill: var(--after); } .shut { fill: var(--shut); }
-.bound, .bound-line { stroke: var(--text); stroke-width: 1.6; stroke-dasharray: 5 3; fill: none; }
-.after-line { stroke: var(--after); stroke-width: 2.2; fill: none; }
-.before-dot { fill: var(--card); stroke: var(--before); stroke-width: 2; }
-.before-line { stroke: var(--before); stroke-width: 2; stroke-dasharray: 3 2.5; fill: none; }
+.after-bar { fill: var(--after); } .shut { fill: var(--shut); }
+.bound { stroke: var(--text); stroke-width: 1.6; stroke-dasharray: 5 3; }
 .before-mark { stroke: var(--before); stroke-width: 3; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 14px; }
 th, td { text-align: left; padding: 3px 14px 3px 0; border-bottom: 1px solid var(--grid); vertical-align: top; }
@@ -114,9 +109,9 @@ code, pre { font-family: ui-monospace, "SF Mono", "DejaVu Sans Mono", monospace;
 pre { padding: 9px 12px; white-space: pre-wrap; margin: 8px 0; }
 .keys { display: flex; flex-wrap: wrap; gap: 4px 20px; color: var(--soft); font-size: 13px; margin: 6px 0; }
 .keys svg { display: inline-block; vertical-align: middle; margin-right: 6px; }
-.for-narrow { display: none; } summary { cursor: pointer; color: var(--soft); }
+summary { cursor: pointer; color: var(--soft); }
 @media (max-width: 760px) { main { padding: 14px 10px 32px; } section { padding: 12px; } svg.bar { min-width: 80px; }
-  .for-wide, .wide { display: none; } .for-narrow { display: block; } .for-narrow svg { width: 100%; }
+  .wide { display: none; }
   td.name { min-width: 7em; } td.bar { width: 34%; } th, td { padding-right: 9px; } table { font-size: 13px; }
   .lead { font-size: 16px; } .tiles { grid-template-columns: 1fr 1fr; }
   .tile.main { grid-column: 1 / -1; } .tile b { font-size: 17px; } }
@@ -124,7 +119,7 @@ pre { padding: 9px 12px; white-space: pre-wrap; margin: 8px 0; }
   :root { --page: #fff; --card: #fff; --text: #000; --soft: #444; --line: #bbb; --grid: #ddd; --before: #d55e00;
     --after: #0072b2; --code: #f4f4f4; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; } main { padding: 0; max-width: none; }
-  .for-wide { display: block; } .for-narrow { display: none; } table { font-size: 9pt; } body { font-size: 11pt; }
+  table { font-size: 9pt; } body { font-size: 11pt; }
   section, .tile { break-inside: avoid; } section.long { break-inside: auto; }
 }
 """

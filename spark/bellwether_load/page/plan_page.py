@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from bellwether_load.page.charts import Line, bar, keys, lines
+from bellwether_load.page.charts import bar, keys
 from bellwether_load.page.figures import Unit, change, moment, percent
 from bellwether_load.page.markup import STYLE, Child, Markup, join, section, table, tag
 from bellwether_load.page.plan_summary import Story
@@ -32,7 +32,7 @@ from bellwether_load.plan.problem import NO_BROKER
 from bellwether_load.plan.rebalance_plan import BY_HAND, BrokerLoad, RebalancePlan
 
 MOST_ROWS = 48
-"""More brokers than these are drawn as sorted curves; their rows are folded."""
+"""Of brokers: of more than these the busiest ones are shown, and all are in a table that is folded."""
 
 PROVING = "\N{BLACK DIAMOND} "
 """Marks a broker that proves the bound."""
@@ -147,26 +147,17 @@ def _brokers(story: Story, unit: Unit) -> Markup:
         gone, came = (f"{counts.get(b.id, 0):,}" for counts in (story.left, story.came))
         return f"{PROVING * (b.id in proving)}{b.id}", b.rack or "–", f"{b.capacity:,}", *loads, drawn, gone, came
 
-    rows = table(columns, map(row, plan.brokers))
     shut = len(plan.brokers) - len(opened)
     note = f"{len(opened):,} open brokers" + (f", {shut:,} closed" if shut else "")
     marks = f". {PROVING}proves the bound." if proving else "."
     said = tag("p", f"{note}; {measure(plan, unit)}{marks}", class_="soft")
     key = keys("after-bar", "before-mark", "bound", *(["shut"] if shut else []))
+    rows = table(columns, map(row, plan.brokers))
     if len(plan.brokers) <= MOST_ROWS:
         return section("Load per broker", said, key, rows, long=True)
-    folded = tag("details", tag("summary", f"All {len(plan.brokers):,} brokers in figures"), key, rows)
-    return section("Load per broker", said, _curves(plan, opened, unit), folded, long=True)
-
-
-def _curves(plan: RebalancePlan, opened: Sequence[BrokerLoad], unit: Unit) -> Markup:
-    last = max(1, len(opened) - 1)
-    loads = (("before", [b.before for b in opened]), ("after", [b.after for b in opened]))
-    drawn = [Line(kind, [(i / last, v) for i, v in enumerate(sorted(of, reverse=True))]) for kind, of in loads]
-    drawn.append(Line("bound", [(0.0, plan.certificate.bound), (1.0, plan.certificate.bound)]))
-    marks = [(share, f"{max(1, round(share * len(opened))):,}") for share in (0.0, 0.5, 1.0)]
-    title = "Load per broker, sorted"
-    return lines(title, measure(plan, unit), unit, drawn, marks, "open brokers, the busiest first")
+    busiest = sorted(plan.brokers, key=lambda b: (-max(b.before, b.after), b.id))[:MOST_ROWS]
+    folded = tag("details", tag("summary", f"All {len(plan.brokers):,} brokers"), rows)
+    return section("Load per broker", said, key, table(columns, map(row, busiest)), folded, long=True)
 
 
 def _bound(story: Story, unit: Unit) -> Markup:
@@ -266,39 +257,23 @@ def _history(story: Story, unit: Unit) -> Markup:
         ("gap", "n"),
         ("leaders moved", "n wide"),
         ("hours, bytes measured", "n wide"),
+        ("", "bar"),
     )
+    most = max(max(plan.before.max, plan.after.max, plan.certificate.bound) for plan in plans)
     rows = (
         (
             moment(plan.made_at).removesuffix(" UTC"),
             join(tag("code", plan.digest), " (this plan)" if plan.digest == this else None),
-            *map(unit.bare, (plan.before.max, plan.after.max, plan.certificate.bound)),
+            *map(unit.bare, of := (plan.before.max, plan.after.max, plan.certificate.bound)),
             percent(plan.certificate.gap),
             f"{plan.moved.partitions:,}",
             f"{plan.evidence.hours}, {percent(plan.evidence.share)}",
+            bar(*of, most),
         )
         for plan in reversed(plans)
     )
     place = next((at for at, plan in enumerate(reversed(plans)) if plan.digest == this), -1)
-    return section("History", _history_chart(plans, unit), table(heads, rows, this=place), long=True)
-
-
-def _history_chart(plans: Sequence[RebalancePlan], unit: Unit) -> Markup | None:
-    """Maximum and bound over time, from the first plan for which enough was measured; None for less than two."""
-    first = next((at for at, plan in enumerate(plans) if no_proposal(plan) is None), len(plans))
-    shown = plans[first:]
-    if len(shown) < 2:
-        return None
-    start, end = shown[0].made_at, shown[-1].made_at
-    span = (end - start).total_seconds() or 1.0
-    at = [(plan.made_at - start).total_seconds() / span for plan in shown]
-    series = (
-        ("before", [plan.before.max for plan in shown]),
-        ("after", [plan.after.max for plan in shown]),
-        ("bound", [plan.certificate.bound for plan in shown]),
-    )
-    drawn = [Line(kind, list(zip(at, values, strict=True))) for kind, values in series]
-    marks = ((0.0, moment(start)[:10]), (1.0, moment(end)[:10]))
-    return lines("Busiest broker", f"busiest broker, {unit.name}", unit, drawn, marks)
+    return section("History", table(heads, rows, this=place), long=True)
 
 
 def _verifying(story: Story) -> Markup:

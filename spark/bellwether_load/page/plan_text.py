@@ -187,8 +187,10 @@ def cap_text(plan: RebalancePlan, unit: Unit) -> str | None:
     capacity = sum(proof.weights.get(b.id, 0) * b.capacity for b in plan.brokers)
     if not capacity or not proof.move_weight:
         return f"The bound would be the same without maxMoves {most:,}."
-    gain = unit.said(proof.move_weight / capacity)  # the weights prove a bound for any cap
-    return f"Each further leader that maxMoves {most:,} lets change lowers the bound by at most {gain}."
+    gain = proof.move_weight / capacity  # the weights prove a bound for any cap
+    if gain >= proof.bound:  # fewer leaders may change than any lower plan must change
+        return f"maxMoves {most:,} decides the bound."
+    return f"Each further leader that maxMoves {most:,} lets change lowers the bound by at most {unit.said(gain)}."
 
 
 class LevelFigures(NamedTuple):

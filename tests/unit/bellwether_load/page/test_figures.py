@@ -1,10 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from bellwether_load.page.figures import Unit, change, percent, ticks
+from bellwether_load.page.figures import Unit, change, percent
 
 
 @pytest.mark.parametrize(
@@ -36,22 +34,6 @@ def test_changes_are_signed() -> None:
         "no change",
         "new",
     ]
-
-
-def test_ticks_are_round_and_reach_the_largest() -> None:
-    assert ticks(385.9) == [0, 100, 200, 300, 400]
-    assert ticks(24.6) == [0, 5, 10, 15, 20, 25]
-    assert ticks(1.0) == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1.0])
-    assert ticks(0) == [0, 1]
-
-
-@given(st.floats(1e-6, 1e15), st.integers(3, 8))
-def test_there_are_never_more_ticks_than_asked_for_and_the_last_covers_all(largest: float, most: int) -> None:
-    marks = ticks(largest, most)
-    assert 2 <= len(marks) <= most + 1
-    assert marks[0] == 0
-    assert marks[-1] >= largest * (1 - 1e-6)
-    assert marks[-2] < largest
 
 
 def test_small_figures_keep_two_digits_in_the_unit_of_the_page() -> None:
