@@ -91,14 +91,6 @@ class Choices:
         return sums(self.leader[some], self.loads[some], self.brokers + 1)[: self.brokers]
 
     @property
-    def widest(self) -> Int64s:
-        """The largest load of a partition that at least two may lead, by the eligible broker."""
-        several = (self.eligible < self.brokers).sum(axis=1) >= 2
-        found = np.zeros(self.brokers + 1, np.int64)
-        np.maximum.at(found, self.eligible[several], self.loads[several, None])
-        return found[: self.brokers]
-
-    @property
     def block(self) -> Block:
         """The partitions with a choice."""
         ids = np.flatnonzero(self.free)

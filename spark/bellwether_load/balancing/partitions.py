@@ -47,7 +47,7 @@ def with_loads(partitions: pa.Table, loads: pa.Table) -> tuple[pa.RecordBatch, I
     return pa.RecordBatch.from_arrays([*columns, *found], [*COLUMNS, "produce", "consume"]), places
 
 
-def lines(batch: pa.RecordBatch) -> Iterator[bytes]:
+def lines(batch: pa.RecordBatch) -> Iterator[str]:
     """What the problem's digest hashes of these partitions, a line each (docs/load/files.md)."""
     for start in range(0, len(batch), _TOGETHER):
         some = batch.slice(start, _TOGETHER)
@@ -56,7 +56,7 @@ def lines(batch: pa.RecordBatch) -> Iterator[bytes]:
         texts += [joined(some.column(name)) for name in ("replicas", "isr")]
         texts += [some.column(name).cast(pa.string()) for name in ("leader", "held")]
         texts += [pc.if_else(known, pa.array(rate).cast(pa.string()), "-") for rate in rates(some)]
-        yield from encoded(texts)
+        yield from _joined_columns(texts)
 
 
 def joined(brokers: pa.Array) -> pa.Array:
@@ -64,9 +64,10 @@ def joined(brokers: pa.Array) -> pa.Array:
     return pc.binary_join(brokers.cast(pa.list_(pa.string())), ",")
 
 
-def encoded(texts: list[pa.Array]) -> Iterator[bytes]:
-    """Columns as lines that digests hash, each with its line feed."""
-    return (f"{text}\n".encode() for text in pc.binary_join_element_wise(*texts, "\t").to_pylist())
+def _joined_columns(texts: list[pa.Array]) -> list[str]:
+    """Columns as lines that digests hash."""
+    found: list[str] = pc.binary_join_element_wise(*texts, "\t").to_pylist()
+    return found
 
 
 def _refuse_disorder(table: pa.Table) -> None:
@@ -112,11 +113,11 @@ class Moves:
         """The load of the leaders that change."""
         return pc.sum(self._leading.column("load")).as_py() or 0
 
-    def lines(self) -> Iterator[bytes]:
+    def lines(self) -> Iterator[str]:
         """What the plan's digest hashes (docs/load/files.md)."""
         for batch in self.table.to_batches(65_536):
             texts = [batch.column(name).cast(pa.string()) for name in KEYS]
-            yield from encoded([*texts, joined(batch.column("order"))])
+            yield from _joined_columns([*texts, joined(batch.column("order"))])
 
 
 def moves(batch: pa.RecordBatch, found: Choices, leaders: Int32s, second: Int32s) -> Moves:

@@ -12,7 +12,6 @@ from bellwether.cli.output import document_text
 from bellwether.core.settings.rebalance import RebalanceWaves
 from bellwether.foreign_text import printable
 from bellwether.ports.errors import BellwetherError, Terminal
-from bellwether_load.cli.verify_plan import progress_callback
 from bellwether_load.page.figures import Unit, change, moment, percent
 from bellwether_load.page.plan_page import plan_page
 from bellwether_load.page.plan_summary import Story, tell
@@ -97,8 +96,7 @@ def _verified(store: Store, story: Story) -> Story:
     """The summary with the result of verifying the plan from its inputs, if these are still in the store."""
     from bellwether_load.store.plans.plan_verification import verified_from
 
-    with progress_callback() as tell_progress:
-        found = verified_from(store, story.plan, tell_progress)
+    found = verified_from(store, story.plan)
     if found is None:
         return story
     problem, loads, report = found

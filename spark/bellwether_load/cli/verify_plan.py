@@ -6,14 +6,12 @@ correct, 4 if the plan is rejected, 1 if an input cannot be read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import click
 
 from bellwether.cli import exit_status
-from bellwether.cli.output import OUTPUT, print_document
+from bellwether.cli.output import OUTPUT, print_document, printed
 from bellwether.foreign_text import printable
 from bellwether.ports.errors import BellwetherError
 from bellwether_load.verify.plan_verifier import Report
@@ -37,8 +35,7 @@ def verify_plan(problem: str, loads: str, plan: str, output: str) -> None:
     from bellwether_load.store.plans.plan_verification import recheck
 
     try:
-        with progress_callback() as tell:
-            report = recheck(Store.open(problem), Store.open(loads), Store.open(plan), tell)
+        report = recheck(Store.open(problem), Store.open(loads), Store.open(plan))
     except BellwetherError as error:
         if output != "table":
             print_document({"passed": False, "unreadable": str(error)}, output)
@@ -52,18 +49,8 @@ def verify_plan(problem: str, loads: str, plan: str, output: str) -> None:
 
 
 def _show(report: Report, folder: str) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    console = Console(highlight=False, soft_wrap=False)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name, justify in (("CHECK", "left"), ("IN THE PLAN", "right"), ("RECOMPUTED", "right"), ("", "left")):
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
-    for check in report.checks:
-        word = "[green]ok[/]" if check.passed else "[bold red]rejected[/]"
-        table.add_row(check.name, escape(printable(check.said)), escape(printable(check.found)), word)
-    console.print(table)
+    rows = [(c.name, c.said, c.found, "ok" if c.passed else "rejected") for c in report.checks]
+    printed(("CHECK", "IN THE PLAN", "RECOMPUTED", ""), rows)
     click.echo(_UNITS)
     for note in report.notes:
         click.echo(printable(f"note: {note}"))
@@ -75,19 +62,3 @@ def _show(report: Report, folder: str) -> None:
             click.echo(f"note: the plan's folder has another name: {printable(folder)}")
     else:
         click.echo(printable(f"plan {report.digest}: rejected"))
-
-
-@contextmanager
-def progress_callback() -> Iterator[Callable[[int, int], None] | None]:
-    """Progress callback: a bar on a terminal, else none."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    columns = (TextColumn("reading partitions"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=None)
-        yield lambda done, of: progress.update(task, completed=done, total=of)

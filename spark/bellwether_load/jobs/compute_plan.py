@@ -146,7 +146,7 @@ def _plan(
         objective=terms.objective,
         before=_balance(brokers, before),
         after=_balance(brokers, after),
-        certificate=_certificate(brokers, partitions.widest, found, top),
+        certificate=_certificate(brokers, found, top),
         moved=rebalance_plan.MoveTotals(
             partitions=moving.leaders,
             reordered=moving.reordered,
@@ -180,11 +180,10 @@ def _balance(brokers: Brokers, carried: Int64s) -> rebalance_plan.LoadBalance:
     return rebalance_plan.LoadBalance(float(top), float(mean), float(top / mean - 1) if mean else 0.0)
 
 
-def _certificate(brokers: Brokers, widest: Int64s, found: Levels, top: Fraction) -> certificate.Certificate:
+def _certificate(brokers: Brokers, found: Levels, top: Fraction) -> certificate.Certificate:
     first, *others = found.levels
     floor = Fraction(first.floor)
     gap = max(0.0, float(top / floor - 1)) if floor else None if top else 0.0  # a double may be above its bound
-    item = max((Fraction(int(w), int(c)) for w, c in zip(widest, brokers.capacity, strict=True)), default=0)
     levels, settled = [], first.brokers.settled
     for level in others:
         if not level.bound.prices.weights[level.brokers.free].any():  # nothing is proved of brokers that carry nothing
@@ -194,7 +193,7 @@ def _certificate(brokers: Brokers, widest: Int64s, found: Levels, top: Fraction)
         proof = (*_proof(level), level.load, level.floor)
         levels.append(certificate.CertificateLevel(more, level.limit, *proof))
     hourly = None if found.hourly is None else _hourly(brokers, found.hourly)
-    return certificate.Certificate(*_proof(first), first.floor, gap, float(item), tuple(levels), hourly)
+    return certificate.Certificate(*_proof(first), first.floor, gap, tuple(levels), hourly)
 
 
 def _hourly(brokers: Brokers, found: HourlyResult) -> HourlyProof:

@@ -307,6 +307,5 @@ def _settings(plan: RebalancePlan, unit: Unit) -> Markup:
         ("preferred racks", ", ".join(asked.preferred_racks) or "none"),
         ("cap on moves", cap),
         ("busiest broker over the mean", f"{percent(plan.before.spread)} → {percent(plan.after.spread)}"),
-        ("largest load that has a choice", unit.said(plan.certificate.largest_item)),
     )
     return section("Evidence and settings", table((("", ""), ("", "n")), rows))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from bellwether.core.waves.approved_plan import RebalanceMove
@@ -53,25 +53,22 @@ def tell(
     """The story of a plan. ``history`` may hold plans of other policies: they are left out."""
     left: Counter[int] = Counter()
     came: Counter[int] = Counter()
-    heaviest: list[tuple[int, int, RebalanceMove]] = []
-    for number, move in enumerate(moves):
-        if not move.moves_leader:
-            continue
-        left[move.from_leader] += 1
-        came[move.to_leader] += 1
-        # Of equal loads the first stays; the number keeps moves from being compared.
-        entry = (move.load, -number, move)
-        if len(heaviest) < HEAVIEST:
-            heapq.heappush(heaviest, entry)
-        elif entry > heaviest[0]:
-            heapq.heapreplace(heaviest, entry)
+
+    def counted() -> Iterator[RebalanceMove]:
+        for move in moves:
+            if move.moves_leader:
+                left[move.from_leader] += 1
+                came[move.to_leader] += 1
+                yield move
+
+    heaviest = heapq.nlargest(HEAVIEST, counted(), key=lambda move: move.load)  # of equal loads the first
     mine = [p for p in history if (p.cluster_id, p.policy) == (plan.cluster_id, plan.policy)]
     if all(p.digest != plan.digest for p in mine):
         mine.append(plan)
     mine.sort(key=lambda p: (p.made_at, p.digest))
     return Story(
         plan,
-        tuple(move for _, _, move in sorted(heaviest, reverse=True)),
+        tuple(heaviest),
         dict(left),
         dict(came),
         tuple(mine[-FORMER:]),

@@ -55,10 +55,9 @@ class Certificate:
 
     ``move_weight`` is the weight of a changed leader, above 0 only where ``maxMoves`` limits them. ``threshold`` is a
     relative load: the weights count only leaders that a plan below it can have. None where they count all.
-    ``gap`` is max after / bound - 1, None where the bound is 0 and the max is not. ``largest_item`` is the largest load
-    / capacity of a partition that has a choice, in the same unit as the bound: loads are indivisible. ``levels`` prove
-    how low the brokers below the busiest ones are, level by level. ``hourly``: the same question
-    for the busiest broker-hour; None where no hour is known.
+    ``gap`` is max after / bound - 1, None where the bound is 0 and the max is not. ``levels`` prove
+    how low the brokers below the busiest ones are, level by level. ``hourly``: the same question for the busiest
+    broker-hour; None where no hour is known.
     """
 
     weights: Mapping[int, int]
@@ -66,7 +65,6 @@ class Certificate:
     threshold: float | None
     bound: float
     gap: float | None
-    largest_item: float
     levels: tuple[CertificateLevel, ...] = ()
     hourly: HourlyProof | None = None
 

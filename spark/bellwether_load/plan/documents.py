@@ -45,7 +45,7 @@ _FIELDS: Mapping[str, Any] = {
     "Evidence.hours": Annotated[int, Field(ge=0, le=WEEK)],
     "share": Annotated[float, Field(ge=0, le=1)],
     "hour": Annotated[int, Field(ge=0, lt=WEEK)],
-    **dict.fromkeys(("limit", "load", "bound", "largest_item", "max", "mean", "spread"), NonNegativeFloat),
+    **dict.fromkeys(("limit", "load", "bound", "max", "mean", "spread"), NonNegativeFloat),
     **dict.fromkeys(("BrokerLoad.before", "BrokerLoad.after"), NonNegativeFloat),
     **dict.fromkeys(("threshold", "gap"), NonNegativeFloat | None),
     "MoveTotals.load": NonNegativeInt,
@@ -109,12 +109,12 @@ def problem_digest(terms: ProblemHeader, partitions: Iterable[tuple[PartitionInp
     (topic, topic id, partition).
     """
 
-    def lines() -> Iterator[bytes]:
+    def lines() -> Iterator[str]:
         for slot, load in partitions:
             replicas, isr = (",".join(map(str, brokers)) for brokers in (slot.replicas, slot.isr))
             p, c = ("-", "-") if load is None else load
             line = (slot.topic, slot.topic_id, slot.partition, replicas, isr, slot.leader, slot.held, p, c)
-            yield ("\t".join(map(str, line)) + "\n").encode()
+            yield "\t".join(map(str, line))
 
     return digest_of_lines(header_line(terms), lines())
 

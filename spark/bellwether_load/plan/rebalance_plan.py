@@ -10,7 +10,6 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
 
 from bellwether.core.settings.objective import Objective
 from bellwether.core.settings.rebalance import Rebalance
@@ -116,15 +115,41 @@ class RebalancePlan:
         return self.without_consumption if self.objective.consumption else 0
 
 
-def digest_of_lines(first: str, lines: Iterable[bytes]) -> str:
+class Fingerprint:
     """SHA-256 in hex over a first line, and then the digest of each chunk of ``CHUNK_LINES`` lines in a line.
 
     All lines end in a line feed; the last chunk has those that are left (docs/load/files.md).
     """
-    hashed, rest = hashlib.sha256(f"{first}\n".encode()), iter(lines)
-    while chunk := b"".join(islice(rest, CHUNK_LINES)):
-        hashed.update(f"{hashlib.sha256(chunk).hexdigest()}\n".encode())
-    return hashed.hexdigest()
+
+    def __init__(self, first: str) -> None:
+        self._hashed = hashlib.sha256(f"{first}\n".encode())
+        self._lines: list[str] = []
+
+    def add(self, line: str) -> None:
+        """Hash one more line."""
+        self._lines.append(line)
+        if len(self._lines) == CHUNK_LINES:
+            self._chunk()
+
+    def finish(self) -> str:
+        """The digest of all lines; the last call."""
+        if self._lines:
+            self._chunk()
+        return self._hashed.hexdigest()
+
+    def _chunk(self) -> None:
+        text = "\n".join(self._lines)
+        digest = hashlib.sha256(f"{text}\n".encode("utf-8", "surrogatepass")).hexdigest()
+        self._hashed.update(f"{digest}\n".encode())
+        self._lines.clear()
+
+
+def digest_of_lines(first: str, lines: Iterable[str]) -> str:
+    """The fingerprint of all lines."""
+    found = Fingerprint(first)
+    for line in lines:
+        found.add(line)
+    return found.finish()
 
 
 def plan_digest(problem_digest: str, moves: Iterable[RebalanceMove]) -> str:
@@ -132,10 +157,10 @@ def plan_digest(problem_digest: str, moves: Iterable[RebalanceMove]) -> str:
 
     Moves come in the order of (topic, topic id, partition).
     """
-    lines = (f"{m.topic}\t{m.topic_id}\t{m.partition}\t{','.join(map(str, m.order))}\n".encode() for m in moves)
+    lines = (f"{m.topic}\t{m.topic_id}\t{m.partition}\t{','.join(map(str, m.order))}" for m in moves)
     return plan_digest_of_lines(problem_digest, lines)
 
 
-def plan_digest_of_lines(problem_digest: str, lines: Iterable[bytes]) -> str:
+def plan_digest_of_lines(problem_digest: str, lines: Iterable[str]) -> str:
     """The same digest from its moves' lines."""
     return digest_of_lines(problem_digest, lines)[:DIGEST_LETTERS]

@@ -70,17 +70,6 @@ class Bounds:
         over = (before[b] - top * size for b, size in self.size.items())
         return -(-sum((o for o in over if o > 0), Fraction(0)) // 1)
 
-    def largest_item(self) -> Fraction:
-        """The largest load / capacity of a partition that two or more may lead."""
-        smallest, high, low = min(self.size.values()), 0, 1
-        for load, _, may in self.partitions():
-            # Even the smallest broker must make it larger than the largest so far.
-            if load * low > high * smallest and len(may) > 1:
-                least = min(self.size[b] for b in may)
-                if load * low > high * least:
-                    high, low = load, least
-        return Fraction(high, low)
-
     def able(self, threshold: Fraction | None, settled: Collection[int] = ()) -> dict[int, int]:
         """The heaviest partition that each broker may lead if all that are not settled are below the threshold."""
         if threshold is None:

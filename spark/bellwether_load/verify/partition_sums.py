@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from bellwether.core.settings.objective import WHOLE
 from bellwether_load.plan.problem import NO_BROKER, ProblemHeader
+from bellwether_load.plan.rebalance_plan import Fingerprint
 from bellwether_load.verify.checks import Faults
 from bellwether_load.verify.hour_bound import HourBound
 from bellwether_load.verify.load_rows import BITS, LOADS, Load, LoadRows, unpacked
 from bellwether_load.verify.loss_sums import LossSums
-from bellwether_load.verify.row_streams import Fingerprint, Key, MoveRow, MoveStream, joined
+from bellwether_load.verify.row_streams import Key, MoveRow, MoveStream, joined
 
 PartitionRow = tuple[str, str, int, tuple[int, ...], tuple[int, ...], int, str]
 """Topic, topic id, partition, replicas in their order, ISR, leader (-1: none), why it is held."""
@@ -29,9 +30,6 @@ ELIGIBLE = "leaders are eligible"
 STAY = "what must stay stays"
 FORCED = "what must move moves"
 ORDERED = "leaders come first"
-
-STEP = 50_000
-"""Partitions between two progress reports."""
 
 _REPLICAS = 1_000
 """Of a partition, at most: with more of them it could exceed 2**63 in a column."""
@@ -93,7 +91,6 @@ def sweep(
     loads: LoadRows,
     moves: MoveStream,
     faults: Faults,
-    progress: Callable[[int], None] | None = None,
     bound: HourBound | None = None,
     losses: LossSums | None = None,
     *,
@@ -124,10 +121,6 @@ def sweep(
         if of_input:
             stated.add(f"{line}\t-\t-")
         sums.partitions += 1
-        if progress is not None and not sums.partitions % STEP:
-            progress(sums.partitions)
-    if progress is not None:
-        progress(sums.partitions)
     sums.problem_digest, sums.input_digest, sums.plan_digest = hashed.finish(), stated.finish(), moves.finish()
     return sums
 

@@ -37,9 +37,6 @@ from bellwether_load.verify.partition_sums import (
 )
 from bellwether_load.verify.row_streams import MOVES, MoveRow, MoveStream
 
-AIM = Fraction(1, 1000)
-"""The target gap, in addition to what indivisible loads cost."""
-
 OVER_LIMIT = Fraction(1002, 1000) + ERROR
 """A settled broker may be above its limit by the tolerance of the level that it is settled at."""
 
@@ -106,12 +103,11 @@ def verify(
     loads: Iterable[LoadRow],
     plan: RebalancePlan,
     moves: Iterable[MoveRow],
-    progress: Callable[[int], None] | None = None,
     input_digest: str = "",
     hours: Sequence[int] = (),
     account: Mapping[str, Any] | None = None,
 ) -> Report:
-    """Check everything that a plan claims. ``progress`` receives the number of partitions read.
+    """Check everything that a plan claims.
 
     ``document``: problem.json in one line, as it is hashed. ``input_digest``: of the problem that the operator wrote;
     it is compared if given. ``hours``: those of the week that each row of the loads has. ``account``: what the loads
@@ -130,7 +126,7 @@ def verify(
     bound = HourBound(problem, known.hours, claim, faults) if claim is not None and hours else None
     pinned = bool(input_digest)
     losses = None if plan.losses is None else LossSums(problem, plan.losses, faults)
-    sums = sweep(problem, document, partitions, known, stream, faults, progress, bound, losses, of_input=pinned)
+    sums = sweep(problem, document, partitions, known, stream, faults, bound, losses, of_input=pinned)
     checks = [faults.check(BROKERS, found=f"{sum(b.open for b in problem.brokers)} of {len(problem.brokers)} open")]
     checks += [faults.check(SAME)]
     if pinned:
@@ -195,8 +191,7 @@ class _Figures:
             checks.append(_figure(f"spread {when}", said.spread, found.spread, ERROR, _percent))
         weights = self._weights(proof, WEIGHTS)
         checks.append(faults.check(WEIGHTS, found=f"{len(weights.of)} above 0" if weights else ""))
-        item, least = bounds.largest_item(), bounds.least_moved(self._before, after.max)
-        checks.append(_figure("largest item", proof.largest_item, item))
+        least = bounds.least_moved(self._before, after.max)
         checks.append(_figure("moved load", plan.moved.load, sums.moved_load, show=_whole))
         checks.append(_figure("least that must move", plan.moved.lower_bound, least, 1, _whole))
         if weights is None:
@@ -204,17 +199,12 @@ class _Figures:
         dual = bounds.dual(weights)
         bound = bounds.bound(dual)
         gap = after.max / bound - 1 if bound else None if after.max else Fraction(0)
-        aim = AIM + (item / bound if bound else 0)
-        kept = gap is not None and gap <= aim
         checks += [_figure("bound", proof.bound, bound), _figure("gap", proof.gap, gap, ERROR, _percent)]
         self._levels()
         checks.append(faults.check(LEVELS, found=f"{len(proof.levels) + 1}"))
         reasons = bound_reasons(bounds, weights, dual, bound)
-        note = f"the gap is {'within' if kept else 'above'} the {_percent(aim)} to aim at: 0.1 % and one item on top"
-        notes = (note, reasons.text)
         figures = {"dualBound": float(dual), "bound": float(bound), "gap": None if gap is None else float(gap)}
-        figures |= {"aim": float(aim), "aimKept": kept}
-        return Report(plan.digest, tuple(checks), figures, notes, reasons, sums.forced, sums.unmeasured)
+        return Report(plan.digest, tuple(checks), figures, (reasons.text,), reasons, sums.forced, sums.unmeasured)
 
     def _cap(self) -> Check:
         moved, allowed = self._sums.moved, self._allowed

@@ -5,15 +5,13 @@ Digests are of the lines that ``docs/load/files.md`` defines.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
+from bellwether_load.plan.rebalance_plan import DIGEST_LETTERS, Fingerprint
 from bellwether_load.verify.checks import Faults
 
 MOVES = "moves name partitions"
-LETTERS = 32
-CHUNK_LINES = 4_096
 
 Key = tuple[str, str, int]
 """Topic, topic id, partition."""
@@ -59,35 +57,6 @@ class Stream(Generic[R]):
                 wrong(f"{row[0]}-{row[2]} {again}")
 
 
-class Fingerprint:
-    """SHA-256 over a first line and the digests of chunks: each that of ``CHUNK_LINES`` lines, or of those left over.
-
-    All lines end in a line feed.
-    """
-
-    def __init__(self, first: str) -> None:
-        self._hashed = hashlib.sha256(f"{first}\n".encode())
-        self._lines: list[str] = []
-
-    def add(self, line: str) -> None:
-        """Hash one more line."""
-        self._lines.append(line)
-        if len(self._lines) == CHUNK_LINES:
-            self._chunk()
-
-    def finish(self) -> str:
-        """The digest of all lines; the last call."""
-        if self._lines:
-            self._chunk()
-        return self._hashed.hexdigest()
-
-    def _chunk(self) -> None:
-        text = "\n".join(self._lines)
-        digest = hashlib.sha256(f"{text}\n".encode("utf-8", "surrogatepass")).hexdigest()
-        self._hashed.update(f"{digest}\n".encode())
-        self._lines.clear()
-
-
 def joined(brokers: Sequence[int]) -> str:
     """Brokers as a line has them."""
     return ",".join(map(str, brokers))
@@ -107,7 +76,7 @@ class MoveStream(Stream[MoveRow]):
     def finish(self) -> str:
         """The digest, once the moves beyond the last partition are named."""
         self.take(None)
-        return self._print.finish()[:LETTERS]
+        return self._print.finish()[:DIGEST_LETTERS]
 
     def _hashed(self, moves: Iterable[MoveRow]) -> Iterator[MoveRow]:
         for row in moves:

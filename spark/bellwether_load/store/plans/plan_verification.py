@@ -6,7 +6,7 @@ streamed. Called by ``bellwether verify-plan`` and by the operator.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -27,20 +27,17 @@ def recheck(
     problem: Store,
     loads: Store,
     plan: Store,
-    progress: Callable[[int, int], None] | None = None,
     *,
     summary: RebalancePlan | None = None,
     input_digest: str = "",
 ) -> Report:
-    """Verify a plan. ``progress`` is called with the number of partitions read, and their total.
+    """Verify a plan.
 
     ``summary``: the plan's summary if the caller has read it, so that what it uses is what was verified.
     ``input_digest``: of the problem that the operator wrote; it is compared if given, in the pass that verifies.
     """
     posed = problem_files.read_document(problem, problem_files.TERMS, PROBLEM)
     claimed = summary or problem_files.read_document(plan, plan_files.SUMS, PLAN)
-    with problem.parquet(problem_files.PARTITIONS) as file:
-        total = int(file.metadata.num_rows)
     files = load_files(loads)
     hours = known_hours(loads, files)
     return verify(
@@ -50,16 +47,13 @@ def recheck(
         load_rows(loads, files, posed.objective.statistic, hours),
         claimed,
         _rows(plan_files.move_batches(plan)),
-        None if progress is None else lambda done: progress(done, total),
         input_digest,
         hours,
         read_account(loads),
     )
 
 
-def verified_from(
-    store: Store, plan: RebalancePlan, progress: Callable[[int, int], None] | None = None
-) -> tuple[str, str, Report] | None:
+def verified_from(store: Store, plan: RebalancePlan) -> tuple[str, str, Report] | None:
     """Names of the problem and the loads that a plan of the store was made from, and the report of its verification.
 
     None if they are not in the store any more, or cannot be read.
@@ -70,7 +64,6 @@ def verified_from(
                 store.below(f"{problem_files.FOLDER}/{problem}"),
                 store.below(f"{plan_files.LOADS}/{loads}"),
                 store.below(f"{plan_files.FOLDER}/{plan.digest}"),
-                progress,
                 summary=plan,
             )
         except StoreError:

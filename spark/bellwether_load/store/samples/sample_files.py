@@ -104,7 +104,7 @@ class Listing:
 def list_rounds(store: Store, now: datetime | None = None, cluster_id: str | None = None) -> Listing:
     """The files of samples, of one cluster or of all; without ``now`` none is ahead.
 
-    Raises StoreError; StoreUnusable for the store of an earlier release.
+    Raises StoreError.
     """
     rounds: list[RoundFile] = []
     ahead: list[RoundFile] = []
@@ -112,7 +112,6 @@ def list_rounds(store: Store, now: datetime | None = None, cluster_id: str | Non
     for stored in store.list(FOLDER):
         found = _PATH.fullmatch(stored.path)
         if found is None:
-            _refuse_earlier(store, stored.path)
             foreign.append(stored.path)
             continue
         began = datetime.strptime(f"{found[2]}{found[3]}", "%Y-%m-%dT%H%M%S").replace(tzinfo=UTC)
@@ -120,14 +119,6 @@ def list_rounds(store: Store, now: datetime | None = None, cluster_id: str | Non
         if cluster_id is None or cluster_id == file.cluster_id:
             (rounds if now is None or file.at <= now.timestamp() + AHEAD else ahead).append(file)
     return Listing(tuple(sorted(rounds)), tuple(sorted(ahead)), tuple(foreign))
-
-
-def _refuse_earlier(store: Store, path: str) -> None:
-    if path.startswith(f"{FOLDER}/date="):
-        raise StoreUnusable(
-            f"{store}: has samples of an earlier release, in {path.rsplit('/', 1)[0]}: remove the folder {FOLDER}, or"
-            " name another store, and restart the sampler; plans are possible again after a day"
-        )
 
 
 def cluster_folder(folder: str, cluster_id: str) -> str:
@@ -198,9 +189,6 @@ def require_format(metadata: Mapping[bytes, bytes] | None, wanted: str, cluster_
         raise StoreNewer(
             f"{where}: has format {said}, which is of a later release than this one ({wanted}): upgrade it"
         )
-    if kind == wanted_kind and number.isdecimal() and int(number) < int(known):
-        remedy = f"remove the folder {kind}, or name another store; plans are possible again after a day"
-        raise StoreDamaged(f"{where}: has format {said}, of an earlier release than this one ({wanted}): {remedy}")
     if said != wanted:
         raise StoreDamaged(
             f"{where}: is not in the format {wanted} ({said or 'it names none'}). Move it out of the store"

@@ -334,14 +334,10 @@ def planned(
     if weights is None:
         sets = [c for n in range(1, len(free) + 1) for c in itertools.combinations([b.id for b in free], n)]
         weights = dict.fromkeys(max(sets, key=lambda s: bound(posed, weighed, dict.fromkeys(s, 1))), 1)
-    sizes = {b.id: b.capacity for b in free}
     singles = least_loads(posed, weighed)
     dual = bound(posed, weighed, weights, move_weight, threshold=threshold)
     proved = max([dual if threshold is None else min(dual, Fraction(threshold)), *singles])
     tops = {when: top(posed, weighed, who) for when, who in (("before", before), ("after", chosen))}
-    largest = max(
-        (Fraction(one.load, sizes[b]) for one in weighed if len(one.eligible) > 1 for b in one.eligible), default=0
-    )
     gap = None if not proved and tops["after"] else float(tops["after"] / proved - 1) if proved else 0.0
     start, end = carried(posed, weighed, before), carried(posed, weighed, chosen)
     must = sum((max(Fraction(0), start[b.id] - tops["after"] * b.capacity) for b in free), Fraction(0))
@@ -355,9 +351,7 @@ def planned(
         objective=posed.header.objective,
         before=_balance(tops["before"], start, free),
         after=_balance(tops["after"], end, free),
-        certificate=Certificate(
-            dict(weights), move_weight, threshold, float(proved), gap, float(largest), hourly=proof
-        ),
+        certificate=Certificate(dict(weights), move_weight, threshold, float(proved), gap, hourly=proof),
         moved=MoveTotals(
             partitions=sum(m.moves_leader for m in moves),
             reordered=sum(not m.moves_leader for m in moves),

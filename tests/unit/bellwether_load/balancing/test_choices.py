@@ -112,7 +112,6 @@ def test_everything_is_summed_by_the_broker_where_it_belongs():
     assert found.base.tolist() == [1000, 1000, 500]
     assert found.led(found.fixed).tolist() == [0, 700, 0]
     assert found.led().tolist() == [1200, 700, 0]
-    assert found.widest.tolist() == [1200, 1200, 1200]
 
 
 def test_only_partitions_with_a_choice_are_in_the_block():

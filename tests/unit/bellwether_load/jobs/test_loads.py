@@ -118,13 +118,6 @@ def test_samples_of_a_later_format_are_an_error(tmp_path: Path):
     assert "has format samples/4, which is of a later release than this one (samples/3): upgrade it" in result.stderr
 
 
-def test_a_store_of_an_earlier_release_is_refused(tmp_path: Path):
-    Store.open(str(tmp_path)).write_bytes("samples/date=2026-11-20/000000-0a1b2c3d.parquet", b"")
-    result = run("--store", str(tmp_path), "--name", "x")
-    assert result.exit_code == 1
-    assert "has samples of an earlier release" in result.stderr
-
-
 def test_samples_of_a_clock_one_day_ahead_are_named_and_left_out(tmp_path: Path):
     store, now = Store.open(str(tmp_path)), datetime.fromtimestamp(MIDNIGHT + 7200, UTC)
     write_rounds(store, {("apples", 0): [*steady(60), *(replace(s, at=s.at + 86_400) for s in steady(5))]})

@@ -237,7 +237,7 @@ def test_a_plan_without_any_load_has_a_page() -> None:
         plan,
         before=replace(plan.before, max=0.0, mean=0.0, spread=0.0),
         after=replace(plan.after, max=0.0, mean=0.0, spread=0.0),
-        certificate=replace(plan.certificate, bound=0.0, gap=0.0, largest_item=0.0),
+        certificate=replace(plan.certificate, bound=0.0, gap=0.0),
         brokers=tuple(replace(b, before=0.0, after=0.0) for b in plan.brokers),
         moved=replace(plan.moved, partitions=0, load=0, lower_bound=0),
     )
