@@ -193,7 +193,7 @@ def _gap(plan: RebalancePlan) -> float:
     hourly = plan.certificate.hourly
     if hourly is not None and plan.forecast is not None:
         return hourly.gap(plan.forecast.highest(plan.objective.request_bytes)[1]) or 0.0
-    return plan.certificate.gap or 0.0
+    return plan.gap or 0.0
 
 
 def _rivals(found: Instance, bound: float) -> Iterator[Row]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 
 from bellwether.core.model.cluster import PartitionKey
 from bellwether_load.plan.problem import BrokerInput, Problem
-from bellwether_load.plan.rebalance_plan import RebalancePlan
 from testkit.loads.plan_verification import load_problems, rechecked
 from testkit.loads.small_planner import (
     Loads,
@@ -135,7 +133,7 @@ def test_no_plan_that_keeps_settled_brokers_as_low_is_better_for_the_others_than
     plan, moves = planned(posed, known, leaders)
     limit = data.draw(st.sampled_from([plan.certificate.bound, plan.after.max]))
     threshold = data.draw(st.none() | st.floats(0.5, 2).map(lambda x: x * plan.after.max).filter(bool))
-    claim = level(posed, weighed, leaders, settled, limit, weights, threshold=threshold)
+    claim = level(posed, weighed, settled, limit, weights, threshold=threshold)
     certified = replace(plan, certificate=replace(plan.certificate, levels=(claim,)))
     found = rechecked(posed, known, certified, moves).faults
     total = carried(posed, weighed, leaders)
@@ -179,39 +177,18 @@ def test_another_bound_is_refused(drawn: Posed, factor: float) -> None:
     assume(plan.certificate.bound > 0)
     assume(abs(factor - 1) > 1e-8)
     raised = plan.certificate.bound * factor
-    # A careful forger makes the gap fit.
-    gap = plan.after.max / raised - 1 if raised else None
-    assume(gap is None or math.isfinite(gap))  # no number at all is refused while it is read
-    forged = replace(plan, certificate=replace(plan.certificate, bound=raised, gap=gap))
+    forged = replace(plan, certificate=replace(plan.certificate, bound=raised))
     assert any(f.startswith("bound: ") for f in rechecked(posed, known, forged, moves).faults)
 
 
-@given(st.data(), load_problems())
-def test_another_figure_is_refused(data: st.DataObject, drawn: Posed) -> None:
+@given(load_problems(), st.sampled_from(["before", "after"]), st.floats(1e-6, 1e6))
+def test_another_figure_is_refused(drawn: Posed, name: str, more: float) -> None:
     posed, known = drawn
     plan, moves = planned(posed, known)
-    name = data.draw(
-        st.sampled_from(["before.max", "after.max", "after.mean", "after.spread", "gap", "item", "broker"])
-    )
-    more = data.draw(st.floats(1e-6, 1e6))
-    forged = _inflated(plan, name, more)
+    first, *others = plan.brokers
+    said = getattr(first, name)
+    forged = replace(plan, brokers=(replace(first, **{name: said + more + said * more}), *others))
     assert not rechecked(posed, known, forged, moves).passed
-
-
-def _inflated(plan: RebalancePlan, name: str, more: float) -> RebalancePlan:
-    proof = plan.certificate
-    if name == "gap":
-        return replace(plan, certificate=replace(proof, gap=None if proof.gap is not None else more))
-    if name == "broker":
-        first, *others = plan.brokers
-        return replace(plan, brokers=(replace(first, after=_more(first.after, more)), *others))
-    when, part = name.split(".")
-    balance = getattr(plan, when)
-    return replace(plan, **{when: replace(balance, **{part: _more(getattr(balance, part), more)})})
-
-
-def _more(figure: float, more: float) -> float:
-    return figure + more + figure * more
 
 
 @given(st.data(), load_problems())
@@ -270,7 +247,7 @@ def test_good_weights_come_within_one_item_of_the_best_plan() -> None:
     known: Loads = loads(posed, *(100.0 * (i + 1) for i in range(9)))
     plan, _ = planned(posed, known)
     assert (plan.certificate.bound, float(optimum(posed, known))) == (4500.0, 4600.0)
-    assert plan.certificate.gap == pytest.approx(plan.after.max / 4500 - 1)
+    assert plan.gap == pytest.approx(plan.after.max / 4500 - 1)
 
 
 def test_weights_on_relievable_brokers_alone_give_a_higher_bound() -> None:

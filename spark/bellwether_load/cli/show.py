@@ -160,7 +160,7 @@ def _sums(found: RebalancePlan, unit: Unit) -> Table:
     )
     table.add_row("mean", unit.said(found.before.mean), unit.said(found.after.mean), "")
     table.add_row("spread", percent(found.before.spread), percent(found.after.spread), "")
-    gap = f"gap {percent(found.certificate.gap, 2)}"
+    gap = f"gap {percent(found.gap, 2)}"
     table.add_row("bound", "", unit.said(found.certificate.bound), gap)
     for level in levels(found):
         best = f"bound {unit.said(level.bound)}, gap {percent(level.gap, 2)}"

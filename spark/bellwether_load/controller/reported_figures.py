@@ -14,7 +14,7 @@ from bellwether_load.plan.rebalance_plan import RebalancePlan
 
 def plan_figures(plan: RebalancePlan, summary: Iterable[str] = ()) -> PlanFigures:
     """The figures of a plan. ``summary``: the plan in sentences."""
-    gap = plan.certificate.gap
+    gap = plan.gap
     what, share = improvement(plan)
     return PlanFigures(
         summary=tuple(line[:MESSAGE_LIMIT] for line in summary),

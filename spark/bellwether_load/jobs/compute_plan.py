@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from bellwether_load.balancing.balance import TOLERANCE
-from bellwether_load.balancing.blocks import Brokers, Int64s, Tell
+from bellwether_load.balancing.blocks import Brokers, Tell
 from bellwether_load.balancing.choices import Choices, Refused, choices
 from bellwether_load.balancing.hourly import CLOSE, HourlyResult, by_hours
 from bellwether_load.balancing.hourly_loads import HourlyLoads, forecast
@@ -144,9 +144,7 @@ def _plan(
         problem_digest=digest,
         digest=rebalance_plan.plan_digest_of_lines(digest, moving.lines()),
         objective=terms.objective,
-        before=_balance(brokers, before),
-        after=_balance(brokers, after),
-        certificate=_certificate(brokers, found, top),
+        certificate=_certificate(brokers, found),
         moved=rebalance_plan.MoveTotals(
             partitions=moving.leaders,
             reordered=moving.reordered,
@@ -173,27 +171,17 @@ def _plan(
     )
 
 
-def _balance(brokers: Brokers, carried: Int64s) -> rebalance_plan.LoadBalance:
-    top = brokers.busiest(carried)
-    capacity = int(brokers.capacity[brokers.open].sum())
-    mean = Fraction(int(carried[brokers.open].sum()), capacity) if capacity else Fraction(0)
-    return rebalance_plan.LoadBalance(float(top), float(mean), float(top / mean - 1) if mean else 0.0)
-
-
-def _certificate(brokers: Brokers, found: Levels, top: Fraction) -> certificate.Certificate:
+def _certificate(brokers: Brokers, found: Levels) -> certificate.Certificate:
     first, *others = found.levels
-    floor = Fraction(first.floor)
-    gap = max(0.0, float(top / floor - 1)) if floor else None if top else 0.0  # a double may be above its bound
     levels, settled = [], first.brokers.settled
     for level in others:
         if not level.bound.prices.weights[level.brokers.free].any():  # nothing is proved of brokers that carry nothing
             break
         more = tuple(int(b) for b in brokers.ids[level.brokers.settled & ~settled])
         settled = level.brokers.settled
-        proof = (*_proof(level), level.load, level.floor)
-        levels.append(certificate.CertificateLevel(more, level.limit, *proof))
+        levels.append(certificate.CertificateLevel(more, level.limit, *_proof(level), level.floor))
     hourly = None if found.hourly is None else _hourly(brokers, found.hourly)
-    return certificate.Certificate(*_proof(first), first.floor, gap, tuple(levels), hourly)
+    return certificate.Certificate(*_proof(first), first.floor, tuple(levels), hourly)
 
 
 def _hourly(brokers: Brokers, found: HourlyResult) -> HourlyProof:

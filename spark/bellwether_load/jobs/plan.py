@@ -35,7 +35,7 @@ def plan(uri: str, problem: str, loads: str) -> None:
     except BellwetherError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(1)
-    before, after, gap = computed.plan.before, computed.plan.after, computed.plan.certificate.gap
+    before, after, gap = computed.plan.before, computed.plan.after, computed.plan.gap
     tell(
         f"busiest broker: {before.max:,.0f} before, {after.max:,.0f} bytes/s after, at most"
         f" {'?' if gap is None else format(gap, '.3%')} above the best possible; {folder}"

@@ -85,7 +85,7 @@ def _opening(story: Story, unit: Unit) -> Markup:
     limit = f"bound {unit.said(plan.certificate.bound)}: no plan{few} is lower"
     tiles = (
         _tile("busiest broker", change_of_most, change(plan.before.max, plan.after.max), "tile main"),
-        _tile("gap to the bound", percent(plan.certificate.gap, 2), limit),
+        _tile("gap to the bound", percent(plan.gap, 2), limit),
         _tile(
             "leaders that move",
             f"{moved.partitions:,} of {plan.partitions:,}",
@@ -265,7 +265,7 @@ def _history(story: Story, unit: Unit) -> Markup:
             moment(plan.made_at).removesuffix(" UTC"),
             join(tag("code", plan.digest), " (this plan)" if plan.digest == this else None),
             *map(unit.bare, of := (plan.before.max, plan.after.max, plan.certificate.bound)),
-            percent(plan.certificate.gap),
+            percent(plan.gap),
             f"{plan.moved.partitions:,}",
             f"{plan.evidence.hours}, {percent(plan.evidence.share)}",
             bar(*of, most),

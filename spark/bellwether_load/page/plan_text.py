@@ -56,19 +56,19 @@ def no_proposal(plan: RebalancePlan) -> str | None:
 
 def verdict(plan: RebalancePlan, unit: Unit) -> str:
     """The plan in two sentences."""
-    proof, most = plan.certificate, unit.said(plan.after.max)
+    proof, gap, most = plan.certificate, plan.gap, unit.said(plan.after.max)
     if not plan.moved.partitions and not plan.moved.reordered:
         did = f"Nothing moves: the busiest broker stays at {most}"
     else:
         less = change(plan.before.max, plan.after.max)
         did = f"The busiest broker goes from {unit.said(plan.before.max)} to {most} ({less})"
-    if proof.gap is None:
+    if gap is None:
         return f"{did}. There is no proof of how much lower it could be."
     few = f" that changes {plan.moved.partitions:,} leaders or fewer" if proof.move_weight else ""
     bound = f"No plan{few} can bring it below {unit.said(proof.bound)}"
-    if proof.gap <= 0:
+    if gap <= 0:
         return f"{did}. {bound}, so this plan is optimal."
-    near = "less than 0.01 %" if proof.gap < 0.0001 else f"at most {percent(proof.gap, 2)}"
+    near = "less than 0.01 %" if gap < 0.0001 else f"at most {percent(gap, 2)}"
     return f"{did}. {bound}, so this plan is {near} above the optimum."
 
 
@@ -208,10 +208,11 @@ def levels(plan: RebalancePlan) -> list[LevelFigures]:
     found, settled = [], set[int]()
     for level in plan.certificate.levels:
         settled |= set(level.settled)
-        before = max((b.before for b in plan.brokers if b.open and b.id not in settled), default=0.0)
+        others = [b for b in plan.brokers if b.open and b.id not in settled]
+        before, after = (max((getattr(b, when) for b in others), default=0.0) for when in ("before", "after"))
         # Brokers above may be so little over their limits that a level is below its bound.
-        gap = max(0.0, level.load / level.bound - 1) if level.bound else None if level.load else 0.0
-        found.append(LevelFigures(len(settled), before, level.load, level.bound, gap))
+        gap = max(0.0, after / level.bound - 1) if level.bound else None if after else 0.0
+        found.append(LevelFigures(len(settled), before, after, level.bound, gap))
     return found
 
 

@@ -15,9 +15,8 @@ class CertificateLevel:
     """Proof for the brokers below the busiest ones.
 
     ``settled`` are the brokers of the level above, in addition to those settled there; ``limit`` is their relative
-    load: the bound of the level above or, where the plan is not close to it, their highest one in this plan. ``load``
-    is the highest relative load of all other open brokers. As long as settled brokers keep to their limits, no plan
-    has a lower one than ``bound``.
+    load: the bound of the level above or, where the plan is not close to it, their highest one in this plan. As long
+    as settled brokers keep to their limits, no plan has a lower highest load of the others than ``bound``.
     """
 
     settled: tuple[int, ...]
@@ -25,7 +24,6 @@ class CertificateLevel:
     weights: Mapping[int, int]
     move_weight: int
     threshold: float | None
-    load: float
     bound: float
 
 
@@ -51,11 +49,11 @@ class HourlyProof:
 
 @dataclass(frozen=True)
 class Certificate:
-    """Proof of a plan's quality: dual weights per eligible broker, the lower bound that they give, the gap to it.
+    """Proof of a plan's quality: dual weights per eligible broker, and the lower bound that they give.
 
     ``move_weight`` is the weight of a changed leader, above 0 only where ``maxMoves`` limits them. ``threshold`` is a
     relative load: the weights count only leaders that a plan below it can have. None where they count all.
-    ``gap`` is max after / bound - 1, None where the bound is 0 and the max is not. ``levels`` prove
+    ``levels`` prove
     how low the brokers below the busiest ones are, level by level. ``hourly``: the same question for the busiest
     broker-hour; None where no hour is known.
     """
@@ -64,7 +62,6 @@ class Certificate:
     move_weight: int
     threshold: float | None
     bound: float
-    gap: float | None
     levels: tuple[CertificateLevel, ...] = ()
     hourly: HourlyProof | None = None
 

@@ -45,9 +45,9 @@ _FIELDS: Mapping[str, Any] = {
     "Evidence.hours": Annotated[int, Field(ge=0, le=WEEK)],
     "share": Annotated[float, Field(ge=0, le=1)],
     "hour": Annotated[int, Field(ge=0, lt=WEEK)],
-    **dict.fromkeys(("limit", "load", "bound", "max", "mean", "spread"), NonNegativeFloat),
+    **dict.fromkeys(("limit", "load", "bound"), NonNegativeFloat),
     **dict.fromkeys(("BrokerLoad.before", "BrokerLoad.after"), NonNegativeFloat),
-    **dict.fromkeys(("threshold", "gap"), NonNegativeFloat | None),
+    "threshold": NonNegativeFloat | None,
     "MoveTotals.load": NonNegativeInt,
 }
 

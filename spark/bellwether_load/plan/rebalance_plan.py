@@ -7,9 +7,10 @@ be millions, so they are stored apart from the plan's summary.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
 from bellwether.core.settings.objective import Objective
 from bellwether.core.settings.rebalance import Rebalance
@@ -26,6 +27,7 @@ DIGEST_LETTERS = 32
 """128 bits: a second plan with the digest of an approved one cannot be found."""
 
 CHUNK_LINES = 4_096
+_ROUNDED = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,13 @@ class LoadBalance:
     max: float
     mean: float
     spread: float
+
+    @classmethod
+    def of(cls, loads: Sequence[tuple[int, float]]) -> LoadBalance:
+        """The distribution of relative loads, each with the capacity of its broker."""
+        top, size = max((load for _, load in loads), default=0.0), sum(capacity for capacity, _ in loads)
+        mean = sum(capacity * load for capacity, load in loads) / size if size else 0.0
+        return cls(top, mean, top / mean - 1 if mean else 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +77,7 @@ class BrokerLoad:
 
 @dataclass(frozen=True)
 class RebalancePlan:
-    """Content of ``plan.json``: policy, problem, balance before and after, the certificate, sums, and the forecast.
+    """Content of ``plan.json``: policy, problem, the certificate, sums, loads of brokers, and the forecast.
 
     ``partitions``, ``without_load``, ``without_consumption`` (a load, in which consumption counts as 0), ``held`` and
     ``without_requests`` (likewise, where requests count) count those of the problem. ``evidence``: what the loads rest
@@ -81,8 +90,6 @@ class RebalancePlan:
     problem_digest: str
     digest: str
     objective: Objective
-    before: LoadBalance
-    after: LoadBalance
     certificate: Certificate
     moved: MoveTotals
     partitions: int
@@ -94,6 +101,25 @@ class RebalancePlan:
     forecast: Forecast | None
     losses: PlanLosses | None = None
     without_requests: int = 0
+
+    @cached_property
+    def before(self) -> LoadBalance:
+        """The load of the open brokers before the plan."""
+        return LoadBalance.of([(b.capacity, b.before) for b in self.brokers if b.open])
+
+    @cached_property
+    def after(self) -> LoadBalance:
+        """Their load after it."""
+        return LoadBalance.of([(b.capacity, b.after) for b in self.brokers if b.open])
+
+    @property
+    def gap(self) -> float | None:
+        """How far the busiest broker is above its bound, as a ratio minus 1; None where the bound is 0 and that is
+        not."""
+        if not self.certificate.bound:
+            return None if self.after.max else 0.0
+        gap = self.after.max / self.certificate.bound - 1
+        return gap if gap > _ROUNDED else 0.0
 
     @property
     def evidence_line(self) -> str:

@@ -1,4 +1,4 @@
-"""Lower bound on the largest load, and the balance before and after a plan, as exact fractions.
+"""Lower bound on the largest load, as an exact fraction.
 
 Weak duality, in short: with weights w on open brokers, sum(w * load) <= T * sum(w * capacity) for the largest relative
 load T; and the left side is at least sum(w * base) + sum(load(p) * smallest w of those that may lead p). Where at most
@@ -15,15 +15,6 @@ from fractions import Fraction
 from bellwether.core.stored_documents import MAX_INT64
 from bellwether_load.plan.problem import BrokerInput
 from bellwether_load.verify.partition_sums import Sums
-
-
-@dataclass(frozen=True)
-class Balance:
-    """How load lies on the open brokers: exact, in hundredths of a byte/s per unit of capacity."""
-
-    max: Fraction
-    mean: Fraction
-    spread: Fraction
 
 
 @dataclass(frozen=True)
@@ -58,12 +49,6 @@ class Bounds:
         for load, home, end in zip(sums.loads, sums.homes, sums.ends, strict=True):
             yield load, home, sums.eligible[start:end]
             start = end
-
-    def balance(self, carried: Mapping[int, int]) -> Balance:
-        """The balance with these loads."""
-        most = max(Fraction(carried[b], size) for b, size in self.size.items())
-        mean = Fraction(sum(carried[b] for b in self.size), sum(self.size.values()))
-        return Balance(most, mean, most / mean - 1 if mean else Fraction(0))
 
     def least_moved(self, before: Mapping[int, int], top: Fraction) -> int:
         """What any plan with that maximum must move at least, rounded up."""

@@ -167,7 +167,7 @@ def test_loads_forecast_and_data_hold_on_real_brokers(
         f"busiest broker: {unplanned:,.0f} B/s before, {plan.after.max:,.0f} foretold, {busiest:,.0f} by the"
         f" clients' count ({busiest / plan.after.max - 1:+.2%}), {physical:,.0f} by the kernel's"
         f" ({physical / plan.after.max - 1:+.2%}); {unread:,.0f} without the consumers; gap to the bound"
-        f" {plan.certificate.gap:.3%}"
+        f" {plan.gap:.3%}"
     )
     assert abs(unplanned / plan.before.max - 1) < 0.1
     assert abs(busiest / plan.after.max - 1) < 0.1

@@ -10,7 +10,7 @@ from datetime import timedelta
 from xml.etree import ElementTree
 
 from bellwether.core.waves.approved_plan import RebalanceMove
-from bellwether_load.plan.rebalance_plan import BrokerLoad, LoadBalance, RebalancePlan
+from bellwether_load.plan.rebalance_plan import BrokerLoad, RebalancePlan
 from testkit.loads.small_planner import again, loads, move_of, planned, problem, slot
 
 RACKS = ("zone-a", "zone-b", "zone-c")
@@ -39,17 +39,12 @@ def plan_of_size(
     ]
     made = [m._replace(order=m.replicas[::-1], to_leader=m.replicas[1]) for m in made]
     free = [b for b in rows if b.open]
-    before, after = ([getattr(b, when) for b in free] for when in ("before", "after"))
     base, _ = small_plan()
-    bound = 0.998 * max(after)
+    bound = 0.998 * max(b.after for b in free)
     plan = replace(
         base,
         brokers=rows,
-        before=_balance(before),
-        after=_balance(after),
-        certificate=replace(
-            base.certificate, weights=dict.fromkeys((b.id for b in free), 1), bound=bound, gap=max(after) / bound - 1
-        ),
+        certificate=replace(base.certificate, weights=dict.fromkeys((b.id for b in free), 1), bound=bound),
         moved=replace(base.moved, partitions=moves, load=sum(m.load for m in made)),
     )
     return again(plan, made), made
@@ -58,11 +53,6 @@ def plan_of_size(
 def former(plan: RebalancePlan, days: int) -> RebalancePlan:
     """The same plan made some days earlier, under another digest."""
     return replace(plan, made_at=plan.made_at - timedelta(days=days), digest=f"{days:016x}")
-
-
-def _balance(values: Sequence[float]) -> LoadBalance:
-    mean = sum(values) / len(values)
-    return LoadBalance(max(values), mean, max(values) / mean - 1)
 
 
 def taken_apart(page: str) -> ElementTree.Element:

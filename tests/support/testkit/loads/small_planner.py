@@ -26,7 +26,6 @@ from bellwether_load.plan.forecast import BrokerHour, BusiestRequests, Forecast
 from bellwether_load.plan.problem import NO_BROKER, BrokerInput, PartitionInput, Problem, ProblemHeader
 from bellwether_load.plan.rebalance_plan import (
     BrokerLoad,
-    LoadBalance,
     MoveTotals,
     RebalancePlan,
     plan_digest,
@@ -283,15 +282,13 @@ def least_loads(posed: Problem, weighed: Sequence[Weighed], settled: Collection[
 def level(
     posed: Problem,
     weighed: Sequence[Weighed],
-    leaders: Sequence[int],
     settled: Sequence[int],
     limit: float,
     weights: Mapping[int, int],
     move_weight: int = 0,
     threshold: float | None = None,
 ) -> CertificateLevel:
-    """What a plan with these leaders may claim of the open brokers that are not settled, with these weights."""
-    total = carried(posed, weighed, leaders)
+    """What a plan may claim of the open brokers that are not settled, with these weights."""
     rest = [b for b in posed.header.brokers if b.open and b.id not in settled]
     over = sum(weights.get(b.id, 0) * b.capacity for b in posed.header.brokers if b.open)
     numerator = bound(posed, weighed, weights, move_weight, None, threshold, settled) * over
@@ -306,7 +303,6 @@ def level(
         dict(weights),
         move_weight,
         threshold,
-        float(max(Fraction(total[b.id], b.capacity) for b in rest)),
         float(max([Fraction(0), proved, *least_loads(posed, weighed, settled)])),
     )
 
@@ -337,10 +333,9 @@ def planned(
     singles = least_loads(posed, weighed)
     dual = bound(posed, weighed, weights, move_weight, threshold=threshold)
     proved = max([dual if threshold is None else min(dual, Fraction(threshold)), *singles])
-    tops = {when: top(posed, weighed, who) for when, who in (("before", before), ("after", chosen))}
-    gap = None if not proved and tops["after"] else float(tops["after"] / proved - 1) if proved else 0.0
+    highest = top(posed, weighed, chosen)
     start, end = carried(posed, weighed, before), carried(posed, weighed, chosen)
-    must = sum((max(Fraction(0), start[b.id] - tops["after"] * b.capacity) for b in free), Fraction(0))
+    must = sum((max(Fraction(0), start[b.id] - highest * b.capacity) for b in free), Fraction(0))
     problems_digest = problem_digest(posed.header, ((w.slot, w.rates) for w in weighed))
     plan = RebalancePlan(
         cluster_id=posed.header.cluster_id,
@@ -349,9 +344,7 @@ def planned(
         problem_digest=problems_digest,
         digest=plan_digest(problems_digest, moves),
         objective=posed.header.objective,
-        before=_balance(tops["before"], start, free),
-        after=_balance(tops["after"], end, free),
-        certificate=Certificate(dict(weights), move_weight, threshold, float(proved), gap, hourly=proof),
+        certificate=Certificate(dict(weights), move_weight, threshold, float(proved), hourly=proof),
         moved=MoveTotals(
             partitions=sum(m.moves_leader for m in moves),
             reordered=sum(not m.moves_leader for m in moves),
@@ -394,11 +387,6 @@ def forecast(posed: Problem, hourly: Hourly, before: Sequence[int], after: Seque
         requests = BusiestRequests(first, then)
     first, then = (busiest(posed, hourly.at, who) for who in (before, after))
     return Forecast(len(hourly.hours), first, then, requests)
-
-
-def _balance(most: Fraction, total: Mapping[int, int], free: Sequence[BrokerInput]) -> LoadBalance:
-    mean = Fraction(sum(total[b.id] for b in free), sum(b.capacity for b in free))
-    return LoadBalance(float(most), float(mean), float(most / mean - 1) if mean else 0.0)
 
 
 def again(plan: RebalancePlan, moves: Sequence[RebalanceMove]) -> RebalancePlan:

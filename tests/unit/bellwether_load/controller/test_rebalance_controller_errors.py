@@ -50,7 +50,7 @@ def test_a_job_deleted_by_another_client_has_failed(desked: Desked):
 
 
 def test_a_plan_that_fails_the_recheck_is_refused(desked: Desked):
-    desked.planner.tamper = lambda plan: replace(plan, after=replace(plan.after, max=plan.after.max / 2))
+    desked.planner.tamper = lambda plan: replace(plan, brokers=tuple(replace(b, after=1.0) for b in plan.brokers))
     loop = desked.make(rebalance={**SPEC, "approval": "Automatic"})
     desked.annotate(rebalance="please")
     desked.until(loop, "Failed")

@@ -225,7 +225,8 @@ def test_a_cap_that_costs_nothing_is_said_to() -> None:
 
 def test_a_plan_that_moves_nothing_says_so() -> None:
     plan, _ = small_plan()
-    still = replace(plan, moved=replace(plan.moved, partitions=0, load=0), after=plan.before)
+    same = tuple(replace(b, after=b.before) for b in plan.brokers)
+    still = replace(plan, moved=replace(plan.moved, partitions=0, load=0), brokers=same)
     text = said(taken_apart(plan_page(tell(still, ()))))
     assert "Nothing moves: the busiest broker stays at 63.00 MB/s." in text
     assert "No leader moves." in text
@@ -235,9 +236,7 @@ def test_a_plan_without_any_load_has_a_page() -> None:
     plan, _ = small_plan()
     idle = replace(
         plan,
-        before=replace(plan.before, max=0.0, mean=0.0, spread=0.0),
-        after=replace(plan.after, max=0.0, mean=0.0, spread=0.0),
-        certificate=replace(plan.certificate, bound=0.0, gap=0.0),
+        certificate=replace(plan.certificate, bound=0.0),
         brokers=tuple(replace(b, before=0.0, after=0.0) for b in plan.brokers),
         moved=replace(plan.moved, partitions=0, load=0, lower_bound=0),
     )
@@ -246,7 +245,7 @@ def test_a_plan_without_any_load_has_a_page() -> None:
 
 def test_a_plan_with_nothing_proved_says_so() -> None:
     plan, moves = small_plan()
-    proof = replace(plan.certificate, bound=0.0, gap=None)
+    proof = replace(plan.certificate, bound=0.0)
     text = said(taken_apart(plan_page(tell(replace(plan, certificate=proof), moves))))
     assert "There is no proof of how much lower it could be." in text
 
@@ -276,11 +275,11 @@ def test_consumption_that_is_not_measured_is_said_unless_it_weighs_nothing() -> 
 
 def test_the_brokers_below_the_busiest_have_their_own_figures_and_bound() -> None:
     plan, moves = small_plan()
-    level = CertificateLevel((1,), 35e6, {2: 1, 3: 1}, 0, None, 30e6, 24e6)
+    level = CertificateLevel((1,), 35e6, {2: 1, 3: 1}, 0, None, 24e6)
     lower = replace(plan, certificate=replace(plan.certificate, levels=(level,)))
     text = said(taken_apart(plan_page(tell(lower, moves))))
     before = max(b.before for b in plan.brokers if b.id != 1) / 1e6
-    assert f"1 {before:.2f} 30.00 24.00 25.00 %" in text
+    assert f"1 {before:.2f} 35.00 24.00 45.83 %" in text
     assert "Below the busiest" not in said(taken_apart(plan_page(tell(plan, moves))))
 
 

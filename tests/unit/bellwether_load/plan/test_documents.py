@@ -123,7 +123,6 @@ def test_a_damaged_problem_is_refused_by_field(path: str, value: object, said: s
         ("certificate/hourly/weights", {"3": {"1": -1}}, "hourly.weights.3.1 is -1"),
         ("certificate/hourly/partition", -1, "hourly.partition is -1"),
         ("moved/reordered", ..., "moved.reordered is missing"),
-        ("before/median", 1, "before.median is unknown"),
         ("forecast/hours", 169, "forecast.hours is 169"),
         ("forecast/before/hour", 168, "forecast.before.hour is 168"),
         ("forecast/after/load", -1.0, "forecast.after.load is -1.0"),

@@ -124,7 +124,7 @@ def everything() -> tuple[Problem, Hourly, RebalancePlan, tuple[RebalanceMove, .
     weighed = weigh(posed, known)
     stated = proof(posed, hourly, {3: {1: 3, 3: 2}, 40: {2: 1}}, 5, None, {3: {1: 1, 3: 4}})
     plan, moves = planned(posed, known, leaders, {1: 2, 2: 1, 3: 2}, 300, hourly=hourly, proof=stated)
-    below = level(posed, weighed, leaders, [1], plan.after.max, {2: 3, 3: 4}, 20)
+    below = level(posed, weighed, [1], plan.after.max, {2: 3, 3: 4}, 20)
     return posed, hourly, replace(plan, certificate=replace(plan.certificate, levels=(below,))), moves
 
 

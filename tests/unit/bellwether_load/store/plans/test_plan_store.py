@@ -83,10 +83,10 @@ def test_a_job_without_a_plan_is_named(shelf: FilePlanStore):
 
 def test_a_plan_that_boasts_is_refused(shelf: FilePlanStore, store: Store):
     plan, moves = made()
-    boast = replace(plan, after=replace(plan.after, max=plan.after.max / 2))
+    boast = replace(plan, brokers=tuple(replace(b, after=b.after / 2) for b in plan.brokers))
     shelf.put_problem(NAME, POSED)
     work(store, boast, moves)
-    with pytest.raises(PlanUnfit, match=rf"plan {plan.digest} is rejected: .*after"):
+    with pytest.raises(PlanUnfit, match=rf"plan {plan.digest} is rejected: load per broker: .*after"):
         shelf.plan_for(NAME, DIGEST)
 
 
@@ -145,9 +145,9 @@ def test_figures_that_change_between_two_reads_are_not_shown(
 ):
     shelf.put_problem(NAME, POSED)
     plan = work(store)
-    boast = replace(plan, after=replace(plan.after, max=plan.after.max / 2))
+    boast = replace(plan, brokers=tuple(replace(b, after=b.after / 2) for b in plan.brokers))
     monkeypatch.setattr(plan_files, "each_plan", lambda _store: (boast,))  # the honest file is back when it is verified
-    with pytest.raises(PlanUnfit, match="maximum after"):
+    with pytest.raises(PlanUnfit, match="load per broker: broker 1 after"):
         shelf.plan_for(NAME, DIGEST)
 
 
