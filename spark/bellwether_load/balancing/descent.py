@@ -147,7 +147,7 @@ class Descent:
             room = max(self._budget - self._changed, 0.0 if hard else self._budget / sharpness)
             better = better[changes[better] <= room]
         wanted = len(better)
-        better = better[first_of_each(origin[at[better]], to[better], block.brokers)]
+        better = better[first_of_each(block.brokers, origin[at[better]], to[better])]
         if self._budget is not None:
             better = better[np.cumsum(np.maximum(changes[better], 0)) <= room]
             self._changed += float(changes[better].sum())
@@ -166,13 +166,14 @@ class Descent:
         return found
 
 
-def first_of_each(origin: Int32s, to: Int32s, brokers: int) -> NDArray[np.bool_]:
-    """Of changes in order, those that share no broker with an earlier one."""
-    rank = np.arange(len(to))
-    first = np.full(brokers, len(to))
-    np.minimum.at(first, origin, rank)
-    np.minimum.at(first, to, rank)
-    found: NDArray[np.bool_] = (first[origin] == rank) & (first[to] == rank)
+def first_of_each(size: int, *at: NDArray[np.integer]) -> Bools:
+    """Of changes in order, those that share nothing with an earlier one: each has an index below ``size`` in every
+    array, such as a broker that it takes from and one that it gives to."""
+    rank = np.arange(len(at[0]))
+    first = np.full(size, len(rank))
+    for of in at:
+        np.minimum.at(first, of, rank)
+    found: Bools = np.all([first[of] == rank for of in at], axis=0)
     return found
 
 
@@ -188,7 +189,7 @@ def returned(block: Block, loads: Columns, carried: Floats, limit: Floats, back:
             some = rows[start : start + block.brokers]
             to = targets[some]
             some = some[(carried[to] + loads[some] <= limit[to]).all(axis=1)]
-            some = some[first_of_each(leader[some], targets[some], block.brokers)]
+            some = some[first_of_each(block.brokers, leader[some], targets[some])]
             carried[leader[some]] -= loads[some]
             carried[targets[some]] += loads[some]
             leader[some] = targets[some]

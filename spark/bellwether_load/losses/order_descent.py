@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bellwether_load.balancing.blocks import Bools, Floats, Int32s, Int64s
+from bellwether_load.balancing.descent import first_of_each
 from bellwether_load.losses.loss_input import LossInput
 from bellwether_load.losses.loss_loads import carried
 
@@ -301,24 +302,13 @@ class OrderDescent:
 
     def _apart(self, some: Int64s, best: Int64s, *, leaders: bool) -> NDArray[np.bool_]:
         """Of changes in order, those that share no broker (with other leaders) or column with an earlier one."""
-        now, rank = self.at[some], np.arange(len(some))
+        now, width = self.at[some], self._case.brokers + 1
         origin, to = self._pairs.leader[some, now], self._pairs.leader[some, best]
-        apart = np.ones(len(some), np.bool_)
-        brokers = self._case.brokers
-        if leaders:
-            first = np.full(brokers + 1, len(some))
-            np.minimum.at(first, origin, rank)
-            np.minimum.at(first, to, rank)
-            apart &= (first[origin] == rank) & (first[to] == rank)
+        apart = first_of_each(width, origin, to) if leaders else np.ones(len(some), np.bool_)
         for kind, home in self._home.items():
-            width = brokers + 1
             old = home[origin].astype(np.int64) * width + self._pairs.heir[kind][some, now]
             new = home[to].astype(np.int64) * width + self._pairs.heir[kind][some, best]
-            size = len(self._fallen[kind]) * width
-            first = np.full(size + width, len(some))
-            np.minimum.at(first, old, rank)
-            np.minimum.at(first, new, rank)
-            apart &= (first[old] == rank) & (first[new] == rank)
+            apart &= first_of_each((len(self._fallen[kind]) + 1) * width, old, new)
         return apart
 
     def _changes(self, some: Int64s, best: Int64s) -> Int64s:

@@ -68,10 +68,7 @@ class Document(Generic[T]):
         values = document if isinstance(document, dict) else {}
         version = values.get("format")
         if version != FORMAT or isinstance(version, bool):
-            earlier = isinstance(version, int) and not isinstance(version, bool) and 0 < version < FORMAT
-            remedy = (
-                "request a new plan, and remove the folders problems and plans" if earlier else "upgrade Bellwether"
-            )
+            remedy = "upgrade Bellwether, or request a new plan"
             raise InvalidDocument(f"format is {version!r}: this version reads format {FORMAT}: {remedy}")
         value = self._codec.from_json({name: one for name, one in values.items() if name != "format"})
         self._check(value)

@@ -54,8 +54,7 @@ def read_account(store: Store) -> Mapping[str, Any]:
     if not isinstance(account, dict):
         raise StoreDamaged(f"{store.where(ACCOUNT)}: expected a JSON object")
     if (found := account.get("format")) != FORMAT or isinstance(found, bool):
-        earlier = isinstance(found, int) and not isinstance(found, bool) and 0 < found < FORMAT
-        remedy = "run the loads job again" if earlier else "upgrade Bellwether, or run the loads job of this version"
+        remedy = "upgrade Bellwether, or run the loads job of this version"
         raise StoreDamaged(f"{store.where(ACCOUNT)}: format is {found!r}: this version reads format {FORMAT}: {remedy}")
     return account
 

@@ -92,4 +92,4 @@ def test_halves_have_the_leaders_of_their_wholes():
 
 def test_of_changes_that_share_a_broker_the_first_counts():
     origin, to = np.array([0, 1, 2, 4], np.int32), np.array([1, 3, 3, 5], np.int32)
-    assert first_of_each(origin, to, 6).tolist() == [True, False, False, True]
+    assert first_of_each(6, origin, to).tolist() == [True, False, False, True]
