@@ -21,7 +21,7 @@ PURE: Mapping[str, str] = {
         bellwether.core bellwether.recording.traces
     """,
     "bellwether_load/verify": """
-        __future__ array bisect collections dataclasses fractions hashlib math operator typing
+        __future__ array bisect collections dataclasses fractions math operator typing
         bellwether.core.settings.objective bellwether.core.stored_documents bellwether_load.plan.certificate
         bellwether_load.plan.evidence bellwether_load.plan.forecast
         bellwether_load.plan.plan_losses bellwether_load.plan.problem bellwether_load.plan.rebalance_plan

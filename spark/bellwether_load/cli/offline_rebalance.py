@@ -1,4 +1,4 @@
-"""Rebalance offline, without a Kubernetes API: build the problem, plan in local processes, verify, apply in waves.
+"""Rebalance offline, without a Kubernetes API: build the problem, plan, verify, apply in waves.
 
 Called by ``bellwether rebalance`` with ``--bootstrap``. The orders of a plan become baselines in an undo record, which
 is kept in a file; an interrupted run can be continued with the plan's digest.
@@ -6,7 +6,6 @@ is kept in a file; an interrupted run can be continued with the plan's digest.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -17,7 +16,6 @@ from bellwether.adapters.files.undo_record_file import FileLeadership, FileRecor
 from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
-from bellwether.api.config.field_types import ALL_NAMESPACES
 from bellwether.cli.offline.offline_leadership import NoSignals
 from bellwether.core.demotion.decisions import manual_decision
 from bellwether.core.model.undo_record import PlanApplication, UndoRecord
@@ -31,20 +29,16 @@ from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal
 from bellwether.ports.world import World
 from bellwether.reconcile import reconcile
-from bellwether_load.api.job_profile import JobProfile, JobType
-from bellwether_load.controller.job_commands import JobState, Work, file_name
-from bellwether_load.controller.process_jobs import ProcessJobs
-from bellwether_load.plan.problem import Problem
+from bellwether_load.controller.job_commands import file_name
 from bellwether_load.plan.problem_builder import problem_by_hand
 from bellwether_load.plan.rebalance_plan import BY_HAND
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans.plan_store import FilePlanStore, Rechecked
 
-LOOK_SECONDS = 0.5
 REQUEUE = Requeue(busy_seconds=1.0, idle_seconds=5.0, retry_seconds=1.0)
 MOST_STOPS = 5
 PROGRESS_SECONDS = 10
-"""A job that takes longer says how far it has come, this often."""
+"""What takes longer says how far it has come, this often."""
 
 Say = Callable[[str], None]
 
@@ -72,11 +66,12 @@ def plan_offline(inputs: OfflineRun, record: Path | None, settings: Rebalance, s
         known = FileRecords(record, FileLeadership(record)).look(cluster.cluster_id)
     now = clock.now().replace(microsecond=0)
     problem = problem_by_hand(cluster, known, settings, policy=BY_HAND, made_at=now)
-    run = f"at-{now:%Y%m%d-%H%M%S}"
+    namespace, _, policy = BY_HAND.partition("/")
+    name = file_name(namespace, policy, f"at-{now:%Y%m%d-%H%M%S}")
     plans = FilePlanStore(store, cluster.cluster_id, BY_HAND)
-    input_digest = plans.put_problem(_name(run), problem)
-    _work(inputs, run, problem, say)
-    found = plans.plan_for(_name(run), input_digest)
+    input_digest = plans.put_problem(name, problem)
+    _work(inputs, name, cluster.cluster_id, say)
+    found = plans.plan_for(name, input_digest)
     say(f"plan {found.plan.digest}: verified from its inputs")
     return found
 
@@ -143,39 +138,32 @@ def _progress_text(application: PlanApplication | None, waits: str) -> str:
 
 
 def _require_planner() -> None:
-    """Before anything is read: a job that cannot import them fails late, and says less."""
+    """Before anything is read."""
     for package in ("numpy", "scipy"):
         if find_spec(package) is None:
             raise Terminal(f"`rebalance --bootstrap` {needed_extra(ModuleNotFoundError(name=package))}")
 
 
-def _work(inputs: OfflineRun, run: str, problem: Problem, say: Say) -> None:
-    profile = JobProfile(namespaces=(ALL_NAMESPACES,), type=JobType.PROCESS)
-    work = Work(run, _name(run), inputs.uri, inputs.days, problem.header.cluster_id)
+def _work(inputs: OfflineRun, name: str, cluster_id: str, say: Say) -> None:
+    """Measure the loads and make the plan, in this process. Raises Terminal or Transient."""
+    from bellwether_load.jobs import loads
+    from bellwether_load.jobs.compute_plan import compute_plan, write_plan
+    from bellwether_load.jobs.engines import ProcessEngine
+    from bellwether_load.jobs.plan import native_output_on_stderr
+
     clock = SystemClock()
-    jobs = ProcessJobs(lambda _: work, profile, clock, os.environ)  # the environment of the person who runs it
-    try:
-        jobs.start(run)
-        step, printed = "", clock.now()
-        while True:
-            job = jobs.look(run)
-            if job is None:
-                raise Terminal(f"run {run} is unknown: its processes have ended; run the command again")
-            if job.state is JobState.FAILED:
-                raise Terminal(f"the planner failed: {job.message}")
-            if job.state is JobState.SUCCEEDED:
-                return
-            if job.message != step:
-                step, printed = job.message, clock.now()
-                say({"loads": "measuring loads", "plan": "planning"}.get(step, step))
-            elif (clock.now() - printed).total_seconds() >= PROGRESS_SECONDS and (lines := jobs.said(run)):
-                say(f"  {lines[-1]}")
-                printed = clock.now()
-            clock.sleep(LOOK_SECONDS)
-    finally:
-        jobs.close()
+    printed = clock.now()
 
+    def tell(line: str) -> None:
+        nonlocal printed
+        if (clock.now() - printed).total_seconds() >= PROGRESS_SECONDS:
+            say(f"  {line}")
+            printed = clock.now()
 
-def _name(run: str) -> str:
-    namespace, _, policy = BY_HAND.partition("/")
-    return file_name(namespace, policy, run)
+    say("measuring loads")
+    period = loads.Period(count=inputs.days)
+    if not loads.run(ProcessEngine(), inputs.uri, name, period, clock.now(), tell, cluster_id).loads:
+        raise Terminal(f"nothing to plan by: {loads.NO_SAMPLES}")
+    say("planning")
+    with native_output_on_stderr():
+        write_plan(inputs.uri, compute_plan(inputs.uri, name, name, tell))

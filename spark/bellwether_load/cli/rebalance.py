@@ -101,7 +101,7 @@ def rebalance(**options: Any) -> None:
     """Balance leaders by measured load.
 
     Requests a plan from the operator, shows its improvement, and approves it after confirmation; `bellwether approve`
-    does so later. With --bootstrap and --store the command does everything itself: it plans in local processes and
+    does so later. With --bootstrap and --store the command does everything itself: it plans in this process and
     keeps the undo record in a file (--record); this also works while the Kubernetes API is unavailable.
     """
     if click.get_current_context().invoked_subcommand is not None:

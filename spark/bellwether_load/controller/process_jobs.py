@@ -1,6 +1,6 @@
 """Run plan jobs as local processes: first the loads, then the plan, each ``python -m bellwether_load``.
 
-For the command line, and for job profiles of type Process. Nothing waits for a process: ``look`` sees whether one has
+For job profiles of type Process. Nothing waits for a process: ``look`` sees whether one has
 ended and starts the next. A process ends with this one; an unknown run is started again by the next caller. A process
 gets only the environment that its caller passes: the operator's own has credentials (``inherited``).
 """
@@ -83,11 +83,6 @@ class ProcessJobs:
         if going.ended is None:
             self._watch(going)
         return going.ended or JobStatus(JobState.ACTIVE, STEPS[going.step])
-
-    def said(self, run: str) -> list[str]:
-        """The output of the current step so far, to show progress."""
-        going = self._runs.get(run)
-        return going.lines if going is not None else []
 
     def close(self) -> None:
         """End what runs."""

@@ -33,6 +33,10 @@ from bellwether_load.store.store_errors import StoreDamaged, StoreMissing
 
 NOTHING = 3
 USUAL_DAYS = 14
+NO_SAMPLES = (
+    f"this period has no usable samples (a partition needs two samples, {SHORTEST} to {LONGEST} s apart, and a log that"
+    " grew)"
+)
 NEARLY_ALL_PERCENT = 95
 """Of the bytes: a new topic of a few bytes does not make the evidence that of an hour."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
@@ -133,8 +137,7 @@ def loads(
         sys.exit(1)
     click.echo(f"{FOLDER}/{name}")
     if not counts.loads:
-        why = f"a partition needs two samples, {SHORTEST} to {LONGEST} s apart, and a log that grew"
-        click.echo(f"{FOLDER}/{name} is empty: this period has no usable samples ({why})", err=True)
+        click.echo(f"{FOLDER}/{name} is empty: {NO_SAMPLES}", err=True)
         sys.exit(NOTHING)
 
 

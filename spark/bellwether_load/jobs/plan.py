@@ -29,7 +29,7 @@ def plan(uri: str, problem: str, loads: str) -> None:
         click.echo(f"{time.monotonic() - started:6.1f} s  {line}", err=True)
 
     try:
-        with _native_output_on_stderr():
+        with native_output_on_stderr():
             computed = compute_plan(uri, problem, loads, tell)
             folder = write_plan(uri, computed)
     except BellwetherError as error:
@@ -44,7 +44,7 @@ def plan(uri: str, problem: str, loads: str) -> None:
 
 
 @contextlib.contextmanager
-def _native_output_on_stderr() -> Iterator[None]:
+def native_output_on_stderr() -> Iterator[None]:
     """What libraries in C print, as HiGHS now and then does, must not follow the digest on stdout."""
     sys.stdout.flush()
     kept = os.dup(1)

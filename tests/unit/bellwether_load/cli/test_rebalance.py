@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from bellwether.cli.main import main
 from bellwether.simulation.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
 from bellwether_load.cli import offline_rebalance, plan_request
 from bellwether_load.store.filesystems import Store
+from bellwether_load.store.samples.sample_files import Rows, write_round
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
 from testkit.loads.sample_rounds import read_table
@@ -82,21 +84,15 @@ class Hand:
         self.planner = Planner(Store.open(str(folder / "store")), policy=("offline", "rebalance"))
         made = self.site
 
-        class Jobs:
-            def __init__(_self, work: Any, *_: object) -> None:  # noqa: N805
-                self.asked = work("")
-
-            def __getattr__(_self, name: str) -> Any:  # noqa: N805
-                return getattr(self.planner, name)
-
-            def said(_self, _run: str) -> list[str]:  # noqa: N805
-                return ["  0.1 s  8 partitions, 0 without measured load"]
+        def work(_inputs: Any, name: str, *_: object) -> None:
+            self.planner.work(name)
 
         monkeypatch.setattr(offline_rebalance, "BrokerPool", lambda *_: MemoryRoute(made.cluster))
         monkeypatch.setattr(offline_rebalance, "KafkaReader", lambda route: MemoryReader(made.cluster, route))
         monkeypatch.setattr(offline_rebalance, "KafkaMover", lambda route: MemoryMover(made.cluster, 2.0, route=route))
         monkeypatch.setattr(offline_rebalance, "SystemClock", lambda: made.clock)
-        monkeypatch.setattr(offline_rebalance, "ProcessJobs", Jobs)
+        self.compute = offline_rebalance._work
+        monkeypatch.setattr(offline_rebalance, "_work", work)
 
     def run(self, *more: object) -> Result:
         return run(*BOOTSTRAP, "--store", self.folder / "store", "--wave-size", 2, "--wave-pause", 5, *more)
@@ -131,7 +127,6 @@ class TestByHand:
         assert "The busiest broker goes from 5.50 kB/s to 4.72 kB/s" in found.output
         assert hand.site.cluster.mutations == before
         assert not (hand.folder / "undo.json").exists()
-        assert hand.planner.closed == 1
 
     def test_too_little_evidence_gives_no_proposal(self, hand: Hand):
         hand.planner.rates = lambda one: None if one.partition == 0 else 100.0
@@ -189,16 +184,26 @@ class TestByHand:
         assert found.exit_code == FAILED
         assert "plan 0123456789abcdef is not in the store any more" in words(found)
 
-    def test_a_job_that_fails_says_why(self, hand: Hand):
-        hand.planner.fails = "loads: exit status 3: the history is empty"
+    def test_samples_become_a_verified_plan_in_this_process(self, hand: Hand, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(offline_rebalance, "_work", hand.compute)
+        led = sorted(hand.site.cluster.partitions(), key=lambda p: (p.topic, p.index))
+        for minute in range(40):
+            sizes = [minute * 10_000 // (1 + p.index) for p in led]
+            at = hand.site.clock.now() - timedelta(minutes=40 - minute)
+            keys = [p.topic for p in led], [p.topic_id for p in led], [p.index for p in led]
+            leaders = [p.leader or 1 for p in led], [0] * len(led)
+            unknown = [None] * len(led)
+            write_round(hand.planner.store, Rows("memory-cluster", at, *keys, *leaders, sizes, sizes, unknown, unknown))
+        found = hand.run("--dry-run", "--minimum-hours", 0)
+        assert found.exit_code == DONE, found.output
+        assert "verified from its inputs" in found.output
+        assert "8 of 8 partitions, 100 % of the bytes" in words(found)
+
+    def test_a_store_without_samples_gives_no_plan(self, hand: Hand, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(offline_rebalance, "_work", hand.compute)
         found = hand.run("--dry-run")
         assert found.exit_code == FAILED
         assert_wording(words(found))
-        assert hand.planner.closed == 1
-
-    def test_a_long_job_says_now_and_then_how_far_it_is(self, hand: Hand):
-        hand.planner.looks = 50
-        assert hand.run("--dry-run").output.count("8 partitions, 0 without measured load") == 2
 
     def test_what_is_asked_for_reaches_the_problem(self, hand: Hand):
         hand.run("--dry-run", "--capacity", "2=300", "--max-moves", 1, "--exclude", "pay*", "--statistic", "Peak")

@@ -191,7 +191,8 @@ class TestPlanned:
 
     def test_a_load_that_rises_is_not_said_to_fall(self):
         plan = a_plan(100.0)
-        worse = plan_figures(replace(plan, after=replace(plan.after, max=plan.before.max * 1.25)))
+        more = tuple(replace(b, after=plan.before.max * 1.25) for b in plan.brokers)
+        worse = plan_figures(replace(plan, brokers=more))
         said = on_judged(run(RunState.PROPOSED, plan=worse, reason=Reason.OTHER_PLAN_APPROVED), BY_HAND, "", START)
         assert_wording(said.message)
 

@@ -125,7 +125,6 @@ def test_what_runs_ends_with_us(jobs: ProcessJobs, folder: Path):
 
 def test_an_unknown_run_is_not_found(jobs: ProcessJobs):
     assert jobs.look("another") is None
-    assert jobs.said("another") == []
 
 
 def test_a_process_of_the_operator_gets_no_secret_of_the_operators_environment(

@@ -72,7 +72,8 @@ def test_the_verifier_accepts_what_the_job_plans(tmp_path: Path, seed: int):
     made = planned(tmp_path, *posed(seed))
     result = recheck(tmp_path, made.plan.digest)
     assert result.exit_code == 0, result.output
-    assert "within" in result.output
+    assert made.plan.gap is not None
+    assert made.plan.gap < 0.04  # a few partitions are heavy
 
 
 def test_the_plan_is_the_same_with_any_number_of_row_groups(tmp_path: Path):

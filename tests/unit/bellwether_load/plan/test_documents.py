@@ -88,7 +88,7 @@ def test_what_is_written_is_read_again(drawn: tuple[Problem, Any]) -> None:
     ("path", "value", "said"),
     [
         ("format", 3, "format is 3: this version reads format 2: upgrade"),
-        ("format", 1, "format is 1: this version reads format 2: request a new plan"),
+        ("format", 1, "format is 1: this version reads format 2: upgrade Bellwether, or request a new plan"),
         ("clusterId", "", "clusterId is ''"),
         ("more", 1, "more is unknown"),
         ("madeAt", "today", "madeAt is 'today'"),
