@@ -1,6 +1,6 @@
-"""The quick start of ``docs/install.md``, followed by a stranger on a whole node; then ``examples/several-clusters``.
+"""The quick start of ``docs/install.md``, followed by a stranger on a whole node, from a registry with the release.
 
-It runs before the tests that share one installation, and leaves none.
+Then ``examples/several-clusters``. It runs before the tests that share one installation, and leaves none.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bellwether import __version__
 from chartvalues.platform_values import REGISTRY
+from node.addresses import HOST_END
 from node.kubectl import eventually
 from realparts import gotools, kubernetes_binaries
+from realparts.registry import Registry
 from sourcetree import ROOT
 from waiting import limit, ran, until
 
@@ -36,10 +38,7 @@ BROKERS = 3
 CUT = 2
 # The node is the only one of both zones.
 STANDS_FOR = {
-    # What the page says to write for as long as nothing is published.
-    f"oci://{REGISTRY}/charts/bellwether --version {__version__}": (
-        "helm/bellwether --set image.registry=docker.io/library"
-    ),
+    f"oci://{REGISTRY}/charts/bellwether": "oci://{registry}/charts/bellwether --plain-http",
     "kafka-bootstrap.kafka:9092": "{bootstrap}",
     "[eu-west-1b]": "[eu-west-1a]",
     "watchNamespaces: [kafka]": "watchNamespaces: [kafka, payments, clicks]",
@@ -49,22 +48,50 @@ ZONE = "topology.kubernetes.io/zone=eu-west-1a"
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The quick start: its commands, and its files by name."""
+    """The quick start: its commands, and its files by name; how to test the release."""
 
     commands: Sequence[str]
     files: Mapping[str, str]
+    check: str
 
 
-def quick_start(bootstrap: Sequence[str]) -> Page:
+def quick_start(bootstrap: Sequence[str], registry: str) -> Page:
     """What the page says, with the words replaced that it says to replace."""
     text = (ROOT / "docs" / "install.md").read_text()
     for word, replacement in STANDS_FOR.items():
-        text = text.replace(word, replacement.format(bootstrap='", "'.join(bootstrap)))
+        text = text.replace(word, replacement.format(bootstrap='", "'.join(bootstrap), registry=registry))
     section = re.search(r"^## Quick start\n(.*?)^## ", text, re.MULTILINE | re.DOTALL)
     assert section is not None
     commands, *files = re.findall(r"^```(?:yaml)?\n(.*?)^```", section[1], re.MULTILINE | re.DOTALL)
     names = re.findall(r"^`([\w.]+)`[:,]", section[1], re.MULTILINE)
-    return Page(commands.splitlines(), dict(zip(names, files, strict=True)))
+    check = re.search(r"`(helm test [^`]+)`", text)
+    assert check is not None
+    return Page(commands.splitlines(), dict(zip(names, files, strict=True)), check[1])
+
+
+def run(tree: Path, *arguments: str | Path) -> None:
+    """Run Python in a checkout, with its own packages."""
+    paths = os.pathsep.join(str(tree / folder) for folder in ("operator", "spark", "helm", "tests/support"))
+    subprocess.run([sys.executable, *arguments], cwd=tree, env={**os.environ, "PYTHONPATH": paths}, check=True)
+
+
+@pytest.fixture(scope="module")
+def registry(places: Places, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where this version is published; the node pulls from there what the real registry would have."""
+    from node import images, lifecycle
+
+    folder = tmp_path_factory.mktemp("releases")
+    tree, key = folder / "tree", ["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", "key.pem"]
+    subprocess.run(key, cwd=folder, check=True)
+    subprocess.run(["git", "clone", "--quiet", ROOT, tree], check=True)
+    published, _, organisation = REGISTRY.partition("/")
+    with Registry(folder / "registry", HOST_END) as running:
+        where = f"{running.address}/{organisation}"
+        run(tree, "packaging/release.py", "build", "--out", folder / "dist", "--image", "operator")
+        asked = ("--out", folder / "dist", "--registry", where, "--key", folder / "key.pem")
+        run(tree, "packaging/release.py", "publish", *asked)
+        images.mirror(places, lifecycle.running(places), published, running.address)
+        yield where
 
 
 class Shell:
@@ -107,14 +134,15 @@ class Shell:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A node with three Kafka clusters and nothing of Bellwether, and a shell."""
+    """A node with three Kafka clusters and nothing of Bellwether, a shell, and what the page says."""
 
     kafkas: Sequence[KafkaOnNode]
     shell: Shell
+    page: Page
 
 
 @pytest.fixture(scope="module")
-def site(places: Places, kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(places: Places, kubectl: Kubectl, registry: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Clusters in the namespaces kafka, payments and clicks; all but the first are gone afterwards."""
     from node import images, lifecycle
     from nodeparts import kafka_image, kafka_pods, release
@@ -132,7 +160,7 @@ def site(places: Places, kubectl: Kubectl, tmp_path_factory: pytest.TempPathFact
         kubectl.apply(kafka_pods.namespace(kafka.cluster))
         kafka.start()
         kafka.fill(topics=3, partitions=12)
-    yield Site(kafkas, shell)
+    yield Site(kafkas, shell, quick_start(kafkas[0].cluster.internal, registry))
     shell.run("kubectl delete leadershippolicies --all --all-namespaces --wait --timeout=120s")
     shell.run(f"helm uninstall {release.NAME} --namespace {release.NAMESPACE} --wait")
     kubectl("delete", "namespace", release.NAMESPACE, *(cluster.namespace for cluster in more), "--timeout=120s")
@@ -156,8 +184,7 @@ def all_healthy(printed: str) -> bool:
 def test_four_commands_lead_from_nothing_to_a_demoted_broker(
     site: Site, record_property: Callable[[str, object], None]
 ) -> None:
-    kafka, shell = site.kafkas[0], site.shell
-    page = quick_start(kafka.cluster.internal)
+    kafka, shell, page = site.kafkas[0], site.shell, site.page
     for name, text in page.files.items():
         (shell.folder / name).write_text(text)
     began, took = time.monotonic(), []
@@ -171,6 +198,7 @@ def test_four_commands_lead_from_nothing_to_a_demoted_broker(
     eventually(lambda: kafka.led_by(1), lambda led: led == 0, 60, "the demoted broker still leads")
     record_property("seconds_after_each_command", took)
     record_property("seconds_to_a_demoted_broker", round(time.monotonic() - began, 1))
+    assert "Phase:          Succeeded" in shell.run(page.check)
     shell.run('kubectl patch brokerhealth orders-1 -n kafka --type merge --patch \'{"spec":{"override":null}}\'')
 
 

@@ -1,6 +1,6 @@
-"""Images for the node: the two that it needs itself, and any archive that was built.
+"""Images for the node: the two that it needs itself, any archive that was built, and a registry to pull others from.
 
-In: programs, archives. Out: images in containerd. There is no registry: an image is there or it is not, and pods say
+In: programs, archives. Out: images in containerd. Without a registry an image is there or it is not, and pods say
 ``imagePullPolicy: IfNotPresent`` or ``Never``. Called by ``lifecycle`` and by what runs pods.
 """
 
@@ -13,7 +13,8 @@ from pathlib import Path
 
 from node import archives
 from node.namespaces import Namespaces
-from node.settings import PAUSE_IMAGE
+from node.places import Places
+from node.settings import PAUSE_IMAGE, registries
 from realparts import cache, gotools
 from realparts.toolruns import DownloadFailed
 
@@ -22,7 +23,7 @@ PAUSE_SOURCE = Path(__file__).parent / "pause.c"
 
 
 class ImportFailed(RuntimeError):
-    """containerd did not take an archive; the message holds what it said."""
+    """containerd refused what it was asked; the message holds what it said."""
 
 
 def pause() -> Path:
@@ -54,7 +55,24 @@ def coredns() -> Path:
 
 def load(namespaces: Namespaces, archive: Path) -> None:
     """Give containerd an archive, as ``buildah push docker-archive:`` writes it. Raises ImportFailed."""
-    command = namespaces.inside("ctr", "--namespace", "k8s.io", "images", "import", archive.resolve())
+    _ctr(namespaces, "import", str(archive.resolve()))
+
+
+def mirror(where: Places, namespaces: Namespaces, registry: str, address: str) -> None:
+    """Let containerd pull what that registry has from the one at this address of the host, which has no TLS.
+
+    What it pulled before is forgotten: another build may have the same tag. Raises ImportFailed.
+    """
+    folder = registries(where) / registry
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "hosts.toml").write_text(f'[host."http://{address}"]\ncapabilities = ["pull", "resolve"]\n')
+    if pulled := [name for name in _ctr(namespaces, "ls", "--quiet").split() if name.startswith(f"{registry}/")]:
+        _ctr(namespaces, "rm", *pulled)
+
+
+def _ctr(namespaces: Namespaces, *arguments: str) -> str:
+    command = namespaces.inside("ctr", "--namespace", "k8s.io", "images", *arguments)
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     if ended.returncode != 0:
-        raise ImportFailed(f"importing {archive}: {ended.stderr.strip()[-1500:]}")
+        raise ImportFailed(f"ctr images {' '.join(arguments)}: {ended.stderr.strip()[-1500:]}")
+    return ended.stdout

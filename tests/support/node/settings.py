@@ -38,7 +38,14 @@ SystemdCgroup = false
 [plugins."io.containerd.grpc.v1.cri".cni]
 bin_dir = "{PLUGINS}"
 conf_dir = "{network_folder(places)}"
+[plugins."io.containerd.grpc.v1.cri".registry]
+config_path = "{registries(places)}"
 """
+
+
+def registries(places: Places) -> Path:
+    """Where containerd finds, at each pull, which registry stands for another one."""
+    return places.settings / "registries"
 
 
 def network_folder(places: Places) -> Path:

@@ -45,7 +45,7 @@ class KafkaOnNode:
         self._kubectl.apply([*volumes, *kafka_pods.brokers(cluster, sidecars), *kafka_pods.balancer(cluster)])
         # One that an earlier run left knows ways already; a new one knows none.
         self._kubectl("delete", "pods", "-l", "app=balancer", "-n", cluster.namespace, "--ignore-not-found", "--wait")
-        within = ["-n", cluster.namespace, f"--timeout={START_SECONDS}s"]
+        within = ["-n", cluster.namespace, f"--timeout={limit(START_SECONDS):.0f}s"]
         self._kubectl("rollout", "status", "deployment/balancer", *within)
         # The rollout may be that of the pod before, and the way to a new one is laid after it is ready.
         eventually(self.balancer.answers, bool, 60, "the load balancer does not answer")

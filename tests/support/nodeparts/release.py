@@ -17,6 +17,7 @@ import yaml
 from bellwether import __version__
 from node.kubectl import Kubectl, KubectlFailed
 from realparts.helm import Helm
+from waiting import limit
 
 CHART = Path(__file__).resolve().parents[3] / "helm" / "bellwether"
 IMAGE = f"docker.io/library/bellwether:{__version__}"
@@ -68,7 +69,7 @@ class Release:
     def roll_out(self) -> None:
         """Wait until every Deployment of the release runs as it should."""
         for name in self.kubectl("get", "deployments", "-n", NAMESPACE, "-o", "name").split():
-            wait = ["rollout", "status", name, "-n", NAMESPACE, f"--timeout={ROLLOUT_SECONDS}s"]
+            wait = ["rollout", "status", name, "-n", NAMESPACE, f"--timeout={limit(ROLLOUT_SECONDS):.0f}s"]
             self.kubectl(*wait, timeout_seconds=ROLLOUT_SECONDS + 10)
 
     def sidecars(self) -> list[Mapping[str, Any]]:

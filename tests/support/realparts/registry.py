@@ -1,7 +1,7 @@
 """A container registry on this machine: CNCF Distribution, without TLS and accounts, with its content in a folder.
 
 In: a folder, and which of this machine's addresses to listen on. Out: its address. Called by the release's dry run and
-by tests of releases; a node sees the host at another address than 127.0.0.1.
+by tests on a node, which sees the host at another address than 127.0.0.1.
 """
 
 from __future__ import annotations
