@@ -26,6 +26,7 @@ RELEASE = "bellwether release BROKER --policy NAME -n NAMESPACE"
 SUSPEND = "bellwether suspend --policy NAME -n NAMESPACE"
 PATCH = 'kubectl patch lp NAME -n NAMESPACE --type merge -p \'{"spec":{"suspend":true}}\''
 RESUME = "bellwether resume --policy NAME -n NAMESPACE"
+ENFORCE = 'kubectl patch lp NAME -n NAMESPACE --type merge -p \'{"spec":{"mode":"Enforce"}}\''
 SUSPEND_ALL, RESUME_ALL = "bellwether suspend --all", "bellwether resume --all"
 DEMOTE_OFFLINE = "bellwether demote BROKER --bootstrap HOST:PORT --record FILE"
 PROMOTE_OFFLINE = "bellwether promote BROKER --bootstrap HOST:PORT --record FILE"
@@ -90,6 +91,14 @@ def suspend_and_resume(it: Installation, text: str) -> None:
     site.lift(SICK)
     site.until_restored(before)
     assert text in (SUSPEND, PATCH, RESUME)
+
+
+def enforce(it: Installation, text: str) -> None:
+    """A policy that observed acts."""
+    it.site.change(mode="Observe")
+    it.site.until(lambda: it.site.status()["mode"] == "Observe", 30, "it observes", it.site.status)
+    _ended_well(it.act(text))
+    it.site.until(lambda: it.site.status()["mode"] == "Enforce", 30, "it acts", it.site.status)
 
 
 def suspend_and_resume_all(it: Installation, text: str) -> None:
@@ -201,6 +210,7 @@ ACTS: Mapping[str, Act] = {
     SUSPEND: suspend_and_resume,
     PATCH: suspend_and_resume,
     RESUME: suspend_and_resume,
+    ENFORCE: enforce,
     SUSPEND_ALL: suspend_and_resume_all,
     RESUME_ALL: suspend_and_resume_all,
     DEMOTE_OFFLINE: without_operator,

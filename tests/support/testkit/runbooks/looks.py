@@ -48,6 +48,7 @@ LOOKS: Mapping[str, Look] = {
     "bellwether history --policy NAME -n NAMESPACE --since 1h": HISTORY,
     "bellwether history --policy NAME -n NAMESPACE --since 24h": HISTORY,
     "bellwether history --policy NAME -n NAMESPACE --since 3d": HISTORY,
+    "bellwether plan --policy NAME -n NAMESPACE": Look(r"the demoted broker has the only replica"),
     "bellwether losses --store STORE": Look(r"^worst loss of one broker: "),
     "bellwether rebalance show --store STORE": Look(r"\bplan [0-9a-f]{32}"),
     "bellwether verify-plan --problem STORE/problems/PROBLEM --loads STORE/loads/LOADS --plan STORE/plans/DIGEST": Look(
@@ -126,7 +127,6 @@ LOOKS: Mapping[str, Look] = {
     "kubectl get lp NAME -n NAMESPACE": Look(
         r"\ANAME +MODE +READY +REASON .*\nmain +Enforce +True +OfflinePartitions "
     ),
-    "kubectl get lp NAME -n NAMESPACE --show-managed-fields -o yaml": Look(r"manager: kubectl\S*\n +operation: "),
     "kubectl get lp NAME -n NAMESPACE -o jsonpath='{.spec.demotion}{\"\\n\"}'": Look(r'"maxBrokers":"20%"'),
     "kubectl get lp NAME -n NAMESPACE -o jsonpath='{.spec.detection}{\"\\n\"}'": Look(
         r'"vantages":\["zone-a","zone-b"\]'
