@@ -21,7 +21,6 @@ _TEXTS = {
     "too_short": "has {actual_length} entries: at least {min_length} must be set",
     "string_too_long": "is too long: at most {max_length} characters are allowed",
     "string_too_short": "is too short: at least {min_length} characters are required",
-    "int_type": "must be an integer, without quotes",
     "bool_type": "must be true or false, without quotes",
     "string_type": "must be a string: put it in quotes",
     "model_type": "must be an object with fields",
@@ -37,6 +36,15 @@ LONGEST_NAME = 64
 """Characters that are compared with the names of fields, which takes time by their square."""
 
 _QUOTED = re.compile("'([^']*)'")
+_UNIT = re.compile("(Milliseconds|Seconds|Bytes|Percent)$")
+
+
+def _integer_wanted(field: str, given: object) -> str:
+    unit = _UNIT.search(field)
+    text = "must be an integer" + (f" of {unit[1].lower()}" if unit else "")
+    if not isinstance(given, str):
+        return text
+    return text + (", without quotes" if given.strip().isdigit() else ", without a unit")
 
 
 def describe(error: ErrorDetails, model: type[BaseModel] | None) -> str:
@@ -53,6 +61,8 @@ def describe(error: ErrorDetails, model: type[BaseModel] | None) -> str:
         return f"must be {expected}{nearest(given, _QUOTED.findall(expected))}"
     if kind in ("greater_than_equal", "less_than_equal") and not isinstance(given, int | float):
         return error["msg"]
+    if kind == "int_type":
+        return _integer_wanted(str(error["loc"][-1]), given)
     if kind in _TEXTS:
         return _TEXTS[kind].format(**{**context, "input": given})
     return error["msg"].removeprefix("Value error, ")

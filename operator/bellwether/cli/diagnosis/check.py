@@ -191,7 +191,7 @@ def _leases(at: Installation) -> Iterator[Finding]:
             continue
         if ready.get("reason") == Reason.INVALID_POLICY:
             yield Finding("leases", True, f"{name}: not reconciled{said}")
-        holder, message = _lease(at, cluster)
+        holder, message = _lease(at, cluster, str(policy["status"].get("operator", "")).rpartition("/")[0])
         renewed |= holder
         yield Finding("leases", holder, f"{name}: {message}")
     if not policies:
@@ -202,14 +202,18 @@ def _leases(at: Installation) -> Iterator[Finding]:
         )
 
 
-def _lease(at: Installation, cluster: str) -> tuple[bool, str]:
-    """Whether an operator renews the Lease of a Kafka cluster, and which one."""
+def _lease(at: Installation, cluster: str, reported: str) -> tuple[bool, str]:
+    """Whether an operator renews the Lease of a Kafka cluster, and which; ``reported``: its namespace by the status."""
     from bellwether.cli.diagnosis.policy_view import LEASE_SECONDS, lease_time
 
     spec = (at.api.find(LEASES, at.lease_namespace, object_names.cluster_lease(cluster)) or {}).get("spec") or {}
     holder, last = spec.get("holderIdentity"), lease_time(spec)
     if not holder or last is None:
-        return False, f"no operator holds the Lease of Kafka cluster {cluster}: {CHECK_OPERATOR}"
+        text = f"no operator holds the Lease of Kafka cluster {cluster}"
+        if reported and reported != at.lease_namespace:
+            remedy = f"the policy's status names Leases in {reported}: set --lease-namespace {reported}"
+            return False, f"{text} in namespace {at.lease_namespace}: {remedy}"
+        return False, f"{text}: {CHECK_OPERATOR}"
     age = (at.clock.now() - last).total_seconds()
     if age > LEASE_SECONDS:
         text = (

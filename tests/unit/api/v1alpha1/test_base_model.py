@@ -66,6 +66,10 @@ def test_a_refusal_does_not_repeat_what_was_given():
         ({"election": {"batchSize": 9000}}, "election.batchSize: is 9000: must be at most 5000"),
         ({"election": {"batchSize": 0}}, "election.batchSize: is 0: must be at least 1"),
         ({"election": {"batchSize": "5"}}, "election.batchSize: must be an integer, without quotes"),
+        (
+            {"promotion": {"stabilizationSeconds": "1m"}},
+            "promotion.stabilizationSeconds: must be an integer of seconds, without a unit",
+        ),
         ({"suspend": "no"}, "suspend: must be true or false, without quotes"),
         ({"kafka": {"strimzi": {}}}, "kafka.strimzi.clusterName: is required: set it"),
         ({"kafka": ["h:1"]}, "kafka: must be an object with fields"),

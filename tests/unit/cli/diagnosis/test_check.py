@@ -125,6 +125,12 @@ def test_a_policy_without_an_active_operator_is_a_failure(monkeypatch: pytest.Mo
     assert_wording(done.output)
 
 
+def test_leases_in_another_namespace_name_the_option_to_set(monkeypatch: pytest.MonkeyPatch):
+    api = Reviewed()
+    a_policy(api, clusterId=CLUSTER, operator="bellwether/operator-1")
+    assert_wording(run(monkeypatch, api).output)
+
+
 @pytest.mark.parametrize("written", [{}, {"conditions": [UNSEEN]}])
 def test_a_policy_that_no_operator_has_reconciled_fails(monkeypatch: pytest.MonkeyPatch, written: Any):
     api = Reviewed()
