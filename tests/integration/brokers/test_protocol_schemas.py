@@ -30,4 +30,9 @@ def alike(field: str) -> str:
 @pytest.mark.parametrize("name", SECTIONS)
 def test_the_page_names_every_field_of_kafkas_schema(name: str) -> None:
     low, high, text = SECTIONS[name]
-    assert sorted(map(alike, listed(text))) == sorted(map(alike, fields(schema(name), low, high)))
+    found, named = schema(name), sorted(map(alike, listed(text)))
+    wanted = sorted(map(alike, fields(found, low, high)))
+    if int(found["validVersions"].split("-")[-1]) < high:  # a Kafka before the newest that we speak to
+        assert set(wanted) <= set(named)
+    else:
+        assert named == wanted
