@@ -8,6 +8,7 @@ import pytest
 
 from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
 from bellwether.adapters.kafka.connection.connection_errors import Stage
+from bellwether.core.signals import UnreachableCause
 from bellwether.kafka_connection import Connection
 from realparts.kafka import KafkaCluster
 from realparts.toxiproxy import Toxiproxy
@@ -39,11 +40,11 @@ def test_the_internal_answer_tells_the_external_address_which_answers_too(
     assert (external.ok, external.weaker, external.message) == (True, False, "")
 
 
-def test_a_cut_way_is_refused_and_not_silent(brokers: KafkaCluster, probe: BrokerProbe, proxy: Toxiproxy) -> None:
+def test_a_cut_way_is_refused(brokers: KafkaCluster, probe: BrokerProbe, proxy: Toxiproxy) -> None:
     broker = brokers.broker(1)
     proxy.cut(broker.proxy_name)
     answer = probe.ask(broker.external, 1, 20)
-    assert (answer.ok, answer.stage, answer.silent) == (False, Stage.CONNECT, False)
+    assert (answer.ok, answer.cause) == (False, UnreachableCause.REFUSED)
     assert probe.ask(broker.internal, 1, 20).ok
     proxy.mend(broker.proxy_name)
     assert probe.ask(broker.external, 1, 20).ok
