@@ -94,9 +94,12 @@ def newest(history: tuple[RebalancePlan, ...], store: str, policy: str | None) -
 
 def _verified(store: Store, story: Story) -> Story:
     """The summary with the result of verifying the plan from its inputs, if these are still in the store."""
+    from rich.console import Console
+
     from bellwether_load.store.plans.plan_verification import verified_from
 
-    found = verified_from(store, story.plan)
+    with Console(stderr=True).status("verifying the plan"):
+        found = verified_from(store, story.plan)
     if found is None:
         return story
     problem, loads, report = found

@@ -31,11 +31,14 @@ def verify_plan(problem: str, loads: str, plan: str, output: str) -> None:
     plan, and shares no arithmetic with the planner. Exit status: 0 if every figure of the plan is correct, 4 if the
     plan is rejected, 1 if an input cannot be read.
     """
+    from rich.console import Console
+
     from bellwether_load.store.filesystems import Store
     from bellwether_load.store.plans.plan_verification import recheck
 
     try:
-        report = recheck(Store.open(problem), Store.open(loads), Store.open(plan))
+        with Console(stderr=True).status("adding up all partitions"):
+            report = recheck(Store.open(problem), Store.open(loads), Store.open(plan))
     except BellwetherError as error:
         if output != "table":
             print_document({"passed": False, "unreadable": str(error)}, output)
