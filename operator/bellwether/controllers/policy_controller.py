@@ -222,9 +222,10 @@ class PolicyController(threading.Thread):
                 self._requeue.after(report, policy.policy(), record, self._took_seconds) if record is not None else 0.0
             )
         except BellwetherError as error:
-            return self._requeue.jitter(self._handle(policy, error))
+            # Not _handle: Thread itself has that name from Python 3.13 on.
+            return self._requeue.jitter(self._pause_after(policy, error))
 
-    def _handle(self, policy: LeadershipPolicy, error: BellwetherError) -> float:
+    def _pause_after(self, policy: LeadershipPolicy, error: BellwetherError) -> float:
         """Report a failed reconcile by the action that it requires; returns seconds until the next try."""
         match error:
             case PolicyRefused():
