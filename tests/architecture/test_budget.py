@@ -21,7 +21,7 @@ LINES = {
     "operator/bellwether/cli": 10110,  # lint reads policies in texts, in other objects and in JSON patches
     "operator/bellwether/controllers": 3092,  # who may still send; other installations; kopf's lists and events bounded
     "operator/bellwether/core": 13650,  # cures by a table; causes, freezes, links; identity, partial answers, drains
-    "operator/bellwether/ports": 660,  # the seam to the load side, bounded messages, answers of probes once
+    "operator/bellwether/ports": 620,  # the seam to the load side, bounded messages, answers of probes once
     "operator/bellwether/probes": 5800,  # several listeners, causes, gaps of both sides, slow answers, pairs that lag
     "operator/bellwether/probes/runtime": 796,
     "operator/bellwether/quarantine": 737,  # ends connections; which field keeps it from holding; whose process it is

@@ -85,15 +85,12 @@ class Reconciler(Protocol):
     @property
     def record(self) -> UndoRecord | None:
         """The undo record as far as this process knows it."""
-        ...
 
     def ensure_connected(self, policy: LeadershipPolicy) -> None:
         """Connect and hold the Lease, or raise."""
-        ...
 
     def reconcile(self, policy: LeadershipPolicy, decide: DecisionFunction, rebalance_input: RebalanceInput) -> Report:
         """One reconcile with that way to decide, on that occasion."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -33,12 +33,9 @@ class CanaryClient(Protocol):
 
     def produce(self, partition: int) -> None:
         """Start to produce a record."""
-        ...
 
     def consume(self, partitions: Collection[int]) -> None:
         """Fetch the records of these partitions from now on, and of no others."""
-        ...
 
     def results(self, timeout_seconds: float) -> list[CanaryResult]:
         """What has ended; waits so long for the first."""
-        ...

@@ -23,12 +23,9 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """Wall-clock time, UTC, with time zone."""
-        ...
 
     def monotonic(self) -> float:
         """Seconds that never go back."""
-        ...
 
     def sleep(self, seconds: float) -> None:
         """Wait that long."""
-        ...

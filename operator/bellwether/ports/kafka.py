@@ -42,15 +42,12 @@ class ClusterReader(Protocol):
 
     def read(self) -> Cluster:
         """One consistent snapshot of brokers and of all partitions, from a broker that is not in ``avoid``."""
-        ...
 
     def partitions(self, topics: Collection[str]) -> tuple[Partition, ...]:
         """Fresh partitions of some topics, reassignments included; a topic that is gone is simply absent."""
-        ...
 
     def avoid(self, brokers: Collection[int]) -> None:
         """From now on send nothing to these brokers while another one answers (they are suspect)."""
-        ...
 
 
 class ConfigReader(Protocol):
@@ -61,11 +58,9 @@ class ConfigReader(Protocol):
 
     def topic_configs(self, topics: Collection[str], names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
         """Some settings of some topics, in one bounded read. What is gone, unknown or secret is absent."""
-        ...
 
     def broker_configs(self, brokers: Collection[int], names: Collection[str]) -> Mapping[int, Mapping[str, str]]:
         """Some settings of some brokers, each asked for its own; one that does not answer in time is absent."""
-        ...
 
 
 class LogDirReader(Protocol):
@@ -73,7 +68,6 @@ class LogDirReader(Protocol):
 
     def log_dirs(self, broker: int) -> Placement | None:
         """The broker's partitions by log directory, of its own answer; None without one in time. Never raises."""
-        ...
 
 
 class LeaderMover(Protocol):
@@ -87,30 +81,24 @@ class LeaderMover(Protocol):
 
     def choose(self) -> int:
         """The broker to ask next. Raises NotSent while the address of none is known."""
-        ...
 
     def start_deadline(self) -> None:
         """The time limit of the next request starts now, not when it is made: later than that it is not sent."""
-        ...
 
     def reorder(self, orders: Sequence[Reorder], broker: int | None = None) -> Mapping[TopicPartition, Outcome]:
         """AlterPartitionReassignments with another order of the same replicas (KIP-455, KIP-860).
 
         ``broker`` alone is asked; None asks the first that can be reached.
         """
-        ...
 
     def forwards(self, broker: int) -> bool:
         """Whether this very broker answers now a request that it has to forward to the controller. Never raises."""
-        ...
 
     def elect(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
         """ElectLeaders, preferred (KIP-460)."""
-        ...
 
     def cancel(self, names: Sequence[TopicPartition], broker: int | None = None) -> Mapping[TopicPartition, Outcome]:
         """Cancel the reassignments of these partitions (KIP-455). ``broker`` as for ``reorder``."""
-        ...
 
 
 class UncleanElections(Protocol):
@@ -121,7 +109,6 @@ class UncleanElections(Protocol):
 
         Raises Transient when no answer came in time: it may have been carried out.
         """
-        ...
 
 
 class FaultToleranceReader(Protocol):
@@ -134,7 +121,6 @@ class FaultToleranceReader(Protocol):
 
         ``followed`` names brokers, partitions that they follow, and who leads those: which of them trail.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,4 +178,3 @@ class EndsReader(Protocol):
         self, address: str, replicas: Mapping[TopicPartition, int], timeout_seconds: float, longest_seconds: float
     ) -> BrokerLogEnds:
         """Where its logs end; values are the leader epochs that it must lead in."""
-        ...

@@ -20,11 +20,9 @@ class UndoRecords(Protocol):
 
     def take_over(self, cluster_id: str) -> UndoRecord:
         """Read the record and raise its epoch by a checked write, so that an older holder's writes are refused."""
-        ...
 
     def save(self, record: UndoRecord) -> None:
         """Make the record durable before returning; only what changed since the last call is written."""
-        ...
 
 
 class Leadership(Protocol):
@@ -32,14 +30,12 @@ class Leadership(Protocol):
 
     def seconds_left(self) -> float:
         """How long, on the local monotonic clock, this process surely still holds the Lease; 0 when it does not."""
-        ...
 
     def confirm(self) -> None:
         """Read the Lease where it is kept: a machine that was paused knows nothing of it by its own clocks.
 
         Raises Fenced if another process holds it, LeaseUnconfirmed if it cannot be read.
         """
-        ...
 
 
 class FormerSenders(Protocol):
@@ -47,7 +43,6 @@ class FormerSenders(Protocol):
 
     def running(self, senders: Sequence[Sender]) -> tuple[Sender, ...]:
         """Those that are not proven to have ended. Asks now and then; never raises."""
-        ...
 
 
 class SignalReader(Protocol):
@@ -55,11 +50,9 @@ class SignalReader(Protocol):
 
     def signals(self) -> tuple[Signal, ...]:
         """The last signal of every source, aged on the reader's monotonic clock."""
-        ...
 
     def overrides(self) -> tuple[Override, ...]:
         """What people asked for, expired ones included."""
-        ...
 
 
 class UnchangingSignals:
@@ -75,14 +68,12 @@ class QuarantineOrders(Protocol):
 
     def take_over(self) -> Mapping[int, QuarantineOrder]:
         """The orders that a previous process left, by broker. Raises Transient or Terminal."""
-        ...
 
     def keep(self, orders: Mapping[int, QuarantineOrder]) -> None:
         """Write what has changed in these orders, and remove those of other brokers.
 
         Never raises: an order that is not written is not obeyed, and one that is not renewed expires.
         """
-        ...
 
 
 class NoQuarantineOrders:
@@ -101,15 +92,12 @@ class AuditTrail(Protocol):
 
     def read(self) -> Sequence[AuditEntry]:
         """All entries, the oldest first. Raises Transient or Terminal."""
-        ...
 
     def begin(self, entry: AuditEntry) -> None:
         """The moves that a reconcile is about to make."""
-        ...
 
     def conclude(self, entry: AuditEntry) -> None:
         """The entry that was begun last, with its outcome."""
-        ...
 
 
 class NothingShared:

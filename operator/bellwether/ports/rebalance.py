@@ -61,33 +61,26 @@ class Rebalancer(Protocol[PolicyT_contra, StatusT]):
     @property
     def version(self) -> int:
         """Changes whenever a reconcile has something new to do or to report."""
-        ...
 
     def status(self) -> StatusT:
         """Its state, to be reported."""
-        ...
 
     def rebalance_input(self) -> RebalanceInput:
         """What the next reconcile is to do."""
-        ...
 
     def on_result(
         self, policy: PolicyT_contra, cluster_id: str, progress: WaveResult | None, snapshot: ProblemSnapshot | None
     ) -> None:
         """What a reconcile came to; a snapshot if it was wanted."""
-        ...
 
     def on_published(self, status: StatusT) -> None:
         """That state was reported: what must be on record first may go on."""
-        ...
 
     def unhealthy_reason(self) -> str | None:
         """What only a restart cures, if anything."""
-        ...
 
     def close(self) -> None:
         """End; what runs elsewhere goes on, and is found again."""
-        ...
 
 
 class SampleStore(Protocol):
@@ -96,11 +89,9 @@ class SampleStore(Protocol):
     @property
     def printable(self) -> str:
         """Its URI without what may be a secret."""
-        ...
 
     def last_samples(self, cluster_id: str, wanted: Collection[PartitionKey]) -> Mapping[PartitionKey, LogEndSample]:
         """The last sample of each of these partitions that has one. Raises Transient or Terminal."""
-        ...
 
 
 class LoadSide(Protocol):
@@ -108,15 +99,12 @@ class LoadSide(Protocol):
 
     def rebalancers(self, api: Any, clock: Any) -> Callable[[Any, Callable[[], None]], Rebalancer[Any, Any]]:
         """How the operator gets a policy's rebalancer: of the status last reported, and what wakes its controller."""
-        ...
 
     def newest_loads(self, store: str, policy: Any, namespace: str, cluster_id: str) -> Loads | None:
         """The newest measured loads of a policy; None if there are none. Raises Transient or Terminal."""
-        ...
 
     def samples(self, store: str) -> SampleStore:
         """The samples in a store. Raises Terminal or ModuleNotFoundError, which names the extra that is missing."""
-        ...
 
 
 def load_side(load_config: Path | None = None) -> LoadSide:

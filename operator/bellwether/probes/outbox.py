@@ -23,11 +23,9 @@ class SignalWriter(Protocol):
 
     def write(self, signal: Signal) -> None:
         """Replace this prober's entry on the signal's broker."""
-        ...
 
     def forget(self, broker: int, source: str) -> None:
         """Take this prober's entry of that source on a broker away; a broker that has none is fine."""
-        ...
 
 
 _Key = tuple[int, str]

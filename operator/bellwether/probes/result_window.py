@@ -20,12 +20,10 @@ class Thresholds(Protocol):
     @property
     def failure_threshold(self) -> int:
         """Failures in a row that make it ``Failing``."""
-        ...
 
     @property
     def success_threshold(self) -> int:
         """Successes in a row that make it ``Passing``."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,23 +40,18 @@ class BrokerProcess(Protocol):
 
     def state(self) -> ProcessState:
         """How it is now."""
-        ...
 
     def remedy(self) -> str:
         """Why it cannot be held, with figures, and what to set; empty where that is not known."""
-        ...
 
     def hold(self) -> None:
         """Shut it down, and stop it as soon as no client is left. Takes seconds. Raises Transient when that fails."""
-        ...
 
     def release(self) -> None:
         """Let it go on; nothing happens to one that runs. Raises Transient."""
-        ...
 
     def guarded(self) -> bool:
         """Whether it would be released should we die this moment; asking is a sign of life."""
-        ...
 
 
 class Orders(Protocol):
@@ -64,7 +59,6 @@ class Orders(Protocol):
 
     def read(self) -> OrderRead:
         """The current order for its broker, and whether another broker is held."""
-        ...
 
 
 class QuarantineAgent:

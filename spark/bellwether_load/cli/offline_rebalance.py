@@ -16,7 +16,6 @@ from bellwether.adapters.files.undo_record_file import FileLeadership, FileRecor
 from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
-from bellwether.cli.offline.offline_leadership import NoSignals
 from bellwether.core.demotion.decisions import manual_decision
 from bellwether.core.model.undo_record import PlanApplication, UndoRecord
 from bellwether.core.reporting.requeue import Requeue
@@ -27,6 +26,7 @@ from bellwether.extras import needed_extra
 from bellwether.gather import Memory
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal
+from bellwether.ports.kubernetes import UnchangingSignals
 from bellwether.ports.world import World
 from bellwether.reconcile import reconcile
 from bellwether_load.controller.job_commands import file_name
@@ -95,7 +95,7 @@ def apply_offline(
         under_way = taken.application
         if under_way is not None and under_way.digest == digest and under_way.taken_up:
             say(f"continuing: {under_way.taken_up} of {under_way.moves} partitions were already applied")
-        world = World(reader, mover, records, leadership, NoSignals(), clock)
+        world = World(reader, mover, records, leadership, UnchangingSignals(), clock)
         policy = Policy(name="command", mode=Mode.ENFORCE, rebalance=settings)
         memory = Memory(taken, grace_seconds=mover.request_timeout_seconds)
         return _reconcile_until_ended(world, policy, memory, accepted, say)

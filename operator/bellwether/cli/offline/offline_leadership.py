@@ -31,7 +31,6 @@ MAX_ABORTS = 3
 """Reconciles in a row that were aborted, or whose effect no read shows, after which the run ends."""
 
 PAUSE_SECONDS = 1.0
-NoSignals = UnchangingSignals
 
 
 class DryRunRecords(FileRecords):
@@ -86,7 +85,7 @@ def run_offline(
                 f"{away} replica orders were changed without a demoted broker, probably for preferred racks"
                 " (spec.placement): they are restored, because this command reads no policy"
             )
-        world = World(reader, mover, records, leadership, NoSignals(), clock)
+        world = World(reader, mover, records, leadership, UnchangingSignals(), clock)
         policy = Policy(name="command", mode=Mode.OBSERVE if dry_run else Mode.ENFORCE)
         memory = Memory(found, grace_seconds=mover.request_timeout_seconds, distrusted=frozenset(brokers))
         stops = 0

@@ -79,15 +79,12 @@ class SocketTable(Protocol):
 
     def listen(self, seconds: float) -> None:
         """Let time pass, and take note of what a look would come too late for. Never raises."""
-        ...
 
     def sample(self) -> ConnectionSample:
         """What the table shows now, and what was noted since the last look. Never raises."""
-        ...
 
     def close(self) -> None:
         """Let go of what is held."""
-        ...
 
 
 def open_table(port: int, ignored: sock_diag.Ignored) -> tuple[SocketTable, str]:

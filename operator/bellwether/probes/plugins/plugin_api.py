@@ -35,7 +35,6 @@ class Measurer(Protocol):
     @property
     def type(self) -> str:
         """The measurer's name in UpperCamelCase, as policies and signals have it; none of Bellwether's own."""
-        ...
 
     def measure(
         self, broker: int, addresses: Mapping[str, str], settings: Mapping[str, str], timeout_seconds: float
@@ -49,4 +48,3 @@ class Measurer(Protocol):
         A call that has not returned after ``timeout_seconds`` counts as no evidence, as does one that raises; until it
         does return its broker is not measured again.
         """
-        ...

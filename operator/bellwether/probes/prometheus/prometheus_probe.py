@@ -39,12 +39,10 @@ class QueryAnswer(Protocol):
     @property
     def samples(self) -> Sequence[tuple[Mapping[str, str], float | None]]:
         """The labels that may name the broker, and the sample's value."""
-        ...
 
     @property
     def warnings(self) -> Sequence[str]:
         """The server's warnings."""
-        ...
 
 
 class QueryClient(Protocol):
@@ -52,11 +50,9 @@ class QueryClient(Protocol):
 
     def ask(self, query: str, label: str, timeout_seconds: float) -> QueryAnswer:
         """The values as of now."""
-        ...
 
     def check_alerts(self, alerts: Collection[str], timeout_seconds: float) -> None:
         """Raise unless the rules of these alerts are evaluated."""
-        ...
 
 
 @dataclass(slots=True)

@@ -46,7 +46,6 @@ class ListenerClient(Protocol):
 
     def ask(self, address: str, broker_id: int, timeout_seconds: float, padding: int = 0) -> ProbeAnswer:
         """One question, ``padding`` bytes larger than needed, over within its timeout."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -203,20 +203,16 @@ class ScheduledRound(Protocol):
     @property
     def stopped(self) -> bool:
         """Whether it is over."""
-        ...
 
     @property
     def waiting(self) -> bool:
         """Whether answers are out."""
-        ...
 
     def begin(self) -> float:
         """Begin what is due; returns when to come again, on the monotonic clock."""
-        ...
 
     def collect(self) -> float | None:
         """Take what has been answered; returns when to begin again if that has changed."""
-        ...
 
 
 class Rounds:

@@ -41,15 +41,12 @@ class Probe(Protocol):
 
     def repeat(self) -> None:
         """Report the present state again."""
-        ...
 
     def alive(self) -> bool:
         """Whether it is measuring."""
-        ...
 
     def stop(self) -> None:
         """Stop measuring."""
-        ...
 
 
 class ProbeDied(RuntimeError):

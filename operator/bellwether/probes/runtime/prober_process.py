@@ -43,11 +43,9 @@ class Sidecar(Probe, Protocol):
 
     def configure(self, settings: Any) -> None:
         """Apply these settings: the policy's for its signal type."""
-        ...
 
     def start(self) -> None:
         """Start measuring."""
-        ...
 
 
 @dataclass(frozen=True)

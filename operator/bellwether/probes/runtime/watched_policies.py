@@ -57,11 +57,9 @@ class PolicyRun(Protocol):
 
     def run(self) -> None:
         """Work until its stop event is set."""
-        ...
 
     def problems(self, bound_seconds: float) -> list[str]:
         """Failures that only a restart fixes: threads that are stuck for longer than this. Does not block."""
-        ...
 
 
 Begin = Callable[[str, str, threading.Event], PolicyRun]
