@@ -1,7 +1,4 @@
-"""What the clusters and stores of a process may take together, as each one alone may take more than its share.
-
-Used by all that decode answers and documents of other servers, and by those that keep what was decoded.
-"""
+"""What the clusters and stores of a process may take together, as each one alone may take more than its share."""
 
 from __future__ import annotations
 

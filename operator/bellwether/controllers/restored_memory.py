@@ -1,7 +1,4 @@
-"""Restore the memory of a policy's operator from the undo record and from what it last wrote to status.
-
-Called by the operator after a take-over, and by commands that plan or forecast as it does.
-"""
+"""Restore the memory of a policy's operator from the undo record and from what it last wrote to status."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Look up the BrokerHealth of a broker, or report which name is wrong: policy, namespace or broker id.
 
-In: a policy's name and a broker id. Out: API objects. Called by ``explain``, ``overrides`` and ``wait``.
+In: a policy's name and a broker id. Out: API objects.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Overrides on a BrokerHealth: set, remove, show, and warn of brokers that could not or should not lead.
-
-Called by the commands ``demote``, ``promote``, ``release`` and ``drain`` with ``--policy``.
-"""
+"""Overrides on a BrokerHealth: set, remove, show, and warn of brokers that could not or should not lead."""
 
 from __future__ import annotations
 

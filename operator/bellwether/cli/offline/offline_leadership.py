@@ -1,7 +1,4 @@
-"""Demote and promote offline, without a Kubernetes API: reconciles with a manual decision.
-
-Called by the commands ``demote`` and ``promote`` with ``--record FILE``.
-"""
+"""Demote and promote offline, without a Kubernetes API: reconciles with a manual decision."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Files of policies: read them, folders included, and check what is in them object by object and together.
 
-In: names of files. Out: the valid policies and BrokerHealths, and problems with their places. Used by ``bellwether
-lint``, ``diff``, ``simulate`` and ``replay``.
+In: names of files. Out: the valid policies and BrokerHealths, and problems with their places.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which topics are hit: how many partitions are offline, led by an unhealthy broker, under or at min.insync.replicas.
 
-In: a ``Context`` and the risks of its partitions. Out: ``TopicImpact``s, the worst first. Pure. Called by ``report``.
-Topics without such a partition are left out; without a fault no partition is read.
+In: a ``Context`` and the risks of its partitions. Out: ``TopicImpact``s, the worst first. Pure. Topics without such a
+partition are left out; without a fault no partition is read.
 """
 
 from __future__ import annotations

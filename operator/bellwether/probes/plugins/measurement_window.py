@@ -1,7 +1,6 @@
 """Count a plug-in's measurements of one broker against its thresholds, bounded for any result.
 
-In: what ``Measurer.measure`` returned, and thresholds. Out: a ``Signal``, and whether it is news. Called by
-``measurer_probe``.
+In: what ``Measurer.measure`` returned, and thresholds. Out: a ``Signal``, and whether it is news.
 """
 
 from __future__ import annotations

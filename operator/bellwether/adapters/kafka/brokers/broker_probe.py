@@ -1,4 +1,4 @@
-"""Probe one broker at one address: does it serve clients there. Used by the reachability probe.
+"""Probe one broker at one address: does it serve clients there.
 
 In: an address as the load balancer offers it, and the id of the broker that should answer. Out: how far the question
 came, in how many seconds. The answer must come from that very broker: a describe of its own configuration is refused by

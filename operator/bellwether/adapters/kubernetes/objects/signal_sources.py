@@ -1,7 +1,4 @@
-"""SignalSources of a policy: read those that it names, and write whether a prober can use one.
-
-Called by the operator, the probers, and commands that forecast.
-"""
+"""SignalSources of a policy: read those that it names, and write whether a prober can use one."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""CustomResourceDefinition manifests of all kinds, built from their models. Used by ``generate`` and ``bellwether
-crds``.
-"""
+"""CustomResourceDefinition manifests of all kinds, built from their models."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Cost of a move: seconds of service that clients lose when a broker's leaders move away and come back.
 
-In: how long elections took in past moves. Out: the cost, in the unit of ``Harm``. Called by ``gather``, used by the
-detection package.
+In: how long elections took in past moves. Out: the cost, in the unit of ``Harm``.
 """
 
 from __future__ import annotations
