@@ -1,7 +1,4 @@
-"""Optional parts of an installation: which extra of the distribution brings a package that is not installed.
-
-In: the error of an import. Out: a sentence with the remedy.
-"""
+"""Optional parts of an installation: which extra of the distribution brings a package that is not installed."""
 
 from __future__ import annotations
 

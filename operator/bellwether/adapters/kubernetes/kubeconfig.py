@@ -1,8 +1,6 @@
 """Which Kubernetes API and namespace to use, chosen as kubectl does: kubeconfig files, contexts, or the ServiceAccount.
 
-In: ``--kubeconfig`` and ``--context``, ``KUBECONFIG``, the pod's files. Out: a configuration of the official client and
-the namespace of the context. Of several files in ``KUBECONFIG`` the first that sets a value wins, and files that do not
-exist are skipped.
+Of several files in ``KUBECONFIG`` the first that sets a value wins, and files that do not exist are skipped.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What clients suffer now, in words: from brokers that lead and should not, and from slow ones that acks=all waits for.
-
-In: BrokerHealth objects and their policy. Out: lines of text.
-"""
+"""What clients suffer now, in words: from brokers that lead and should not, and from slow ones that delay acks=all."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""``bellwether history``: list the leader moves and quarantines of a policy from the audit log.
-
-In: the audit log in the Kubernetes API, which remains when the policy is deleted. Out: text or a document.
-"""
+"""``bellwether history``: list the leader moves and quarantines of a policy from the audit log."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Look up the BrokerHealth of a broker, or report which name is wrong: policy, namespace or broker id.
-
-In: a policy's name and a broker id. Out: API objects.
-"""
+"""Look up the BrokerHealth of a broker, or report which name is wrong: policy, namespace or broker id."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Wait until the operator has applied an override, or its removal, and report progress.
 
-In: BrokerHealth and LeadershipPolicy objects, polled. Out: progress messages, and whether it finished in time. Called
-by the commands ``demote``, ``promote`` and ``release`` with ``--policy``.
+Called by the commands ``demote``, ``promote`` and ``release`` with ``--policy``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """``bellwether why``: explain why a broker leads a partition, and what would change that.
 
-In: a preview of the policy, and a partition. Out: text or a document. Whether a replica may lead is judged by the same
-decisions and by the same plan as the operator's.
+Whether a replica may lead is judged by the same decisions and by the same plan as the operator's.
 """
 
 from __future__ import annotations

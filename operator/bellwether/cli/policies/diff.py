@@ -1,7 +1,6 @@
 """``bellwether diff``: what a change of policy files would do to the live clusters.
 
-In: policy files, and what the operators of these policies know now. Out: changed settings, demotions and moves with the
-current and with the changed policy, as table, JSON or YAML. Nothing is written: the reconcile runs on a copy in memory.
+Nothing is written: the reconcile runs on a copy in memory.
 """
 
 from __future__ import annotations

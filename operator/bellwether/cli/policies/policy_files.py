@@ -1,7 +1,4 @@
-"""Files of policies: read them, folders included, and check what is in them object by object and together.
-
-In: names of files. Out: the valid policies and BrokerHealths, and problems with their places.
-"""
+"""Files of policies: read them, folders included, and check what is in them object by object and together."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Links between brokers: which pairs do not fetch from each other, by the replication signals of both ends.
 
-In: signals of replication lag. Out: the broken links, those that are known to be well, and the finding for a broker. A
-link that one end alone reports is neither broken nor well.
+A link that one end alone reports is neither broken nor well.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Report of each broker: its verdict, its leaders, and the conditions of its BrokerHealth.
-
-In: the context, plan and quarantine decisions. Out: one value per broker, for the report. Pure.
-"""
+"""Report of each broker: its verdict, its leaders, and the conditions of its BrokerHealth."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """What one vantage knows of one broker by its canary: latencies of produce and fetch, and what late ones cost clients.
 
-In: slices of time, each with whether the last request of a kind was late. Out: a ``Signal`` with its harm and a message
-for a person. Pure values.
+Pure values.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Encode and decode the kernel's ``sock_diag`` netlink messages.
 
-In: a port, or datagrams as the kernel sent them. Out: request bytes, or the TCP sockets in them. Layouts are those of
-linux/netlink.h, linux/inet_diag.h and linux/tcp.h, which are frozen.
+Layouts are those of linux/netlink.h, linux/inet_diag.h and linux/tcp.h, which are frozen.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Listener addresses of each broker by listener name, for plug-ins.
 
-In: the cluster's metadata, and the listeners that each broker advertises. Out: addresses by broker. A broker's last
-answer is kept while it does not answer.
+A broker's last answer is kept while it does not answer.
 """
 
 from __future__ import annotations

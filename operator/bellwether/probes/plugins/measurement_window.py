@@ -1,7 +1,4 @@
-"""Count a plug-in's measurements of one broker against its thresholds, bounded for any result.
-
-In: what ``Measurer.measure`` returned, and thresholds. Out: a ``Signal``, and whether it is news.
-"""
+"""Count a plug-in's measurements of one broker against its thresholds, bounded for any result."""
 
 from __future__ import annotations
 

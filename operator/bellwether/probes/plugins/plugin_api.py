@@ -1,8 +1,7 @@
 """Plug-in API: all that a package with a signal type of its own needs to know of Bellwether.
 
-In: a broker, where it listens, settings from the policy. Out: a ``Measurement``. A package announces its measurer by an
-entry point of group ``bellwether.signals`` whose name is the signal type; ``examples/signals/`` has a whole one. What
-is written here is stable: it changes only after a release that says so.
+A package announces its measurer by an entry point of group ``bellwether.signals`` whose name is the signal type;
+``examples/signals/`` has a whole one. What is written here is stable: it changes only after a release that says so.
 """
 
 from __future__ import annotations

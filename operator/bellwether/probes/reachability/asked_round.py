@@ -1,7 +1,4 @@
-"""One probe round under way: the questions to a broker's listeners, and what to make of their answers.
-
-In: requests that were put to the ``WorkerPool``. Out: a ``ProbeRound`` for each external listener.
-"""
+"""One probe round under way: the questions to a broker's listeners, and what to make of their answers."""
 
 from __future__ import annotations
 

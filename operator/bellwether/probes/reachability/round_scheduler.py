@@ -1,7 +1,6 @@
 """Schedule the probe rounds of all brokers on one thread: start them when due and collect their results.
 
-In: watches. Out: calls of their ``begin`` and ``collect``. Nothing here waits for a broker: questions block on threads
-of a ``WorkerPool``.
+Nothing here waits for a broker: questions block on threads of a ``WorkerPool``.
 
 A question that has just begun holds one of a few lanes, so that many brokers together cannot starve each other of this
 process's time; one that has waited for longer costs nothing but its thread, and gives its lane back: a broker that does

@@ -1,7 +1,4 @@
-"""Prober: watch the policy, hold the Lease, report signals, stop cleanly; the same for all kinds of probes.
-
-In: a probe, and a callback for changes of the policy. Out: this prober's signals in the Kubernetes API.
-"""
+"""Prober: watch the policy, hold the Lease, report signals, stop cleanly; the same for all kinds of probes."""
 
 from __future__ import annotations
 

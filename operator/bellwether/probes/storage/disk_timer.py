@@ -1,6 +1,5 @@
 """Time one disk operation after another, on a thread of its own that may hang with the disk.
 
-In: the operation, which times itself. Out: samples as they end, and for how long the present operation has not ended.
 The asking thread never touches the disk.
 
 A ``StallDetector`` says how long this process itself did not run meanwhile: starved by its CPU limit, frozen, or

@@ -1,8 +1,7 @@
 """Write probe: write latency of one broker's log directory, measured on the broker's own volume.
 
-In: something that writes, and objectives that may change. Out: signals, posted on news. One thread appends and one
-syncs, and each may hang with the disk; another judges, and never touches the disk: a write that has not ended in time
-is reported while it still hangs. Clients wait for no sync, so only appends are harm.
+One thread appends and one syncs, and each may hang with the disk; another judges, and never touches the disk: a write
+that has not ended in time is reported while it still hangs. Clients wait for no sync, so only appends are harm.
 """
 
 from __future__ import annotations

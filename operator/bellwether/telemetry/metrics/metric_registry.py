@@ -1,8 +1,4 @@
-"""Metric registries: what a process serves for Prometheus, with the labels that all of its series share.
-
-In: labels such as the policy and the vantage of a prober. Out: a registry that adds them to every series, and serves
-the running version.
-"""
+"""Metric registries: what a process serves for Prometheus, with the labels that all of its series share."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Probe one broker at one address: does it serve clients there.
 
-In: an address as the load balancer offers it, and the id of the broker that should answer. Out: how far the question
-came, in how many seconds. The answer must come from that very broker: a describe of its own configuration is refused by
-every other one ("Unexpected broker id").
+The answer must come from that very broker: a describe of its own configuration is refused by every other one
+("Unexpected broker id").
 """
 
 from __future__ import annotations

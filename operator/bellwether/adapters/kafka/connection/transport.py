@@ -1,8 +1,7 @@
 """Transport to one address with a hard deadline: resolve, connect, TLS handshake, frames.
 
-In: an address, a security configuration, a deadline. Out: whole response frames, or ``Broken``. Every blocking call is
-given what is left until the deadline, so neither a peer that never answers nor one that sends a byte now and then can
-hold the caller.
+Every blocking call is given what is left until the deadline, so neither a peer that never answers nor one that sends a
+byte now and then can hold the caller.
 """
 
 from __future__ import annotations

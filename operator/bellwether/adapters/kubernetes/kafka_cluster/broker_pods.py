@@ -1,8 +1,6 @@
 """Poll the broker pods of one policy every few seconds, if the policy detects restarts.
 
-In: ``spec.maintenance.pods``, and what the brokers advertise. Out: which broker's pod exists, is ready or is
-terminating, and why pods cannot be listed, or be matched to a broker. While the API is unavailable the last result
-counts: a failure of the operator is no restart of a broker (invariant 5).
+While the API is unavailable the last result counts: a failure of the operator is no restart of a broker (invariant 5).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Resolve ``spec.kafka`` of a policy and its Secrets to a Kafka connection.
 
-In: ``spec.kafka``. Out: a ``Connection`` in which each value has the name of its field, for messages. A Secret is read
-once per call, so that its values belong together. Unauthenticated names field, Secret and key; StrimziUnavailable names
-what a Strimzi cluster lacks.
+A Secret is read once per call, so that its values belong together. Unauthenticated names field, Secret and key;
+StrimziUnavailable names what a Strimzi cluster lacks.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """Parse Strimzi's Secrets: the cluster's CA certificates, and a KafkaUser's credentials.
 
-In: the Secret's name. Out: paths of PEM files and a password that ``repr`` hides, for a ``kafka_connection.Security``.
 Unauthenticated names the Secret, the key and the remedy. A Secret with the same keys need not come from Strimzi.
 """
 

@@ -1,7 +1,4 @@
-"""Cost of a move: seconds of service that clients lose when a broker's leaders move away and come back.
-
-In: how long elections took in past moves. Out: the cost, in the unit of ``Harm``.
-"""
+"""Cost of a move: seconds of service that clients lose when a broker's leaders move away and come back."""
 
 from __future__ import annotations
 
