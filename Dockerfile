@@ -21,7 +21,7 @@ RUN --mount=type=secret,id=apt.conf,target=/etc/apt/apt.conf.d/zz-machine.conf \
     && echo 'bellwether:x:10001:10001:Bellwether:/tmp:/usr/sbin/nologin' >>/etc/passwd \
     && echo 'bellwether:x:10001:' >>/etc/group \
     && find /usr/lib/python3* -name __pycache__ -prune -exec rm -rf {} + \
-    && ${PYTHON} -m compileall -q --invalidation-mode unchecked-hash /usr/lib/${PYTHON}
+    && ${PYTHON} -m compileall -q -f --invalidation-mode unchecked-hash /usr/lib/${PYTHON}
 # What stays behind: package managers, Perl, which only they need, documents but for licences, and what belongs to this machine.
 RUN printf './%s\n' 'proc/*' 'sys/*' 'dev/*' 'run/*' 'tmp/*' 'root/.*' 'staged*' 'without' 'before' 'debootstrap' \
         'etc/apt' 'etc/hostname' 'etc/hosts' 'etc/resolv.conf' 'etc/machine-id' 'etc/*-' 'etc/.pwd.lock' \
@@ -66,7 +66,7 @@ RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf \
     && find . \( -name '*.pxd' -o -name '*.pyx' -o -name '*.pyi' -o -path '*botocore/data*examples-*.json' \) -delete \
     && for whole in pyarrow/lib*.so.*.*.*; do for copy in "$whole" "${whole%%.so.*}.so"; do \
         cmp --silent "$copy" "${whole%.*.*}" && ln --symbolic --force "$(basename "${whole%.*.*}")" "$copy"; done; done \
-    && ${PYTHON} -m compileall -q --invalidation-mode unchecked-hash .
+    && ${PYTHON} -m compileall -q -f --invalidation-mode unchecked-hash .
 
 # Bellwether itself, as a wheel.
 FROM backend AS application
@@ -74,7 +74,7 @@ COPY . /source/
 RUN pip --python /opt/build/bin/python wheel --no-index --no-deps --no-build-isolation --wheel-dir /wheels /source \
     && touch /before \
     && pip --python /opt/bellwether/bin/python install --no-compile --no-index --no-deps /wheels/*.whl \
-    && ${PYTHON} -m compileall -q --invalidation-mode unchecked-hash /opt/bellwether/lib/${PYTHON}/site-packages \
+    && ${PYTHON} -m compileall -q -f --invalidation-mode unchecked-hash /opt/bellwether/lib/${PYTHON}/site-packages \
     && mkdir /staged-application \
     && find opt/bellwether -cnewer /before ! -type d -print0 \
     | tar --create --null --no-recursion --files-from - \
@@ -98,7 +98,7 @@ RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf \
     && rm -rf pyspark/examples pyspark/data pyspark/jars/rocksdbjni-*.jar pandas/tests \
     && find numpy scipy -type d -name tests -prune -exec rm -rf {} + \
     && find . \( -name '*.pxd' -o -name '*.pyx' -o -name '*.pyi' \) -delete \
-    && find . -name '*.py' -cnewer /before | ${PYTHON} -m compileall -q --invalidation-mode unchecked-hash -i - \
+    && find . -name '*.py' -cnewer /before | ${PYTHON} -m compileall -q -f --invalidation-mode unchecked-hash -i - \
     && mkdir /staged-spark-distributions \
     && cd / && find opt/bellwether -cnewer /before ! -type d -print0 \
     | tar --create --null --no-recursion --files-from - \

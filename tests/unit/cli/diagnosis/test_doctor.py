@@ -88,32 +88,27 @@ def test_the_exit_status_tells_how_bad_it_is() -> None:
     assert status(replace(lost, unhealthy=unhealthy_leaders(well.cluster, JudgedBrokers((sick,))))) == 5
 
 
+ANNA = Security(
+    destinations=ANYWHERE,
+    protocol=Protocol.SASL_SSL,
+    mechanism=Mechanism.PLAIN,
+    username="anna",
+    password="opensesame",
+)
+
+
 def test_printed_commands_reach_a_secured_cluster_with_the_options_that_were_given() -> None:
-    security = Security(
-        destinations=ANYWHERE,
-        protocol=Protocol.SASL_SSL,
-        mechanism=Mechanism.PLAIN,
-        username="anna",
-        password="opensesame",
-    )
     password = Path("/run/my secrets/password")
     given = KafkaTarget(
         bootstrap="b:1", tls=True, sasl_mechanism="PLAIN", sasl_username="anna", sasl_password_file=password
     )
-    tools = _tools(ExaminedCluster(Connection(("b:1",), security)), given)
+    tools = _tools(ExaminedCluster(Connection(("b:1",), ANNA)), given)
     assert_wording(tools.kafka("kafka-topics.sh", "--list"), tools.ours("doctor"))
 
 
 def test_printed_commands_take_the_file_that_was_given() -> None:
-    security = Security(
-        destinations=ANYWHERE,
-        protocol=Protocol.SASL_SSL,
-        mechanism=Mechanism.PLAIN,
-        username="anna",
-        password="opensesame",
-    )
     given = KafkaTarget(command_config=Path("/run/my.properties"), bootstrap="b:1")
-    tools = _tools(ExaminedCluster(Connection(("b:1",), security)), given)
+    tools = _tools(ExaminedCluster(Connection(("b:1",), ANNA)), given)
     assert_wording(tools.ours("doctor"))
     assert " --command-config /run/my.properties " in tools.kafka("kafka-topics.sh", "--list")
 
