@@ -181,30 +181,30 @@ def publish(out: Path, registry: str, key: Path) -> None:
     if not as_built(out):
         raise ReleaseFailed(f"{out} does not hold {__version__} as it was built: build a release there first")
     gotools.binary(gotools.HELM)
-    images = images_of(out)
-    for name in (*images, "charts/bellwether"):
-        if pushed(f"{host}/v2/{path}/{name}/manifests/{__version__}"):
+    sources = {name: f"oci-archive:{archive}:{__version__}" for name, archive in images_of(out).items()}
+    named = {name: run("skopeo", "inspect", "--format", "{{.Digest}}", source) for name, source in sources.items()}
+    for name in (*named, "charts/bellwether"):
+        there = pushed(f"{host}/v2/{path}/{name}/manifests/{__version__}")
+        if there and there != named.get(name):  # the same image is there after a publication that was interrupted
             raise ReleaseFailed(f"{registry}/{name} has {__version__} already: a release is never replaced")
     signatures.sign(out / SUMS, private)
-    sources = {name: f"oci-archive:{archive}:{__version__}" for name, archive in images.items()}
-    named = {name: run("skopeo", "inspect", "--format", "{{.Digest}}", sources[name]) for name in images}
     # No image has its tag before all are there.
-    for ending in ({name: f"@{named[name]}" for name in images}, dict.fromkeys(images, f":{__version__}")):
-        for name in images:
+    for ending in ({name: f"@{named[name]}" for name in named}, dict.fromkeys(named, f":{__version__}")):
+        for name in named:
             copy = ("skopeo", "copy", "--quiet", "--preserve-digests", "--dest-tls-verify=false", sources[name])
             run(*copy, f"docker://{registry}/{name}{ending[name]}")
     with cache.scratch() as scratch:
         Helm(scratch).run("push", out / f"bellwether-{__version__}.tgz", f"oci://{registry}/charts", "--plain-http")
 
 
-def pushed(manifest: str) -> bool:
-    """Whether the registry has this manifest."""
+def pushed(manifest: str) -> str:
+    """The digest of this manifest in the registry; empty if it has none."""
     try:
-        with urlopen(Request(f"http://{manifest}", method="HEAD", headers={"Accept": MANIFESTS}), timeout=10):
-            return True
+        with urlopen(Request(f"http://{manifest}", method="HEAD", headers={"Accept": MANIFESTS}), timeout=10) as found:
+            return str(found.headers["Docker-Content-Digest"])
     except HTTPError as problem:
         if problem.code == HTTPStatus.NOT_FOUND:
-            return False
+            return ""
         raise ReleaseFailed(f"the registry says {problem.code} {problem.reason} for {manifest}") from problem
 
 

@@ -27,7 +27,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from bellwether import __version__
 from chartvalues.platform_values import REGISTRY
-from node.archives import write_layer
+from node.archives import write_image, write_layer
 from realparts import gotools
 from realparts.helm import Helm
 from realparts.registry import Registry
@@ -220,6 +220,29 @@ def test_release_is_published_once_and_only_as_built(tree: Path, built: Path, ke
     assert f"{registry}/x/charts/bellwether has {__version__} already: a release is never replaced" in refused(
         tree, *asked
     )
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("skopeo") is None, reason="needs skopeo, which copies images")
+def test_publication_that_ended_before_the_chart_is_repeated(
+    tree: Path, built: Path, key: Path, registry: str, tmp_path: Path
+) -> None:
+    write_layer({"empty": key}, tmp_path / "layer")
+    write_image("x:1", [tmp_path / "layer"], {"Cmd": ["/x"]}, tmp_path / "image")
+    archive = f"oci-archive:{built}/bellwether-{__version__}.oci.tar:{__version__}"
+    subprocess.run(["skopeo", "copy", "--quiet", f"docker-archive:{tmp_path}/image", archive], check=True)
+    chart = built / f"bellwether-{__version__}.tgz"
+    whole = chart.read_bytes()
+    chart.write_bytes(b"no chart")
+    summed(built)
+    asked = ["publish", "--out", built, "--registry", f"{registry}/x", "--key", key]
+    assert ran(tree, *asked).returncode == 1
+    assert published(registry) == [f"x/bellwether:{__version__}"]
+    chart.write_bytes(whole)
+    summed(built)
+    ended = ran(tree, *asked)
+    assert ended.returncode == 0, ended.stderr
+    assert published(registry) == [f"x/bellwether:{__version__}", f"x/charts/bellwether:{__version__}"]
 
 
 def test_folder_with_other_files_is_not_replaced(tree: Path, tmp_path: Path) -> None:

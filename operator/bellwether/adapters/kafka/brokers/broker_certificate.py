@@ -15,7 +15,7 @@ from bellwether.kafka_connection import Security, split_address
 
 
 class CertificateReader:
-    """Reads with the client certificate of ``security``, which may change. It checks no address against ``destinations``."""
+    """Reads with the client certificate of ``security``, which may change. It looks at no ``destinations``."""
 
     def __init__(self, security: Security | None = None) -> None:
         self.security = security
