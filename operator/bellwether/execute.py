@@ -139,13 +139,15 @@ def execute(
         if strays:
             _cancel_strays(strays, world, done)
         for batch in batches(plan, policy.election):
-            if done.stopped is not None:
+            if done.stopped is not None or world.stopping():
                 break
             _carry_out_batch(batch, world, done)
     with _aborting(done):
         if done.unconfirmed or done.elections:
             _confirm(world, done)
     done.record = record_results(done.record, done.recorded, done.outstanding, done.stand, world.clock.now())
+    if world.stopping():
+        save(done.record, world)  # no reconcile follows that would, and its successor would wait for what was not sent
     if entry is not None:
         unanswered = [m for m in plan.moves if done.request(m) in done.outstanding]
         world.trail.conclude(complete_entry(with_orders(entry, unanswered, asked), done.result))

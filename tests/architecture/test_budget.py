@@ -48,7 +48,7 @@ LINES = {
     "tests/cluster": 928,  # installed from a registry
     "tests/contract": 855,
     "tests/e2e": 166,  # the cures bench in its quick form
-    "tests/integration": 18300,  # losses behind a frozen broker; what ended a sender; floods of each kind; destinations
+    "tests/integration": 18365,  # losses behind a frozen broker; what ended a sender; floods of each kind; destinations
     "tests/properties": 5445,  # each field with each credential and destination; what was not seen or may be stopped
     "tests/scenarios": 179,
     "tests/spark": 390,  # standalone: workers and jobs that are killed, late and dirty samples

@@ -132,12 +132,25 @@ def test_election_that_kafka_refuses_is_asked_for_ever_more_rarely(site: MemoryS
     assert orders(site).leader == 2  # at once, as the ISR is another one
 
 
-def test_a_move_costs_what_its_longest_batch_of_elections_takes():
+def two_batches() -> tuple[MemorySite, Operator]:
+    """Broker 1 leads four partitions and is to be demoted, two moves at a time."""
     cluster = MemoryCluster(4)
     cluster.create_topic("orders", assignment=[(1, 2, 3)] * 4)
     made = MemorySite(cluster)
     made.signals.override(1, OverrideState.DEMOTED)
-    operator = Operator(made, replace(POLICY, election=Election(batch_size=2)))
+    return made, Operator(made, replace(POLICY, election=Election(batch_size=2)))
+
+
+def test_stopped_process_ends_after_its_batch_with_nothing_outstanding():
+    made, operator = two_batches()
+    operator.world = replace(operator.world, stopping=lambda: orders(made).leader != 1)
+    result = said(operator).result
+    assert (result.reordered, result.elected, result.stopped) == (2, 2, None)
+    assert not any(entry.outstanding for entry in recorded(made))
+
+
+def test_a_move_costs_what_its_longest_batch_of_elections_takes():
+    made, operator = two_batches()
     elect, took = operator.world.leaders.elect, iter((0.9, 0.4))
 
     def slowly(names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:

@@ -118,7 +118,7 @@ class PolicyController(threading.Thread):
         self._wakeups.notify()
 
     def request_stop(self) -> None:
-        """End after the current reconcile and release the Lease, so that another process need not wait for it."""
+        """End after the current batch of moves and release the Lease, so that another process need not wait for it."""
         self._wakeups.stop()
 
     def problems(self, bound_seconds: float = STUCK_SECONDS) -> list[str]:
@@ -273,7 +273,8 @@ class PolicyController(threading.Thread):
         began = self._clock.monotonic()
         self._reporter.metrics.begin_reconcile(self.namespace, self.policy_name, self._clock.now().timestamp())
         try:
-            world = replace(with_heartbeat(link.world, self._heartbeat.beat), pods=pods.source)
+            world = with_heartbeat(link.world, self._heartbeat.beat)
+            world = replace(world, pods=pods.source, stopping=self._wakeups.stopped)
             result = reconcile(world, settings, memory, decide, rebalance_input)
             memory = self._session.remember(link, result.memory, result.report)
             self._must_lead()

@@ -45,6 +45,10 @@ class Wakeups:
         self._stop.set()
         self._event.set()
 
+    def stopped(self) -> bool:
+        """Whether ``stop`` was called."""
+        return self._stop.is_set()
+
     def judged(self, inputs: object) -> None:
         """A reconcile has succeeded on these inputs."""
         self._judged = inputs

@@ -53,3 +53,5 @@ class World:
     senders: FormerSenders | None = None
     """Who had the undo record before; None where no other process can have sent."""
     quarantine_orders: QuarantineOrders = field(default_factory=NoQuarantineOrders)
+    stopping: Callable[[], bool] = lambda: False
+    """Whether the process is to end: then no further batch is begun, and the next holder of the Lease goes on."""

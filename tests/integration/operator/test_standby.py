@@ -56,6 +56,25 @@ def succeeded(site: Site, first: ManagedProcess) -> tuple[ManagedProcess, float,
     return third, killed, stopped
 
 
+def test_operator_stopped_during_demotion_leaves_the_rest_to_its_successor(bare_site: Site) -> None:
+    site = bare_site
+    site.topics({site.topic: 300})
+    site.policy(election={"batchSize": 1})
+    acting = site.operator()
+    site.until_reported()
+    standing_by(site)
+    before, epoch, led = site.orders(), site.status()["epoch"], site.led_by(1)
+    site.demote(1)
+    site.until(lambda: site.led_by(1) < led, 30, "the demotion has begun")
+    acting.ask_to_stop()
+    stopped = site.until(lambda: (record := site.record()) and record.epoch > epoch, 60, "the other has taken over")
+    left = site.led_by(1)
+    site.tell(f"taken over {stopped:.1f} s after SIGTERM, with {left} of {led} leaders to move")
+    site.until_demoted(1, before)
+    assert 0 < left < led
+    assert stopped < KILLED_SECONDS / 2, "the Lease was not released"
+
+
 @pytest.mark.slow
 def test_an_operator_frozen_before_its_request_and_continued_later_loses_no_baseline(bare_site: Site) -> None:
     site = bare_site
