@@ -64,7 +64,7 @@ def main() -> int:
 def run(settings: Settings, console: Console, stack: ExitStack) -> int:
     """Everything between start and end; what is started goes onto ``stack``."""
     started = time.monotonic()
-    with Startup(console) as startup:
+    with Startup(console, settings) as startup:
         stage = stack.enter_context(Stage(settings, startup))
     console.print(f"everything is up after {time.monotonic() - started:.0f} s; logs: {settings.logs}", highlight=False)
     watch = stack.enter_context(Watch({broker.id: broker.internal for broker in stage.kafka.brokers.values()}))

@@ -28,6 +28,7 @@ def _lines(stage: Stage, broker: int, delay: int) -> Iterator[str]:
     url = f"{stage.proxy_url}/proxies/{stage.kafka.broker(broker).proxy_name}"
     control = stage.kafka.slow_disk(broker).control
     process, agent = stage.kafka.broker(broker).process.pid, stage.pid(f"agent-{broker}")
+    prober = stage.pid(f"reachability-{VANTAGES[-1]}")
     yield "Everything is left up, and the traffic goes on. In another terminal:"
     yield ""
     yield f"  export KUBECONFIG={stage.api.kubeconfig}"
@@ -56,7 +57,10 @@ def _lines(stage: Stage, broker: int, delay: int) -> Iterator[str]:
     yield f"  kill -STOP {agent} {process}"
     yield f"  kill -CONT {process} {agent}"
     yield ""
-    yield f"To end a prober: kill {stage.pid(f'reachability-{VANTAGES[-1]}')}"
+    yield "To silence a prober, and to let it go on:"
+    yield ""
+    yield f"  kill -STOP {prober}"
+    yield f"  kill -CONT {prober}"
     yield ""
     yield "To demote the broker by hand, and to end that:"
     yield ""

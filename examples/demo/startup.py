@@ -16,6 +16,8 @@ from typing import Self
 
 from rich.console import Console
 
+from demo.settings import Settings
+from demo.steps import about, steps
 from realparts.parts import Use, used_by
 from realparts.preparation import Preparation
 from realparts.preparation_view import PreparationView
@@ -23,12 +25,10 @@ from realparts.preparation_view import PreparationView
 FOR_KAFKA = ("java", "kafka", "slowdisk", "toxiproxy")
 KAFKA, BELLWETHER = "start Kafka", "start Bellwether"
 
-PLAN = (
-    "A real Kafka cluster, real clients and Bellwether run on this machine, as plain processes. One broker's external"
-    " listener is cut and repaired. Then another broker's disk becomes slow: it is shut down in order and held. Then"
-    " the disk is repaired. You see leaders move away and come back, and at the end what clients measured. That takes"
-    " about two and a half minutes once everything is up."
-)
+FAULTS = {
+    "listener": "One broker's external listener is cut and repaired.",
+    "disk": "A broker's disk becomes slow: it is shut down in order and held. Then the disk is repaired.",
+}
 FIRST_TIME = (
     "The first time, parts are fetched and the Kubernetes API server is compiled: about 7 minutes on two idle cores."
     " What is complete is kept, so an interrupted run continues where it ended."
@@ -39,17 +39,28 @@ class AlreadyRunning(RuntimeError):
     """Another demo runs in this clone."""
 
 
+def introduction(settings: Settings) -> str:
+    """What will be seen, and how long it takes."""
+    faults = " ".join([FAULTS[settings.only]] if settings.only else FAULTS.values())
+    seconds = sum(step.seconds for step in steps(settings, range(settings.brokers)))
+    return (
+        "A real Kafka cluster, real clients and Bellwether run on this machine, as plain processes."
+        f" {faults} You see leaders move away and come back, and at the end what clients measured."
+        f" That takes {about(seconds)} once everything is up."
+    )
+
+
 class Startup:
     """A context manager around the start of everything."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self, console: Console, settings: Settings) -> None:
+        self._console, self._settings = console, settings
         self._stack = ExitStack()
         self._preparation = Preparation(used_by(Use.DEMO), further=(KAFKA, BELLWETHER))
 
     def __enter__(self) -> Self:
         """Begin with the preparation. Raises DownloadFailed."""
-        self._console.print(PLAN, highlight=False)
+        self._console.print(introduction(self._settings), highlight=False)
         if any(part.compiles for part in self._preparation.parts):
             self._console.print(FIRST_TIME, highlight=False)
         self._stack.enter_context(self._preparation)

@@ -39,7 +39,7 @@ LINES = {
     "spark/bellwether_load/store": 1993,  # what a file unpacks to, by its footer; requests; loads for limits, packed
     "spark/bellwether_load/verify": 1598,  # evidence, and losses with their bound; requests
     "bench": 11360,  # the simulated months have acks=all, holds, fencing, slow syncs and freezes; destinations
-    "examples": 3015,  # the demo draws its own moving picture
+    "examples": 3032,  # the demo draws its own moving picture
     "helm": 2209,  # prints the rights of a rendered chart; requests; Artifact Hub
     "docs": 435,
     "packaging": 478,  # a release: built twice, signed, published, pulled back; what it refuses, what differs
