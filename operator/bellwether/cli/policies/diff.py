@@ -150,6 +150,8 @@ def _of(
     wanted = policy.model_copy(update={"status": live.status}) if live is not None else policy
     with open_policy(api, wanted, namespace, SystemClock(), LISTEN_SECONDS) as opened:
         situation = _situation(opened, namespace, store)
+        if live is None:
+            _refuse_second(api, namespace, situation.cluster.cluster_id)
         overridden = _with_overrides(situation, checked.healths, name)
         return PolicyDiff(
             namespace,
@@ -186,6 +188,16 @@ def _situation(opened: PolicyInputs, namespace: str, store: str | None) -> Situa
     )
 
 
+def _refuse_second(api: KubernetesClient, namespace: str, cluster_id: str) -> None:
+    """Raise Terminal if a policy of this namespace manages the Kafka cluster of a new one."""
+    for body in api.list(POLICIES, namespace):
+        if (body.get("status") or {}).get("clusterId") == cluster_id:
+            raise Terminal(
+                f"policy {namespace}/{body['metadata']['name']} manages Kafka cluster {cluster_id} already, and the"
+                " operator refuses a second one: change that policy, or delete it first"
+            )
+
+
 def _with_overrides(situation: Situation, healths: Sequence[BrokerHealth], policy: str) -> Situation:
     """The situation with the overrides that the files set."""
     mine = {h.spec.broker_id: h.override_() for h in healths if h.spec.policy_ref.name == policy}
@@ -199,7 +211,8 @@ def _result(outcome: Forecast) -> tuple[frozenset[int], list[tuple[str, tuple[in
 
 
 def _text(one: PolicyDiff, duration_text: str) -> Iterator[str]:
-    yield f"policy {one.namespace}/{one.name}: {'new' if one.current is None else f'{len(one.fields)} settings change'}"
+    changes = "1 setting changes" if len(one.fields) == 1 else f"{len(one.fields)} settings change"
+    yield f"policy {one.namespace}/{one.name}: {'new' if one.current is None else changes}"
     if one.current is not None:
         for field, before, after in one.fields:
             yield f"  {field}: {_shown(before)} -> {_shown(after)}"

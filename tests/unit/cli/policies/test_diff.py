@@ -128,6 +128,14 @@ def test_a_new_policy_is_compared_with_no_policy(live: Live):
     assert "current policy" not in done.stdout
 
 
+def test_a_new_policy_for_a_managed_cluster_is_refused(live: Live):
+    managed = api_objects.policy("other")
+    live.api.put(POLICIES, {**managed, "status": {"clusterId": live.site.cluster.snapshot().cluster_id}})
+    done = diff(api_objects.policy(mode="Enforce"))
+    assert done.exit_code == 1
+    assert_wording(done.stderr)
+
+
 def test_an_override_in_the_files_is_part_of_the_change(live: Live):
     live.api.put(POLICIES, api_objects.policy(mode="Enforce"))
     override = {"state": "Promoted", "reason": "keep"}
