@@ -7,10 +7,16 @@ objects through ``Object.read``, whose errors do not repeat strings from the obj
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
+import textwrap
+from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
+from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 from pydantic import (
@@ -66,6 +72,22 @@ class Rule:
         return entry
 
 
+@cache
+def attribute_docs(of: type) -> dict[str, str]:
+    """Docstrings of the attributes that a class declares, by name, from its source; empty for a class without."""
+    try:
+        source = inspect.getsource(of)
+    except OSError:  # a class that a function has made
+        return {}
+    body = ast.parse(textwrap.dedent(source)).body[0]
+    found = {}
+    for attribute, text in pairwise(body.body if isinstance(body, ast.ClassDef) else ()):
+        match attribute, text:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(doc))):
+                found[name] = doc
+    return found
+
+
 class Model(BaseModel):
     """Base of everything that users write: an unknown field is an error, never ignored."""
 
@@ -87,7 +109,16 @@ class Model(BaseModel):
         schema = handler.resolve_ref_schema(handler(core_schema))
         if cls.rules:
             schema[VALIDATIONS] = [rule.schema() for rule in cls.rules]
+        names = {name: field.alias or name for name, field in cls.model_fields.items()}
+        for name, text in ChainMap(*map(attribute_docs, cls.documented())).items():
+            if names.get(name) in schema["properties"]:
+                schema["properties"][names[name]]["description"] = text
         return schema
+
+    @classmethod
+    def documented(cls) -> Iterator[type]:
+        """Classes whose attributes' docstrings are the descriptions of the fields, in a CRD; the first one counts."""
+        yield from (base for base in cls.__mro__ if issubclass(base, Model))
 
     def body(self) -> dict[str, Any]:
         """The object as sent to the API: camelCase, JSON values, without unset optional fields."""
@@ -236,7 +267,7 @@ def as_map(*keys: str) -> dict[str, Any]:
     return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
 
 
-def integer(default: Any, least: int, most: int, description: str) -> Any:
+def integer(default: Any, least: int, most: int, description: str | None = None) -> Any:
     """A bounded integer; a string that contains one is rejected, as by the API server."""
     return Field(default=default, ge=least, le=most, strict=True, description=description)
 

@@ -35,7 +35,8 @@ LINKS_SHOWN = 16
 class PolicyRef(Model):
     """The policy that this object belongs to."""
 
-    name: str = Field(min_length=1, max_length=63, description="Name of the LeadershipPolicy, in the same namespace.")
+    name: str = Field(min_length=1, max_length=63)
+    """Name of the LeadershipPolicy, in the same namespace."""
 
 
 def _dated(given: object) -> object:
@@ -50,32 +51,22 @@ class Override(Model):
     Observe. If unset, signals decide.
     """
 
-    state: signals.OverrideState = Field(
-        description="Demoted keeps the broker from leading, Promoted lets it lead, regardless of its signals."
-    )
-    reason: str = Field(
-        min_length=1,
-        max_length=OVERRIDE_REASON_LIMIT,
-        description="Reason for the override, shown in conditions and events.",
-    )
-    until: Annotated[AwareDatetime | None, BeforeValidator(_dated)] = Field(
-        default=None,
-        description="Time when the override ends (RFC 3339). If unset, it is in force until it is removed.",
-    )
-    by: str = Field(default="", max_length=256, description="Name of the person or system that set the override.")
-    purpose: signals.Purpose | None = Field(
-        default=None,
-        description="Maintenance drains the broker so that it can be stopped; what no other broker can lead stays."
-        " Once it leads nothing, its signals demote no broker; afterwards its leaders are restored once it is"
-        " healthy.",
-    )
-    accept_unavailable_writes: bool = Field(
-        default=False,
-        strict=True,
-        description="Set the condition Drained even if partitions have fewer ISR members than min.insync.replicas"
-        " without the broker, so that Kafka refuses acks=all writes to them once it stops. Requires purpose"
-        " Maintenance.",
-    )
+    state: signals.OverrideState
+    """Demoted keeps the broker from leading, Promoted lets it lead, regardless of its signals."""
+    reason: str = Field(min_length=1, max_length=OVERRIDE_REASON_LIMIT)
+    """Reason for the override, shown in conditions and events."""
+    until: Annotated[AwareDatetime | None, BeforeValidator(_dated)] = None
+    """Time when the override ends (RFC 3339). If unset, it is in force until it is removed."""
+    by: str = Field(default="", max_length=256)
+    """Name of the person or system that set the override."""
+    purpose: signals.Purpose | None = None
+    """Maintenance drains the broker so that it can be stopped; what no other broker can lead stays. Once it leads
+    nothing, its signals demote no broker; afterwards its leaders are restored once it is healthy.
+    """
+    accept_unavailable_writes: bool = Field(default=False, strict=True)
+    """Set the condition Drained even if partitions have fewer ISR members than min.insync.replicas without the broker,
+    so that Kafka refuses acks=all writes to them once it stops. Requires purpose Maintenance.
+    """
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -115,7 +106,8 @@ class BrokerHealthSpec(Model):
     """The broker, and an optional override."""
 
     policy_ref: PolicyRef
-    broker_id: BrokerId = Field(strict=True, description="Node id of the broker in its Kafka cluster.")
+    broker_id: BrokerId = Field(strict=True)
+    """Node id of the broker in its Kafka cluster."""
     override: Override | None = None
 
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -135,111 +127,109 @@ class BrokerHealthSpec(Model):
 class EvidenceItem(StatusModel[findings.EvidenceItem]):
     """One signal as it was judged."""
 
-    type: str = Field(max_length=63, description="Type of the signal.")
-    source: str = Field(max_length=63, description="Source of the signal, for example a vantage or a rule.")
-    reading: signals.Reading = Field(description="Reading that the source reported.")
-    since: AwareDatetime | None = Field(
-        default=None, description="Time since which the source has reported this reading."
-    )
-    message: Message = Field(default="", description="Observation, and what it was compared with.")
-    ignored_reason: Annotated[str, Of("ignored_because")] = Field(
-        default="", max_length=256, description="Why the signal was ignored. Unset if it was used."
-    )
+    type: str = Field(max_length=63)
+    """Type of the signal."""
+    source: str = Field(max_length=63)
+    """Source of the signal, for example a vantage or a rule."""
+    reading: signals.Reading
+    """Reading that the source reported."""
+    since: AwareDatetime | None = None
+    """Time since which the source has reported this reading."""
+    message: Message = ""
+    """Observation, and what it was compared with."""
+    ignored_reason: Annotated[str, Of("ignored_because")] = Field(default="", max_length=256)
+    """Why the signal was ignored. Unset if it was used."""
 
 
 class Flapping(StatusModel[FlapCounter]):
     """Repeated demotions by signals. Unset if none is in the last hour."""
 
-    demotions: Count = Field(description="Number of demotions, each within an hour of the previous promotion.")
-    last: Annotated[AwareDatetime, Of("at")] = Field(
-        description="Time when the last demotion ended, or began if the broker is demoted."
-    )
-    stabilization_seconds: Count = Field(
-        description="Seconds for which the broker must be healthy before it is promoted."
-    )
+    demotions: Count
+    """Number of demotions, each within an hour of the previous promotion."""
+    last: Annotated[AwareDatetime, Of("at")]
+    """Time when the last demotion ended, or began if the broker is demoted."""
+    stabilization_seconds: Count
+    """Seconds for which the broker must be healthy before it is promoted."""
 
 
 class Restoration(StatusModel[RestorationProgress]):
     """Progress of restoring the broker's leaders in waves. Unset if none is in progress (promotion.waves)."""
 
-    wave: Annotated[Count, Of("number")] = Field(description="Current step of promotion.waves; 0 before the first one.")
-    waves: Count = Field(description="Number of steps.")
-    share_percent: Annotated[Count, Of("returning.share")] = Field(
-        description="Percentage of its leaders that the broker may lead in this step."
-    )
-    pending_partitions: Annotated[Count, Of("withheld")] = Field(
-        description="Partitions that are restored in later steps."
-    )
-    since: Annotated[AwareDatetime, Of("returning.since")] = Field(description="Time when the restoration began.")
-    wave_started_at: Annotated[AwareDatetime, Of("returning.waved_at")] = Field(
-        description="Time when the current step began."
-    )
-    blocked_by: Annotated[Message, Of("wait.message")] = Field(
-        default="", description="What blocks the next step. Unset if nothing does."
-    )
+    wave: Annotated[Count, Of("number")]
+    """Current step of promotion.waves; 0 before the first one."""
+    waves: Count
+    """Number of steps."""
+    share_percent: Annotated[Count, Of("returning.share")]
+    """Percentage of its leaders that the broker may lead in this step."""
+    pending_partitions: Annotated[Count, Of("withheld")]
+    """Partitions that are restored in later steps."""
+    since: Annotated[AwareDatetime, Of("returning.since")]
+    """Time when the restoration began."""
+    wave_started_at: Annotated[AwareDatetime, Of("returning.waved_at")]
+    """Time when the current step began."""
+    blocked_by: Annotated[Message, Of("wait.message")] = ""
+    """What blocks the next step. Unset if nothing does."""
 
 
 class DemotedLogDir(StatusModel[LogDirReport]):
     """A log directory of a broker that is not demoted as a whole."""
 
-    directory: Annotated[str, Of("demoted.path")] = Field(
-        max_length=LOG_DIR_LIMIT, description="Path of the log directory."
-    )
-    partitions: Count = Field(description="Partitions whose replica on the broker lies in the directory.")
-    reason: Annotated[ReasonName, Of("demoted.reason")] = Field(description="Reason for the demotion, in CamelCase.")
-    message: Annotated[Message, Of("demoted.message")] = Field(
-        default="", description="Explanation of the demotion, in one sentence."
-    )
-    since: Annotated[AwareDatetime, Of("demoted.since")] = Field(
-        description="Time since which the directory is demoted."
-    )
+    directory: Annotated[str, Of("demoted.path")] = Field(max_length=LOG_DIR_LIMIT)
+    """Path of the log directory."""
+    partitions: Count
+    """Partitions whose replica on the broker lies in the directory."""
+    reason: Annotated[ReasonName, Of("demoted.reason")]
+    """Reason for the demotion, in CamelCase."""
+    message: Annotated[Message, Of("demoted.message")] = ""
+    """Explanation of the demotion, in one sentence."""
+    since: Annotated[AwareDatetime, Of("demoted.since")]
+    """Time since which the directory is demoted."""
 
 
 class BrokenLink(StatusModel[LinkReport]):
     """Another broker that the broker does not reach, so that others lead what both have."""
 
-    broker: Annotated[Count, Of("peer")] = Field(description="The other broker.")
-    partitions: Count = Field(description="Partitions with a replica on both that neither leads because of it.")
-    since: AwareDatetime = Field(description="Time since which others lead them.")
+    broker: Annotated[Count, Of("peer")]
+    """The other broker."""
+    partitions: Count
+    """Partitions with a replica on both that neither leads because of it."""
+    since: AwareDatetime
+    """Time since which others lead them."""
 
 
 class BrokerVerdict(StatusModel[Verdict]):
     """Judgement of the broker from its signals. It is not an action: a Sick broker can still lead."""
 
-    state: HealthState = Field(description="Health state of the broker.")
-    reason: ReasonName = Field(description="Reason for the state, in CamelCase.")
-    message: Message = Field(default="", description="Explanation of the state, in one sentence.")
-    since: AwareDatetime = Field(description="Time since which state and reason have been the same.")
+    state: HealthState
+    """Health state of the broker."""
+    reason: ReasonName
+    """Reason for the state, in CamelCase."""
+    message: Message = ""
+    """Explanation of the state, in one sentence."""
+    since: AwareDatetime
+    """Time since which state and reason have been the same."""
     evidence: Annotated[tuple[EvidenceItem, ...], Of("facts")] = Field(
-        default=(),
-        max_length=SIGNAL_LIMIT,
-        description="Signals that were judged, and why some were ignored.",
-        json_schema_extra=as_map("type", "source"),
+        default=(), max_length=SIGNAL_LIMIT, json_schema_extra=as_map("type", "source")
     )
-    change: Message = Field(default="", description="What would change the verdict.")
-    restarted_at: Annotated[AwareDatetime | None, Of("restarted")] = Field(
-        default=None,
-        description="Time of the last restart, until the broker has been reachable once or startupGraceSeconds have"
-        " passed.",
-    )
-    resumed_at: Annotated[AwareDatetime | None, Of("resumed")] = Field(
-        default=None,
-        description="Time when the end of maintenance was observed, for startupGraceSeconds. Signals that have"
-        " failed since before then are not counted in that time.",
-    )
-    good_seconds: Count | None = Field(
-        default=None,
-        description="Seconds for which a demoted broker is known to be healthy, in tenths of what it needs. Time in"
-        " which nothing was known does not count.",
-    )
-    known_state: Annotated[HealthState | None, Of("last_known")] = Field(
-        default=None, description="State when there was evidence last. Unset unless the state is Unknown."
-    )
-    explained_at: Annotated[AwareDatetime | None, Of("away")] = Field(
-        default=None,
-        description="Time when Kafka last explained that the broker does not answer: fenced, not registered, or in"
-        " controlled shutdown. Unset while it does.",
-    )
+    """Signals that were judged, and why some were ignored."""
+    change: Message = ""
+    """What would change the verdict."""
+    restarted_at: Annotated[AwareDatetime | None, Of("restarted")] = None
+    """Time of the last restart, until the broker has been reachable once or startupGraceSeconds have passed."""
+    resumed_at: Annotated[AwareDatetime | None, Of("resumed")] = None
+    """Time when the end of maintenance was observed, for startupGraceSeconds. Signals that have failed since before
+    then are not counted in that time.
+    """
+    good_seconds: Count | None = None
+    """Seconds for which a demoted broker is known to be healthy, in tenths of what it needs. Time in which nothing was
+    known does not count.
+    """
+    known_state: Annotated[HealthState | None, Of("last_known")] = None
+    """State when there was evidence last. Unset unless the state is Unknown."""
+    explained_at: Annotated[AwareDatetime | None, Of("away")] = None
+    """Time when Kafka last explained that the broker does not answer: fenced, not registered, or in controlled
+    shutdown. Unset while it does.
+    """
 
     def verdict(self, broker: int) -> Verdict | None:
         """The verdict that the next reconcile continues from; None if its reason is unknown."""
@@ -252,54 +242,42 @@ class BrokerVerdict(StatusModel[Verdict]):
 class BrokerHealthStatus(StatusModel[BrokerReport]):
     """Observed state of the broker."""
 
-    observed_generation: int | None = Field(
-        default=None, ge=0, description="metadata.generation that this status is based on."
-    )
-    signals: Signals = Field(
-        default=(),
-        description="Last signal of each source. Each prober owns its own entries by server-side apply.",
-    )
+    observed_generation: int | None = Field(default=None, ge=0)
+    """metadata.generation that this status is based on."""
+    signals: Signals = ()
+    """Last signal of each source. Each prober owns its own entries by server-side apply."""
     verdict: BrokerVerdict | None = None
-    leaders: Count | None = Field(default=None, description="Number of partitions that the broker leads.")
-    preferred_leaders: Count | None = Field(
-        default=None, description="Number of partitions whose preferred leader is the broker."
-    )
-    replicas: Count | None = Field(default=None, description="Number of partitions with a replica on the broker.")
-    registered: bool | None = Field(
-        default=None, description="Whether the broker is registered with the Kafka controller."
-    )
-    rack: str | None = Field(default=None, max_length=256, description="Rack of the broker (broker.rack).")
-    pod: str | None = Field(
-        default=None, max_length=253, description="Name of the broker's pod, if Strimzi runs the cluster."
-    )
+    leaders: Count | None = None
+    """Number of partitions that the broker leads."""
+    preferred_leaders: Count | None = None
+    """Number of partitions whose preferred leader is the broker."""
+    replicas: Count | None = None
+    """Number of partitions with a replica on the broker."""
+    registered: bool | None = None
+    """Whether the broker is registered with the Kafka controller."""
+    rack: str | None = Field(default=None, max_length=256)
+    """Rack of the broker (broker.rack)."""
+    pod: str | None = Field(default=None, max_length=253)
+    """Name of the broker's pod, if Strimzi runs the cluster."""
     advertised_hosts: Annotated[tuple[Annotated[str, Field(max_length=253)], ...], Of("hosts")] = Field(
-        default=(),
-        max_length=HOST_LIMIT,
-        description="Host names and addresses that the broker advertises, as far as they can be read. Series, alerts"
-        " and pods are matched to the broker by them.",
+        default=(), max_length=HOST_LIMIT
     )
+    """Host names and addresses that the broker advertises, as far as they can be read. Series, alerts and pods are
+    matched to the broker by them.
+    """
     flapping: Flapping | None = None
     restoration: Restoration | None = None
     demoted_log_dirs: tuple[DemotedLogDir, ...] = Field(
-        default=(),
-        max_length=LOG_DIRS_SHOWN,
-        description="Log directories whose replicas are kept from leading, while the broker leads what lies in the"
-        " others.",
-        json_schema_extra=as_map("directory"),
+        default=(), max_length=LOG_DIRS_SHOWN, json_schema_extra=as_map("directory")
     )
-    broken_links: tuple[BrokenLink, ...] = Field(
-        default=(),
-        max_length=LINKS_SHOWN,
-        description="Brokers that the broker does not reach, nor they it. A third replica leads what both have.",
-        json_schema_extra=as_map("broker"),
-    )
-    conditions: Conditions = Field(
-        default=(),
-        description="Healthy: the broker is healthy. Demoted: the broker is kept from leading. HoldsBackISR: it"
-        " replicates slowly and delays acks=all. Drained: it is in maintenance and can be stopped."
-        " Overridden: False once the override has ended. Quarantined: the broker is held; if False,"
-        " the reason says what blocks or ended the hold.",
-    )
+    """Log directories whose replicas are kept from leading, while the broker leads what lies in the others."""
+    broken_links: tuple[BrokenLink, ...] = Field(default=(), max_length=LINKS_SHOWN, json_schema_extra=as_map("broker"))
+    """Brokers that the broker does not reach, nor they it. A third replica leads what both have."""
+    conditions: Conditions = ()
+    """Healthy: the broker is healthy. Demoted: the broker is kept from leading. HoldsBackISR: it replicates slowly and
+    delays acks=all. Drained: it is in maintenance and can be stopped. Overridden: False once the override has ended.
+    Quarantined: the broker is held; if False, the reason says what blocks or ended the hold.
+    """
 
 
 def _broker_of(name: str) -> int | None:

@@ -1,6 +1,6 @@
 """API models that are made from classes of the core: settings that users write, and what a status shows.
 
-A setting is declared in the core, with bounds and description (``FieldDoc``); its model has the fields from there. A
+A setting is declared in the core, with bounds and docstring (``Setting``); its model has the fields from there. A
 model of a status declares what the API shows; a field has the value of the same name of the core, unless ``Of`` says
 which one, and in what unit, as Kubernetes APIs have no floating point numbers.
 """
@@ -8,7 +8,7 @@ which one, and in what unit, as Kubernetes APIs have no floating point numbers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, get_args, get_type_hints
@@ -17,7 +17,7 @@ import pydantic
 
 from bellwether.api.v1alpha1.base_model import Model, Reported
 from bellwether.api.v1alpha1.validation_errors import models_in
-from bellwether.core.settings.field_doc import INTERNAL, FieldDoc
+from bellwether.core.settings.setting import INTERNAL, Setting
 
 C = TypeVar("C")
 _LIMITS = ("ge", "le", "max_length")
@@ -26,7 +26,7 @@ _LIMITS = ("ge", "le", "max_length")
 class SettingsModel(Model, Generic[C]):
     """Base of a model of ``C``, as in ``class StorageLatency(SettingsModel[detection.StorageLatency])``.
 
-    A field whose type is such a dataclass, with a ``FieldDoc``, is a model of that dataclass.
+    A field whose type is such a dataclass, with a ``Setting``, is a model of that dataclass.
 
     A field that the API writes in another way than the core is declared again; it keeps its place, and ``to_core``
     converts it if its value is a model.
@@ -43,6 +43,12 @@ class SettingsModel(Model, Generic[C]):
         made.core_class = settings
         return made
 
+    @classmethod
+    def documented(cls) -> Iterator[type]:
+        """The model with the fields that are declared again, and the dataclass."""
+        yield from super().documented()
+        yield cls.core_class
+
     def to_core(self) -> C:
         """Convert to the settings of the core."""
         values = {name: value.to_core() if isinstance(value, SettingsModel) else value for name, value in self}
@@ -53,16 +59,15 @@ class SettingsModel(Model, Generic[C]):
 def _setting(one: Field[Any], hint: Any) -> tuple[Any, Any]:
     """Type and pydantic field of a setting. Integers are strict: no strings that contain one, as in the API server."""
     options: dict[str, Any] = {} if one.default is MISSING else {"default": one.default}
-    marker = next((part for part in get_args(hint) if isinstance(part, FieldDoc)), None)
+    marker = next((part for part in get_args(hint) if isinstance(part, Setting)), None)
     if marker is None:
         return hint, pydantic.Field(**options)
     plain = get_args(hint)[0]
     if is_dataclass(plain):
         base: Any = SettingsModel[plain]  # type: ignore[valid-type]
-        model: Any = pydantic.create_model(getattr(plain, "__name__", ""), __base__=base, __doc__=marker.description)
-        return model, pydantic.Field(default_factory=model, description=marker.description)
-    options |= {"description": marker.description, "ge": marker.least, "le": marker.most}
-    options["strict"] = True if plain in (int, bool) else None
+        model: Any = pydantic.create_model(getattr(plain, "__name__", ""), __base__=base)
+        return model, pydantic.Field(default_factory=model)
+    options |= {"ge": marker.least, "le": marker.most, "strict": True if plain in (int, bool) else None}
     return plain, pydantic.Field(**options)
 
 

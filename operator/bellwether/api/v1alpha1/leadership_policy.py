@@ -39,13 +39,13 @@ class Demotion(SettingsModel[core_policy.Demotion]):
     """When a sick broker is demoted, and how many brokers signals may demote at once."""
 
     max_brokers: Annotated[int, Field(strict=True)] | str = Field(
-        default=_DEFAULTS.demotion.max_brokers,
-        description="Maximum number of live brokers that signals demote at once: a number, or a percentage of all"
-        " brokers such as 20%, rounded down, at least 1. If more brokers are sick, the most severe are demoted. Brokers"
-        " that are down, and overrides, do not count. One rack may exceed it, if all other live brokers are healthy,"
-        " and one broker whose clients lose far more.",
-        json_schema_extra={"maxLength": 3},
+        default=_DEFAULTS.demotion.max_brokers, json_schema_extra={"maxLength": 3}
     )
+    """Maximum number of live brokers that signals demote at once: a number, or a percentage of all brokers such as 20%,
+    rounded down, at least 1. If more brokers are sick, the most severe are demoted. Brokers that are down, and
+    overrides, do not count. One rack may exceed it, if all other live brokers are healthy, and one broker whose clients
+    lose far more.
+    """
     capacity: Capacity | None = None
 
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -74,13 +74,10 @@ def _rise(waves: Waves) -> bool:
 class Waves(SettingsModel[core_policy.PromotionWaves]):
     """Steps in which a promoted broker gets its leaders back, to avoid a load peak of clients and a cold cache."""
 
-    steps: tuple[Step, ...] = Field(
-        default=_DEFAULTS.promotion.waves.steps,
-        min_length=1,
-        max_length=20,
-        description="Percentage of its leaders that the broker may lead after each step, in ascending order and"
-        " ending with 100. [100] restores all leaders at once.",
-    )
+    steps: tuple[Step, ...] = Field(default=_DEFAULTS.promotion.waves.steps, min_length=1, max_length=20)
+    """Percentage of its leaders that the broker may lead after each step, in ascending order and ending with 100. [100]
+    restores all leaders at once.
+    """
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             cel="self.steps.isSorted() && self.steps.all(s, self.steps.exists_one(t, t == s))"
@@ -119,27 +116,18 @@ class LeadershipPolicySpec(Model):
     """Desired configuration of leader placement for one Kafka cluster."""
 
     kafka: Kafka
-    mode: core_policy.Mode = Field(
-        description="Observe only reports what would be done; Enforce moves leaders. Required, so that it is a"
-        " deliberate choice."
-    )
-    suspend: bool = Field(
-        default=_DEFAULTS.suspend,
-        strict=True,
-        description="Suspends the policy: nothing is moved or restored while it is true.",
-    )
-    deletion_policy: core_policy.DeletionPolicy = Field(
-        default=_DEFAULTS.deletion_policy,
-        description="What happens to changed replica orders when the policy is deleted. Restore restores the"
-        " baselines of healthy brokers; Abandon leaves all orders as they are.",
-    )
-    deletion_timeout_seconds: int = integer(
-        _DEFAULTS.deletion_timeout_seconds,
-        1,
-        86400,
-        "Maximum seconds that the deletion may take to restore baselines. After that the undo record is"
-        " exported and the policy is removed. Orders that may arrive late are waited for longer, up to an hour.",
-    )
+    mode: core_policy.Mode
+    """Observe only reports what would be done; Enforce moves leaders. Required, so that it is a deliberate choice."""
+    suspend: bool = Field(default=_DEFAULTS.suspend, strict=True)
+    """Suspends the policy: nothing is moved or restored while it is true."""
+    deletion_policy: core_policy.DeletionPolicy = _DEFAULTS.deletion_policy
+    """What happens to changed replica orders when the policy is deleted. Restore restores the baselines of healthy
+    brokers; Abandon leaves all orders as they are.
+    """
+    deletion_timeout_seconds: int = integer(_DEFAULTS.deletion_timeout_seconds, 1, 86400)
+    """Maximum seconds that the deletion may take to restore baselines. After that the undo record is exported and the
+    policy is removed. Orders that may arrive late are waited for longer, up to an hour.
+    """
     detection: Detection = Field(default_factory=Detection)
     demotion: Demotion = Field(default_factory=Demotion)
     promotion: Promotion = Field(default_factory=Promotion)

@@ -132,49 +132,29 @@ def _compared(presets: frozenset[str], comparison: source_settings.Comparison) -
 class PrometheusRule(Model):
     """One query with a value per broker, and the threshold beyond which the value is bad."""
 
-    name: Annotated[SourceName, Field(description="Name of the rule, and source of its signals.")]
-    query: str = Field(
-        default="",
-        max_length=4096,
-        description="PromQL query. Every series needs a label that identifies its broker. Required unless"
-        " preset is set.",
-    )
-    preset: str = Field(
-        default="",
-        max_length=63,
-        description="Name of a preset query, as listed by 'bellwether probe prometheus --presets'. Required unless"
-        " query is set.",
-    )
-    selector: Selector | None = Field(
-        default=None,
-        description="Label matchers that limit a preset to some brokers, such as"
-        ' namespace="kafka",strimzi_io_cluster="main". If the Prometheus scrapes several Kafka clusters, this or the'
-        " selector of the policy's reference must name the cluster.",
-    )
-    threshold: Annotated[
-        Decimal,
-        Field(
-            description="Threshold in the unit of the query. It is a string, because Kubernetes APIs do not use"
-            " floating point numbers."
-        ),
-    ]
-    comparison: source_settings.Comparison = Field(
-        default=_RULE.comparison, description="Above: values above the threshold are bad. Below: values below it are."
-    )
-    peer_ratio: int = integer(
-        _RULE.peer_ratio,
-        0,
-        1000,
-        "A value is bad only if it is also at least this multiple of the median of the other brokers"
-        " (Below: at most that fraction). 0 disables the comparison.",
-    )
+    name: SourceName
+    """Name of the rule, and source of its signals."""
+    query: str = Field(default="", max_length=4096)
+    """PromQL query. Every series needs a label that identifies its broker. Required unless preset is set."""
+    preset: str = Field(default="", max_length=63)
+    """Name of a preset query, as listed by 'bellwether probe prometheus --presets'. Required unless query is set."""
+    selector: Selector | None = None
+    """Label matchers that limit a preset to some brokers, such as namespace="kafka",strimzi_io_cluster="main". If the
+    Prometheus scrapes several Kafka clusters, this or the selector of the policy's reference must name the cluster.
+    """
+    threshold: Decimal
+    """Threshold in the unit of the query. It is a string, because Kubernetes APIs do not use floating point numbers."""
+    comparison: source_settings.Comparison = _RULE.comparison
+    """Above: values above the threshold are bad. Below: values below it are."""
+    peer_ratio: int = integer(_RULE.peer_ratio, 0, 1000)
+    """A value is bad only if it is also at least this multiple of the median of the other brokers (Below: at most that
+    fraction). 0 disables the comparison.
+    """
     broker_label: Annotated[LabelName, Field(description=_BROKER_LABEL)] = _RULE.broker_label
-    leaders_only: bool = Field(
-        default=_RULE.leaders_only,
-        strict=True,
-        description="The value is meaningful only while the broker leads, such as produce latency: a demoted broker"
-        " is not judged by it.",
-    )
+    leaders_only: bool = Field(default=_RULE.leaders_only, strict=True)
+    """The value is meaningful only while the broker leads, such as produce latency: a demoted broker is not judged by
+    it.
+    """
     on_failing: source_settings.OnFailing = Field(default=_RULE.on_failing, description=_ON_FAILING)
 
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -202,46 +182,32 @@ class PrometheusRule(Model):
 class Prometheus(Model):
     """Prometheus server and its queries."""
 
-    url: Url | None = Field(
-        default=None,
-        description="Base URL of the Prometheus HTTP API, such as http://prometheus:9090. Required unless"
-        " workloadIdentity is set.",
-    )
-    bearer_token_secret_name: ResourceName | None = Field(
-        default=None,
-        description="Secret in the same namespace with a bearer token, under the key token. Requires an https URL."
-        " Excludes basicAuthSecretName; without either, requests are not authenticated.",
-    )
-    basic_auth_secret_name: ResourceName | None = Field(
-        default=None,
-        description="Secret in the same namespace with the keys username and password, as of type"
-        " kubernetes.io/basic-auth. Requires an https URL.",
-    )
+    url: Url | None = None
+    """Base URL of the Prometheus HTTP API, such as http://prometheus:9090. Required unless workloadIdentity is set."""
+    bearer_token_secret_name: ResourceName | None = None
+    """Secret in the same namespace with a bearer token, under the key token. Requires an https URL. Excludes
+    basicAuthSecretName; without either, requests are not authenticated.
+    """
+    basic_auth_secret_name: ResourceName | None = None
+    """Secret in the same namespace with the keys username and password, as of type kubernetes.io/basic-auth. Requires
+    an https URL.
+    """
     workload_identity: IdentityName | None = workload_identity("The server and the bearer token")
     headers: Annotated[tuple[Header, ...], distinct_by("name")] = Field(
-        default=(),
-        max_length=16,
-        description="Headers of each request, such as X-Scope-OrgID for the tenant of Mimir.",
-        json_schema_extra=as_map("name"),
+        default=(), max_length=16, json_schema_extra=as_map("name")
     )
-    proxy: HttpProxy | None = Field(
-        default=None, description="HTTP proxy to reach the server by. If unset, none is used."
-    )
+    """Headers of each request, such as X-Scope-OrgID for the tenant of Mimir."""
+    proxy: HttpProxy | None = None
+    """HTTP proxy to reach the server by. If unset, none is used."""
     ca_secret_name: ResourceName | None = authorities_of("the server's certificate")
-    period_seconds: int = integer(
-        _RULE.period_seconds,
-        1,
-        3600,
-        "Seconds between two runs of each query. An answer may take two thirds of it, and signals older than four"
-        " periods are ignored.",
-    )
+    period_seconds: int = integer(_RULE.period_seconds, 1, 3600)
+    """Seconds between two runs of each query. An answer may take two thirds of it, and signals older than four periods
+    are ignored.
+    """
     rules_: Annotated[tuple[PrometheusRule, ...], distinct_by("name")] = Field(
-        alias="rules",
-        min_length=1,
-        max_length=RULE_LIMIT,
-        description="Queries and their thresholds.",
-        json_schema_extra=as_map("name"),
+        alias="rules", min_length=1, max_length=RULE_LIMIT, json_schema_extra=as_map("name")
     )
+    """Queries and their thresholds."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -287,20 +253,21 @@ class Prometheus(Model):
 class Setting(Model):
     """One setting of a plug-in."""
 
-    name: str = Field(min_length=1, max_length=63, description="Name of the setting.")
-    value: str = Field(max_length=1024, description="Value of the setting.")
+    name: str = Field(min_length=1, max_length=63)
+    """Name of the setting."""
+    value: str = Field(max_length=1024)
+    """Value of the setting."""
 
 
 class Plugin(SettingsModel[source_settings.Plugin]):
     """A signal type that a plug-in measures."""
 
-    type: Annotated[KindName, Field(description="Signal type, as named by the plug-in's entry point.")]
+    type: KindName
+    """Signal type, as named by the plug-in's entry point."""
     settings: Annotated[tuple[Setting, ...], distinct_by("name")] = Field(
-        default=(),
-        max_length=32,
-        description="Settings that are passed to the plug-in unchanged.",
-        json_schema_extra=as_map("name"),
+        default=(), max_length=32, json_schema_extra=as_map("name")
     )
+    """Settings that are passed to the plug-in unchanged."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -337,10 +304,8 @@ class SignalSourceSpec(Model):
 class SignalSourceStatus(Reported):
     """Whether the source can be used, as its prober found."""
 
-    conditions: Conditions = Field(
-        default=(),
-        description="Ready: a prober uses the source. False: the message has the rule or the field, and what to do.",
-    )
+    conditions: Conditions = ()
+    """Ready: a prober uses the source. False: the message has the rule or the field, and what to do."""
 
 
 class SignalSource(Object):

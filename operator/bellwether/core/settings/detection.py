@@ -11,9 +11,9 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.field_doc import INTERNAL, FieldDoc
 from bellwether.core.settings.harm import Objectives
-from bellwether.core.settings.source_settings import OnFailing, OnFailingField, Plugin, PrometheusRule
+from bellwether.core.settings.setting import INTERNAL, SETTING, Setting
+from bellwether.core.settings.source_settings import OnFailing, Plugin, PrometheusRule
 from bellwether.core.signals import QUARANTINE_AGENT, SIGNALS, SignalType
 
 AGENT_STALE_AFTER_SECONDS = 15
@@ -21,7 +21,6 @@ AGENT_STALE_AFTER_SECONDS = 15
 
 
 _FIELDS = {t: "".join(f"_{c.lower()}" if c.isupper() else c for c in t).removeprefix("_") for t in SIGNALS}
-_Enabled = Annotated[bool, FieldDoc("Whether signals of this type are used.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,19 +31,15 @@ class Reachability:
     first.
     """
 
-    enabled: _Enabled = True
+    enabled: Annotated[bool, SETTING] = True
+    """Whether signals of this type are used."""
     listeners: tuple[str, ...] = ("EXTERNAL",)
     bootstrap_servers: tuple[str, ...] = ()
     vantages: tuple[str, ...] = ()
-    startup_grace_seconds: Annotated[
-        int,
-        FieldDoc(
-            "Seconds after a restart for which an unreachable broker is only Suspect while its internal listener is"
-            " reachable, because load balancers need time to register a target. Ends when the broker is reachable.",
-            0,
-            86400,
-        ),
-    ] = 180
+    startup_grace_seconds: Annotated[int, Setting(0, 86400)] = 180
+    """Seconds after a restart for which an unreachable broker is only Suspect while its internal listener is reachable,
+    because load balancers need time to register a target. Ends when the broker is reachable.
+    """
 
     # Each request represents the second until the next. More requests would cost each broker a connection more.
     period_seconds: ClassVar[int] = 1
@@ -68,7 +63,8 @@ class Canary:
     The limits are the objectives. ``topic`` has one partition for each broker, whose only replica is on that broker.
     """
 
-    enabled: _Enabled = False
+    enabled: Annotated[bool, SETTING] = False
+    """Whether signals of this type are used."""
     topic: str = CANARY_TOPIC
 
     # One record of ten bytes each second.
@@ -82,7 +78,8 @@ class Canary:
 class SelfReachability:
     """How the sidecar's check of the broker's socket table is judged: were there external clients recently?"""
 
-    enabled: _Enabled = True
+    enabled: Annotated[bool, SETTING] = True
+    """Whether signals of this type are used."""
 
     # Reading a socket table costs less than a millisecond.
     period_seconds: ClassVar[int] = 1
@@ -99,7 +96,8 @@ class SelfReachability:
 class StorageLatency:
     """Whether the latency of writes in a broker's log directory is judged; the limit is the produce objective."""
 
-    enabled: _Enabled = True
+    enabled: Annotated[bool, SETTING] = True
+    """Whether signals of this type are used."""
 
     # One append of 32 KiB and one sync of 4 KiB each second: no disk notices them.
     period_seconds: ClassVar[int] = 1
@@ -112,7 +110,8 @@ class StorageLatency:
 class ReadLatency:
     """Whether direct reads of old segments in a broker's log directory are judged; the limit is the fetch objective."""
 
-    enabled: _Enabled = True
+    enabled: Annotated[bool, SETTING] = True
+    """Whether signals of this type are used."""
 
     # One read of 4 KiB each second: no disk notices it.
     period_seconds: ClassVar[int] = 1
@@ -126,14 +125,12 @@ class ReplicationLag:
     Lag is in seconds: how long ago the leader's log ended where the follower's ends now.
     """
 
-    enabled: _Enabled = True
-    threshold_seconds: Annotated[
-        int,
-        FieldDoc(
-            "A follower lags if its log ends where the leader's log ended longer ago than this, in seconds.", 1, 3600
-        ),
-    ] = 10
-    on_failing: OnFailingField = OnFailing.SUSPECT
+    enabled: Annotated[bool, SETTING] = True
+    """Whether signals of this type are used."""
+    threshold_seconds: Annotated[int, Setting(1, 3600)] = 10
+    """A follower lags if its log ends where the leader's log ended longer ago than this, in seconds."""
+    on_failing: Annotated[OnFailing, SETTING] = OnFailing.SUSPECT
+    """Effect of a failing signal: Demote makes the broker Sick, Suspect only reports it."""
 
     # A round asks every leader for the offsets of all partitions.
     period_seconds: ClassVar[int] = 5
@@ -152,16 +149,12 @@ class CertificateExpiry:
     Off by default: the certificates of a cluster often expire together, and then every broker is Suspect.
     """
 
-    enabled: _Enabled = False
-    minimum_days: Annotated[
-        int,
-        FieldDoc(
-            "A broker fails if the certificate of an external listener expires in fewer days than this.",
-            1,
-            365,
-        ),
-    ] = 7
-    on_failing: OnFailingField = OnFailing.SUSPECT
+    enabled: Annotated[bool, SETTING] = False
+    """Whether signals of this type are used."""
+    minimum_days: Annotated[int, Setting(1, 365)] = 7
+    """A broker fails if the certificate of an external listener expires in fewer days than this."""
+    on_failing: Annotated[OnFailing, SETTING] = OnFailing.SUSPECT
+    """Effect of a failing signal: Demote makes the broker Sick, Suspect only reports it."""
 
     # One TLS handshake for each listener: a certificate that is exchanged passes within three minutes.
     period_seconds: ClassVar[int] = 60
@@ -196,46 +189,26 @@ class Detection:
     away and back.
     """
 
-    objectives: Annotated[
-        Objectives, FieldDoc("Latency objectives: a request that takes longer counts as lost for its clients.")
-    ] = field(default_factory=Objectives)
-    tolerance: Annotated[
-        int,
-        FieldDoc(
-            "A broker is demoted when its probes have lost this multiple of what moving its leaders away and back costs"
-            " its clients.",
-            1,
-            20,
-        ),
-    ] = 1
+    objectives: Annotated[Objectives, SETTING] = field(default_factory=Objectives)
+    """Latency objectives: a request that takes longer counts as lost for its clients."""
+    tolerance: Annotated[int, Setting(1, 20)] = 1
+    """A broker is demoted when its probes have lost this multiple of what moving its leaders away and back costs its
+    clients.
+    """
     external_reachability: Reachability = field(default_factory=Reachability)
     canary: Canary = field(default_factory=Canary)
-    self_reachability: Annotated[
-        SelfReachability,
-        FieldDoc(
-            "Whether the broker's socket table shows active external clients. It is used only while most other brokers"
-            " have some."
-        ),
-    ] = field(default_factory=SelfReachability)
-    storage_latency: Annotated[
-        StorageLatency,
-        FieldDoc(
-            "Latency of a small append in the log directory of each broker; syncs are timed apart and move nothing."
-        ),
-    ] = field(default_factory=StorageLatency)
-    read_latency: Annotated[
-        ReadLatency,
-        FieldDoc(
-            "Latency of direct reads from old segments in the log directory of each broker, against the fetch"
-            " objective."
-        ),
-    ] = field(default_factory=ReadLatency)
-    replication_lag: Annotated[
-        ReplicationLag, FieldDoc("How far followers lag behind their leaders, by the log-end offsets of both.")
-    ] = field(default_factory=ReplicationLag)
-    certificate_expiry: Annotated[
-        CertificateExpiry, FieldDoc("For how many days the certificates of a broker's external listeners are valid.")
-    ] = field(default_factory=CertificateExpiry)
+    self_reachability: Annotated[SelfReachability, SETTING] = field(default_factory=SelfReachability)
+    """Whether the broker's socket table shows active external clients. It is used only while most other brokers have
+    some.
+    """
+    storage_latency: Annotated[StorageLatency, SETTING] = field(default_factory=StorageLatency)
+    """Latency of a small append in the log directory of each broker; syncs are timed apart and move nothing."""
+    read_latency: Annotated[ReadLatency, SETTING] = field(default_factory=ReadLatency)
+    """Latency of direct reads from old segments in the log directory of each broker, against the fetch objective."""
+    replication_lag: Annotated[ReplicationLag, SETTING] = field(default_factory=ReplicationLag)
+    """How far followers lag behind their leaders, by the log-end offsets of both."""
+    certificate_expiry: Annotated[CertificateExpiry, SETTING] = field(default_factory=CertificateExpiry)
+    """For how many days the certificates of a broker's external listeners are valid."""
     prometheus_rules: Annotated[tuple[PrometheusRule, ...], INTERNAL] = ()
     plugins: Annotated[tuple[Plugin, ...], INTERNAL] = ()
 

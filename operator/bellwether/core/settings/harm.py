@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from bellwether.core.settings.field_doc import FieldDoc
+from bellwether.core.settings.setting import Setting
 
 ALLOWANCE = 0.1
 """Share of bad requests that is not counted, and the rate at which counted harm fades.
@@ -101,11 +101,7 @@ SHARE_SECONDS = 10.0
 class Objectives:
     """Latency objectives: a request that takes longer counts as lost for its clients."""
 
-    produce_milliseconds: Annotated[
-        int,
-        FieldDoc("Latency in milliseconds up to which a produce request, or a write to disk, is good.", 1, 60000),
-    ] = 50
-    fetch_milliseconds: Annotated[
-        int,
-        FieldDoc("Latency in milliseconds up to which a fetch request, or a read from disk, is good.", 1, 60000),
-    ] = 50
+    produce_milliseconds: Annotated[int, Setting(1, 60000)] = 50
+    """Latency in milliseconds up to which a produce request, or a write to disk, is good."""
+    fetch_milliseconds: Annotated[int, Setting(1, 60000)] = 50
+    """Latency in milliseconds up to which a fetch request, or a read from disk, is good."""

@@ -12,9 +12,9 @@ from enum import StrEnum
 from typing import Annotated
 
 from bellwether.core.settings.detection import Detection
-from bellwether.core.settings.field_doc import INTERNAL, FieldDoc
 from bellwether.core.settings.placement import EVERY_TOPIC, Placement, Scope
 from bellwether.core.settings.rebalance import Rebalance
+from bellwether.core.settings.setting import INTERNAL, SETTING, Setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,24 +81,16 @@ class QuarantineMode(StrEnum):
 class Demotion:
     """How many brokers signals may demote at once, and how long a broker must be sick first."""
 
-    dwell_seconds: Annotated[
-        int,
-        FieldDoc(
-            "Seconds from the first report of harm to a broker's clients until it may be demoted, so that signals of a"
-            " common cause can arrive. Half of it is enough while every other broker is Healthy.",
-            0,
-            3600,
-        ),
-    ] = 1
+    dwell_seconds: Annotated[int, Setting(0, 3600)] = 1
+    """Seconds from the first report of harm to a broker's clients until it may be demoted, so that signals of a common
+    cause can arrive. Half of it is enough while every other broker is Healthy.
+    """
     max_brokers: int | str = "20%"
-    producer_acks: Annotated[
-        ProducerAcks,
-        FieldDoc(
-            "What most producers wait for. All, Kafka's default: a broker with slow writes is not demoted where"
-            " acks=all would wait for it as a follower. One: it is demoted in any case, which relieves acks=1 alone,"
-            " unless the Prometheus preset ProduceRemoteTimeP50 shows that produce requests wait for followers."
-        ),
-    ] = ProducerAcks.ALL
+    producer_acks: Annotated[ProducerAcks, SETTING] = ProducerAcks.ALL
+    """What most producers wait for. All, Kafka's default: a broker with slow writes is not demoted where acks=all would
+    wait for it as a follower. One: it is demoted in any case, which relieves acks=1 alone, unless the Prometheus preset
+    ProduceRemoteTimeP50 shows that produce requests wait for followers.
+    """
     capacity: Capacity = UNBOUNDED
 
     def cap(self, brokers: int) -> int:
@@ -123,28 +115,16 @@ class PromotionWaves:
     """
 
     steps: tuple[int, ...] = (10, 50, 100)
-    pause_seconds: Annotated[
-        int,
-        FieldDoc(
-            "Seconds between two steps. The next step also requires that the broker is healthy, does not lag, and is in"
-            " the ISR of the partitions of that step.",
-            0,
-            86400,
-        ),
-    ] = 60
-    skip_up_to_leaders: Annotated[
-        int, FieldDoc("If a broker has at most so many leaders to get back, they are restored at once.", 0, 1_000_000)
-    ] = 20
-    min_downtime_seconds: Annotated[
-        int,
-        FieldDoc(
-            "Seconds of downtime (fenced or not registered) from which on a returning broker gets its leaders back in"
-            " steps as well; its partitions are reordered while it is down. 0 leaves this to Kafka, which restores them"
-            " at once.",
-            0,
-            86400,
-        ),
-    ] = 0
+    pause_seconds: Annotated[int, Setting(0, 86400)] = 60
+    """Seconds between two steps. The next step also requires that the broker is healthy, does not lag, and is in the
+    ISR of the partitions of that step.
+    """
+    skip_up_to_leaders: Annotated[int, Setting(0, 1_000_000)] = 20
+    """If a broker has at most so many leaders to get back, they are restored at once."""
+    min_downtime_seconds: Annotated[int, Setting(0, 86400)] = 0
+    """Seconds of downtime (fenced or not registered) from which on a returning broker gets its leaders back in steps as
+    well; its partitions are reordered while it is down. 0 leaves this to Kafka, which restores them at once.
+    """
 
     def after(self, share: int) -> int:
         """The share of the next step, in percent."""
@@ -163,24 +143,16 @@ class Promotion:
     as before, at most ``max_stabilization_seconds`` (exponential damping, as for BGP route flaps, RFC 2439).
     """
 
-    mode: Annotated[
-        PromotionMode,
-        FieldDoc("Automatic promotes a recovered broker; Manual waits for an override with state Promoted."),
-    ] = PromotionMode.AUTOMATIC
-    stabilization_seconds: Annotated[
-        int, FieldDoc("Seconds for which every signal of a demoted broker must pass before it is promoted.", 0, 86400)
-    ] = 60
+    mode: Annotated[PromotionMode, SETTING] = PromotionMode.AUTOMATIC
+    """Automatic promotes a recovered broker; Manual waits for an override with state Promoted."""
+    stabilization_seconds: Annotated[int, Setting(0, 86400)] = 60
+    """Seconds for which every signal of a demoted broker must pass before it is promoted."""
     flap_window_seconds: Annotated[int, INTERNAL] = 3600
-    max_stabilization_seconds: Annotated[
-        int,
-        FieldDoc(
-            "Maximum stabilization time of a flapping broker, in seconds: a broker that is demoted again within an hour"
-            " of its promotion must be healthy for twice as long each time. If stabilizationSeconds is longer, that"
-            " applies; 0 disables the doubling.",
-            0,
-            604800,
-        ),
-    ] = 3600
+    max_stabilization_seconds: Annotated[int, Setting(0, 604800)] = 3600
+    """Maximum stabilization time of a flapping broker, in seconds: a broker that is demoted again within an hour of its
+    promotion must be healthy for twice as long each time. If stabilizationSeconds is longer, that applies; 0 disables
+    the doubling.
+    """
     waves: PromotionWaves = field(default_factory=PromotionWaves)
 
     def stabilization(self, demotions: int) -> int:
@@ -198,24 +170,13 @@ class Election:
     0: never.
     """
 
-    interval_seconds: Annotated[
-        int,
-        FieldDoc(
-            "Interval of the periodic preferred leader election, in seconds: leadership moves to the first replica of"
-            " the order where that replica is healthy and in the ISR. 0 disables it.",
-            0,
-            604800,
-        ),
-    ] = 0
-    batch_size: Annotated[
-        int,
-        FieldDoc(
-            "Maximum number of partitions in one request. Kafka's controller rejects operations of more than 10,000"
-            " records.",
-            1,
-            5000,
-        ),
-    ] = 2000
+    interval_seconds: Annotated[int, Setting(0, 604800)] = 0
+    """Interval of the periodic preferred leader election, in seconds: leadership moves to the first replica of the
+    order where that replica is healthy and in the ISR. 0 disables it.
+    """
+    batch_size: Annotated[int, Setting(1, 5000)] = 2000
+    """Maximum number of partitions in one request. Kafka's controller rejects operations of more than 10,000 records.
+    """
     internal_batch_size: Annotated[int, INTERNAL] = 50
 
 
@@ -227,32 +188,19 @@ class Quarantine:
     many voters must be to spare where it is a controller, too.
     """
 
-    mode: Annotated[
-        QuarantineMode,
-        FieldDoc(
-            "Enabled lets the quarantine agent hold such a broker in a controlled shutdown, one broker at a time, so"
-            " that it leads nothing and is in no ISR. It requires the quarantine agent and the storage prober next to"
-            " every broker. Off holds no broker."
-        ),
-    ] = QuarantineMode.OFF
-    limit_seconds: Annotated[
-        int,
-        FieldDoc(
-            "Maximum time for which a broker is held, in seconds. After a quarantine that ended early, the next one"
-            " starts no sooner than this.",
-            30,
-            86400,
-        ),
-    ] = 600
-    spare_isr_members: Annotated[
-        int,
-        FieldDoc(
-            "Number of live ISR members beyond min.insync.replicas that every partition of the broker must keep without"
-            " it. With 0 a broker is held where it could be restarted; it is let go at once on any further loss.",
-            0,
-            10,
-        ),
-    ] = 0
+    mode: Annotated[QuarantineMode, SETTING] = QuarantineMode.OFF
+    """Enabled lets the quarantine agent hold such a broker in a controlled shutdown, one broker at a time, so that it
+    leads nothing and is in no ISR. It requires the quarantine agent and the storage prober next to every broker. Off
+    holds no broker.
+    """
+    limit_seconds: Annotated[int, Setting(30, 86400)] = 600
+    """Maximum time for which a broker is held, in seconds. After a quarantine that ended early, the next one starts no
+    sooner than this.
+    """
+    spare_isr_members: Annotated[int, Setting(0, 10)] = 0
+    """Number of live ISR members beyond min.insync.replicas that every partition of the broker must keep without it.
+    With 0 a broker is held where it could be restarted; it is let go at once on any further loss.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

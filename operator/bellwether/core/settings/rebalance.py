@@ -12,9 +12,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated
 
-from bellwether.core.settings.field_doc import FieldDoc
 from bellwether.core.settings.objective import Objective
 from bellwether.core.settings.schedule import Schedule
+from bellwether.core.settings.setting import Setting
 
 
 class Approval(StrEnum):
@@ -28,15 +28,10 @@ class Approval(StrEnum):
 class RebalanceWaves:
     """How an approved plan is applied: ``partitions`` per wave, and the pause between waves."""
 
-    partitions: Annotated[int, FieldDoc("Maximum number of partitions that are reordered in one wave.", 1, 100_000)] = (
-        500
-    )
-    pause_seconds: Annotated[
-        int,
-        FieldDoc(
-            "Minimum seconds between two waves. The next wave also waits until the previous one is complete.", 0, 86400
-        ),
-    ] = 30
+    partitions: Annotated[int, Setting(1, 100_000)] = 500
+    """Maximum number of partitions that are reordered in one wave."""
+    pause_seconds: Annotated[int, Setting(0, 86400)] = 30
+    """Minimum seconds between two waves. The next wave also waits until the previous one is complete."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
-from bellwether.core.settings.field_doc import INTERNAL, FieldDoc
+from bellwether.core.settings.setting import INTERNAL, SETTING, Setting
 
 
 class OnFailing(StrEnum):
@@ -19,9 +19,6 @@ class OnFailing(StrEnum):
     SUSPECT = "Suspect"
 
 
-OnFailingField = Annotated[
-    OnFailing, FieldDoc("Effect of a failing signal: Demote makes the broker Sick, Suspect only reports it.")
-]
 _IN_A_ROW = 3
 """Equal results in a row after which a signal of an outside source changes."""
 _LEAST_STALE_AFTER_SECONDS = 10
@@ -75,25 +72,18 @@ class Plugin:
     """A signal type measured by a third-party prober (entry point group ``bellwether.signals``)."""
 
     type: str
-    sources: Annotated[
-        int, FieldDoc("Number of sources that must report Failing before the broker is judged failing.", 1, 16)
-    ] = 1
-    period_seconds: Annotated[
-        int,
-        FieldDoc(
-            "Seconds between two measurements. A measurement may take half as long, and signals older than six periods"
-            " are ignored.",
-            1,
-            3600,
-        ),
-    ] = 10
+    sources: Annotated[int, Setting(1, 16)] = 1
+    """Number of sources that must report Failing before the broker is judged failing."""
+    period_seconds: Annotated[int, Setting(1, 3600)] = 10
+    """Seconds between two measurements. A measurement may take half as long, and signals older than six periods are
+    ignored.
+    """
     failure_threshold: Annotated[int, INTERNAL] = _IN_A_ROW
     success_threshold: Annotated[int, INTERNAL] = _IN_A_ROW
-    leaders_only: Annotated[
-        bool,
-        FieldDoc("The signal is meaningful only while the broker leads: a demoted broker is not judged by it."),
-    ] = False
-    on_failing: OnFailingField = OnFailing.DEMOTE
+    leaders_only: Annotated[bool, SETTING] = False
+    """The signal is meaningful only while the broker leads: a demoted broker is not judged by it."""
+    on_failing: Annotated[OnFailing, SETTING] = OnFailing.DEMOTE
+    """Effect of a failing signal: Demote makes the broker Sick, Suspect only reports it."""
     settings: tuple[tuple[str, str], ...] = ()
 
     @property

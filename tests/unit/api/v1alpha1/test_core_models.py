@@ -10,18 +10,21 @@ import pytest
 from pydantic import Field, ValidationError
 
 from bellwether.api.v1alpha1.core_models import Of, SettingsModel, StatusModel
-from bellwether.core.settings.field_doc import FieldDoc
+from bellwether.core.settings.setting import SETTING, Setting
 
 
 @dataclass(frozen=True, kw_only=True)
 class Inner:
-    share: Annotated[int, FieldDoc("Share in percent.", 1, 100)] = 50
+    share: Annotated[int, Setting(1, 100)] = 50
+    """Share in percent."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Probing:
-    enabled: Annotated[bool, FieldDoc("Whether it is probed.")] = True
-    period_seconds: Annotated[int, FieldDoc("Seconds between two probes.", 1, 60)] = 5
+    enabled: Annotated[bool, SETTING] = True
+    """Whether it is probed."""
+    period_seconds: Annotated[int, Setting(1, 60)] = 5
+    """Seconds between two probes."""
     names: tuple[str, ...] = ()
     inner: Inner = Inner()
 

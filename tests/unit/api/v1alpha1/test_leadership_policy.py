@@ -15,9 +15,9 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.schema.crd_manifests import KINDS
 from bellwether.core.settings import detection
 from bellwether.core.settings import policy as core_policy
-from bellwether.core.settings.field_doc import INTERNAL
 from bellwether.core.settings.harm import Objectives
 from bellwether.core.settings.policy import PromotionWaves
+from bellwether.core.settings.setting import INTERNAL
 from testkit.kubernetes import api_objects
 
 PLACES = {

@@ -65,29 +65,32 @@ class AwsMskIam(Model):
     workloadIdentity.
     """
 
-    region: Annotated[AwsRegion, Field(description="AWS region of the Kafka cluster.")]
-    access_key_secret_name: ResourceName = Field(
-        description="Secret in the policy's namespace with an access key: aws_access_key_id, aws_secret_access_key, and"
-        " aws_session_token for temporary ones."
-    )
+    region: AwsRegion
+    """AWS region of the Kafka cluster."""
+    access_key_secret_name: ResourceName
+    """Secret in the policy's namespace with an access key: aws_access_key_id, aws_secret_access_key, and
+    aws_session_token for temporary ones.
+    """
 
 
 class HttpProxy(Model):
     """An HTTP proxy for these requests. Proxies of the environment are never used."""
 
-    url: Annotated[ProxyUrl, Field(description="URL of the proxy: http://host:port or https://host:port.")]
-    credentials_secret_name: ResourceName | None = Field(
-        default=None,
-        description="Secret in the policy's namespace with the keys username and password, as of type"
-        " kubernetes.io/basic-auth. If unset, the proxy is used without a user.",
-    )
+    url: ProxyUrl
+    """URL of the proxy: http://host:port or https://host:port."""
+    credentials_secret_name: ResourceName | None = None
+    """Secret in the policy's namespace with the keys username and password, as of type kubernetes.io/basic-auth. If
+    unset, the proxy is used without a user.
+    """
 
 
 class Header(Model):
     """An HTTP header that is sent with each request."""
 
-    name: Annotated[HeaderName, Field(description="Name of the header.")]
-    value: Annotated[HeaderValue, Field(description="Value of the header. It is no place for secrets.")]
+    name: HeaderName
+    """Name of the header."""
+    value: HeaderValue
+    """Value of the header. It is no place for secrets."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(

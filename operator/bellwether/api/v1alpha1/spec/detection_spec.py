@@ -43,36 +43,23 @@ class ExternalReachability(SettingsModel[detection.Reachability]):
     """Whether external clients can reach each broker at the addresses that its external listeners advertise."""
 
     listeners: Annotated[
-        tuple[Listener, ...],
-        Field(
-            min_length=1,
-            max_length=LISTENER_LIMIT,
-            description="Names of the listeners that clients use, as in advertised.listeners of the brokers. Each is"
-            " probed and judged for itself.",
-            json_schema_extra=AS_SET,
-        ),
-        DISTINCT,
+        tuple[Listener, ...], Field(min_length=1, max_length=LISTENER_LIMIT, json_schema_extra=AS_SET), DISTINCT
     ] = _REACHABILITY.listeners
-    bootstrap_servers: Annotated[
-        tuple[HostPort, ...],
-        Field(
-            max_length=32,
-            description="Initial addresses of the probers, as host:port on the first of listeners. If empty, the"
-            " advertised addresses are read from the cluster that spec.kafka connects to.",
-            json_schema_extra=AS_SET,
-        ),
-        DISTINCT,
-    ] = _REACHABILITY.bootstrap_servers
-    vantages: Annotated[
-        tuple[Vantage, ...],
-        Field(
-            max_length=16,
-            description="Names of the vantages. A majority of them, and at least two where two exist, must agree that a"
-            " broker is unreachable. If empty, every vantage that has reported counts.",
-            json_schema_extra=AS_SET,
-        ),
-        DISTINCT,
-    ] = _REACHABILITY.vantages
+    """Names of the listeners that clients use, as in advertised.listeners of the brokers. Each is probed and judged for
+    itself.
+    """
+    bootstrap_servers: Annotated[tuple[HostPort, ...], Field(max_length=32, json_schema_extra=AS_SET), DISTINCT] = (
+        _REACHABILITY.bootstrap_servers
+    )
+    """Initial addresses of the probers, as host:port on the first of listeners. If empty, the advertised addresses are
+    read from the cluster that spec.kafka connects to.
+    """
+    vantages: Annotated[tuple[Vantage, ...], Field(max_length=16, json_schema_extra=AS_SET), DISTINCT] = (
+        _REACHABILITY.vantages
+    )
+    """Names of the vantages. A majority of them, and at least two where two exist, must agree that a broker is
+    unreachable. If empty, every vantage that has reported counts.
+    """
 
     moved: ClassVar[Mapping[str, str]] = {"listener": "has become listeners: set it to a list of names"}
 
@@ -81,24 +68,22 @@ class Canary(SettingsModel[detection.Canary]):
     """Whether clients at the vantages of externalReachability can produce to each broker and fetch from it in time."""
 
     topic: Annotated[
-        str,
-        Matching("^[a-zA-Z0-9._-]+$", "must be the name of a topic, such as bellwether-canary", 249),
-        Field(
-            description="Topic with one partition for each broker, whose only replica is on that broker. It must exist:"
-            " Bellwether does not create it."
-        ),
+        str, Matching("^[a-zA-Z0-9._-]+$", "must be the name of a topic, such as bellwether-canary", 249)
     ] = detection.CANARY_TOPIC
+    """Topic with one partition for each broker, whose only replica is on that broker. It must exist: Bellwether does
+    not create it.
+    """
 
 
 class SignalSourceRef(Model):
     """A SignalSource of the policy's namespace."""
 
-    name: Annotated[ResourceName, Field(description="Name of the SignalSource.")]
-    selector: Selector | None = Field(
-        default=None,
-        description="Label matchers that limit the presets of the source to the brokers of this cluster, such as"
-        ' strimzi_io_cluster="main", in addition to those of its rules. Queries are used as they are.',
-    )
+    name: ResourceName
+    """Name of the SignalSource."""
+    selector: Selector | None = None
+    """Label matchers that limit the presets of the source to the brokers of this cluster, such as
+    strimzi_io_cluster="main", in addition to those of its rules. Queries are used as they are.
+    """
 
 
 def _moved(spec: str) -> str:
@@ -113,11 +98,9 @@ class Detection(SettingsModel[detection.Detection]):
     external_reachability: ExternalReachability = Field(default_factory=ExternalReachability)
     canary: Canary = Field(default_factory=Canary)
     signal_sources: Annotated[tuple[SignalSourceRef, ...], distinct_by("name")] = Field(
-        default=(),
-        max_length=16,
-        description="SignalSources of the policy's namespace: queries to Prometheus, and plug-ins.",
-        json_schema_extra=as_map("name"),
+        default=(), max_length=16, json_schema_extra=as_map("name")
     )
+    """SignalSources of the policy's namespace: queries to Prometheus, and plug-ins."""
 
     moved: ClassVar[Mapping[str, str]] = {
         "alertmanager": "has become the preset FiringAlerts: name the alerts in the selector of a rule of a"

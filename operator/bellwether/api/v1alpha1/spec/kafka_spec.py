@@ -51,8 +51,10 @@ ListenerName = Annotated[
 class SecretKeyRef(Model):
     """One key of a Secret in the policy's namespace."""
 
-    name: Annotated[ResourceName, Field(description="Name of the Secret, in the policy's namespace.")]
-    key: Annotated[SecretKey, Field(description="Key in the data of the Secret.")]
+    name: ResourceName
+    """Name of the Secret, in the policy's namespace."""
+    key: SecretKey
+    """Key in the data of the Secret."""
 
 
 def authorities_of(whose: str) -> Any:
@@ -69,14 +71,12 @@ class Tls(Model):
     """TLS for connections of the operator and the probers. If unset, connections are not encrypted."""
 
     ca_secret_name: ResourceName | None = authorities_of("the brokers' certificates")
-    certificate_secret_name: ResourceName | None = Field(
-        default=None,
-        description="Secret in the policy's namespace with a client certificate chain and its private key (PEM, not"
-        " encrypted) for mutual TLS: tls.crt and tls.key, as from cert-manager, or user.crt and user.key.",
-    )
-    verify_hostname: bool = Field(
-        default=True, strict=True, description="Whether the certificate of a broker must match the host name."
-    )
+    certificate_secret_name: ResourceName | None = None
+    """Secret in the policy's namespace with a client certificate chain and its private key (PEM, not encrypted) for
+    mutual TLS: tls.crt and tls.key, as from cert-manager, or user.crt and user.key.
+    """
+    verify_hostname: bool = Field(default=True, strict=True)
+    """Whether the certificate of a broker must match the host name."""
 
 
 class OAuth(Model):
@@ -84,37 +84,35 @@ class OAuth(Model):
     awsMskIam and workloadIdentity.
     """
 
-    token_endpoint: Annotated[HttpsUrl, Field(description="URL of the token endpoint, with https.")]
-    client_id: str = Field(min_length=1, max_length=256, description="Client id for the token endpoint.")
-    client_secret_ref: SecretKeyRef = Field(description="Secret with the client secret.")
-    scope: str = Field(default="", max_length=1024, description="Scope to request. If unset, none is requested.")
+    token_endpoint: HttpsUrl
+    """URL of the token endpoint, with https."""
+    client_id: str = Field(min_length=1, max_length=256)
+    """Client id for the token endpoint."""
+    client_secret_ref: SecretKeyRef
+    """Secret with the client secret."""
+    scope: str = Field(default="", max_length=1024)
+    """Scope to request. If unset, none is requested."""
     ca_secret_name: ResourceName | None = authorities_of("the endpoint's certificate")
-    proxy: HttpProxy | None = Field(
-        default=None, description="HTTP proxy to reach the token endpoint by. If unset, none is used."
-    )
+    proxy: HttpProxy | None = None
+    """HTTP proxy to reach the token endpoint by. If unset, none is used."""
 
 
 class Sasl(Model):
     """SASL for connections of the operator and the probers. If unset, SASL is not used."""
 
-    mechanism: Mechanism = Field(description="SASL mechanism of the listener.")
-    username: str | None = Field(
-        default=None,
-        min_length=1,
-        max_length=256,
-        description="User name. Required for all mechanisms except OAUTHBEARER.",
-    )
-    password_secret_name: ResourceName | None = Field(
-        default=None,
-        description="Secret in the policy's namespace with the password, under the key password. Required for all"
-        " mechanisms except OAUTHBEARER.",
-    )
+    mechanism: Mechanism
+    """SASL mechanism of the listener."""
+    username: str | None = Field(default=None, min_length=1, max_length=256)
+    """User name. Required for all mechanisms except OAUTHBEARER."""
+    password_secret_name: ResourceName | None = None
+    """Secret in the policy's namespace with the password, under the key password. Required for all mechanisms except
+    OAUTHBEARER.
+    """
     oauth: OAuth | None = None
     aws_msk_iam: AwsMskIam | None = None
     workload_identity: IdentityName | None = workload_identity("Tokens for OAUTHBEARER")
-    allow_plaintext: bool = Field(
-        default=False, strict=True, description="Allow sending credentials over connections without TLS."
-    )
+    allow_plaintext: bool = Field(default=False, strict=True)
+    """Allow sending credentials over connections without TLS."""
 
     @property
     def origins(self) -> tuple[object, ...]:
@@ -163,48 +161,37 @@ class Strimzi(Model):
     changes of them followed. Values in tls and sasl take precedence.
     """
 
-    cluster_name: Annotated[ResourceName, Field(description="Name of the Kafka resource.")]
-    namespace: Namespace | None = Field(
-        default=None,
-        description="Namespace of the Kafka and KafkaUser resources. If unset, that of the policy. A Kafka resource"
-        " in another namespace must permit it: its annotation bellwether.dev/policies-from lists the"
-        " namespaces whose policies may use it, separated by commas.",
-    )
-    listener: ListenerName | None = Field(
-        default=None,
-        description="Name of the listener to connect to. If unset, the first internal listener that supports the"
-        " user's authentication, preferably one with TLS.",
-    )
-    user_name: ResourceName | None = Field(
-        default=None,
-        description="Name of the KafkaUser to connect as, with authentication tls or scram-sha-512. If unset, the"
-        " KafkaUser named bellwether if it exists; otherwise connections are not authenticated.",
-    )
+    cluster_name: ResourceName
+    """Name of the Kafka resource."""
+    namespace: Namespace | None = None
+    """Namespace of the Kafka and KafkaUser resources. If unset, that of the policy. A Kafka resource in another
+    namespace must permit it: its annotation bellwether.dev/policies-from lists the namespaces whose policies may use
+    it, separated by commas.
+    """
+    listener: ListenerName | None = None
+    """Name of the listener to connect to. If unset, the first internal listener that supports the user's
+    authentication, preferably one with TLS.
+    """
+    user_name: ResourceName | None = None
+    """Name of the KafkaUser to connect as, with authentication tls or scram-sha-512. If unset, the KafkaUser named
+    bellwether if it exists; otherwise connections are not authenticated.
+    """
 
 
 class Kafka(Model):
     """Connection to the Kafka cluster."""
 
     bootstrap_servers: Annotated[
-        tuple[HostPort, ...],
-        Field(
-            min_length=1,
-            max_length=32,
-            description="Initial addresses, as host:port, on a listener that the operator can reach. Required unless"
-            " strimzi is set.",
-            json_schema_extra=AS_SET,
-        ),
-        DISTINCT,
+        tuple[HostPort, ...], Field(min_length=1, max_length=32, json_schema_extra=AS_SET), DISTINCT
     ] = ()
+    """Initial addresses, as host:port, on a listener that the operator can reach. Required unless strimzi is set."""
     strimzi: Strimzi | None = None
     tls: Tls | None = None
     sasl: Sasl | None = None
-    user_secret_name: ResourceName | None = Field(
-        default=None,
-        description="Secret of a Strimzi KafkaUser, or one with the same keys: user.crt and user.key for mutual"
-        " TLS, or password and sasl.jaas.config for SCRAM-SHA-512. Use it instead of sasl and"
-        " tls.certificateSecretName.",
-    )
+    user_secret_name: ResourceName | None = None
+    """Secret of a Strimzi KafkaUser, or one with the same keys: user.crt and user.key for mutual TLS, or password and
+    sasl.jaas.config for SCRAM-SHA-512. Use it instead of sasl and tls.certificateSecretName.
+    """
 
     @property
     def brings_credentials(self) -> bool:

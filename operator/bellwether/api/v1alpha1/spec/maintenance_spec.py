@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
-
 from bellwether.api.v1alpha1.base_model import Matching, Model, integer
 
 _KEY = "([A-Za-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
@@ -28,19 +26,15 @@ class BrokerPods(Model):
     unset, a broker is drained only by 'bellwether drain' or an override with purpose Maintenance.
     """
 
-    selector: Selector | None = Field(
-        default=None,
-        description="Labels of the broker pods, and of no other pods, separated by commas: app=kafka,role=broker."
-        " The pods must be in the policy's namespace. Required unless spec.kafka.strimzi is set, whose pods are known.",
-    )
-    first_broker_id: int | None = integer(
-        None,
-        0,
-        2147483647,
-        "Node id of the broker in the pod whose name ends in -0; pod -1 has the next id, and so on. Unset, pods are"
-        " matched to brokers by the hosts that the brokers advertise, by the label bellwether.dev/broker-id, or by the"
-        " number of their names if every broker is matched exactly once by it.",
-    )
+    selector: Selector | None = None
+    """Labels of the broker pods, and of no other pods, separated by commas: app=kafka,role=broker. The pods must be in
+    the policy's namespace. Required unless spec.kafka.strimzi is set, whose pods are known.
+    """
+    first_broker_id: int | None = integer(None, 0, 2147483647)
+    """Node id of the broker in the pod whose name ends in -0; pod -1 has the next id, and so on. Unset, pods are
+    matched to brokers by the hosts that the brokers advertise, by the label bellwether.dev/broker-id, or by the number
+    of their names if every broker is matched exactly once by it.
+    """
 
     @property
     def labels(self) -> dict[str, str]:

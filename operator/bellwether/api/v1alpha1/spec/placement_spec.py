@@ -26,14 +26,10 @@ class Scope(Model):
     all of them.
     """
 
-    included_topics: Patterns = Field(
-        default=(),
-        description="Names of topics in scope, with * and ? as wildcards. If empty, all topics are in scope.",
-    )
-    excluded_topics: Patterns = Field(
-        default=(),
-        description="Names of topics out of scope, with * and ? as wildcards, even if includedTopics has them.",
-    )
+    included_topics: Patterns = ()
+    """Names of topics in scope, with * and ? as wildcards. If empty, all topics are in scope."""
+    excluded_topics: Patterns = ()
+    """Names of topics out of scope, with * and ? as wildcards, even if includedTopics has them."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -59,10 +55,10 @@ class Scope(Model):
 class RackWeight(Model):
     """Share of one rack in the leaders."""
 
-    rack: RackName = Field(description="Name of the rack, as in broker.rack.")
-    weight: int = Field(
-        ge=1, le=1000, strict=True, description="Share of the rack, relative to the weights of the other racks."
-    )
+    rack: RackName
+    """Name of the rack, as in broker.rack."""
+    weight: int = Field(ge=1, le=1000, strict=True)
+    """Share of the rack, relative to the weights of the other racks."""
 
 
 _RACKS_GIVEN = "(has(self.racks) && size(self.racks) > 0)"
@@ -91,7 +87,8 @@ _WEIGHTS = "Racks that share the leaders in proportion to their weights. Set eit
 class TopicPlacement(Model):
     """Preferred racks for the topics that match a pattern."""
 
-    pattern: TopicPattern = Field(description="Topic name, with * and ? as wildcards.")
+    pattern: TopicPattern
+    """Topic name, with * and ? as wildcards."""
     racks: Racks = Field(default=(), description=_RACKS)
     weights: tuple[RackWeight, ...] = Field(
         default=(), max_length=RACK_LIMIT, description=_WEIGHTS, json_schema_extra=ATOMIC
@@ -132,12 +129,8 @@ class Placement(Model):
         description=f"{_WEIGHTS} Used for topics that no rule in topics matches.",
         json_schema_extra=ATOMIC,
     )
-    topics: tuple[TopicPlacement, ...] = Field(
-        default=(),
-        max_length=RULE_LIMIT,
-        description="Rules for topics by name; the first rule that matches applies.",
-        json_schema_extra=ATOMIC,
-    )
+    topics: tuple[TopicPlacement, ...] = Field(default=(), max_length=RULE_LIMIT, json_schema_extra=ATOMIC)
+    """Rules for topics by name; the first rule that matches applies."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         _EITHER,
@@ -169,13 +162,8 @@ class Capacity(Model):
     is demoted first.
     """
 
-    max_leaders: int | None = Field(
-        default=None,
-        ge=1,
-        le=1000000,
-        strict=True,
-        description="Maximum number of partitions that one broker may lead. If unset, there is no limit.",
-    )
+    max_leaders: int | None = Field(default=None, ge=1, le=1000000, strict=True)
+    """Maximum number of partitions that one broker may lead. If unset, there is no limit."""
     max_bytes_per_second: int | None = Field(
         default=None,
         ge=1,

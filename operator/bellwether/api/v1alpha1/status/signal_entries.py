@@ -37,47 +37,39 @@ LARGEST_LOST_MILLISECONDS = round(LARGEST_LOST_SECONDS * 1000)
 class HarmEntry(StatusModel[Harm]):
     """What probes of the broker lost, by the count of one source."""
 
-    lost_milliseconds: Annotated[int, Of("lost_seconds", 1000)] = Field(
-        ge=0,
-        le=LARGEST_LOST_MILLISECONDS,
-        description="Service that probes lost, in milliseconds: the share of requests that failed or missed the"
-        " latency objective, minus a small allowance, added up over time. 600000 is the counter's limit: at least"
-        " so much.",
-    )
-    share_percent: Annotated[int, Of("share", 100)] = Field(
-        ge=0, le=100, description="Percentage of requests that failed or missed the objective in the last seconds."
-    )
-    since: AwareDatetime = Field(description="Time at which this episode began.")
-    ongoing: bool = Field(default=True, description="Whether the last request was lost.")
+    lost_milliseconds: Annotated[int, Of("lost_seconds", 1000)] = Field(ge=0, le=LARGEST_LOST_MILLISECONDS)
+    """Service that probes lost, in milliseconds: the share of requests that failed or missed the latency objective,
+    minus a small allowance, added up over time. 600000 is the counter's limit: at least so much.
+    """
+    share_percent: Annotated[int, Of("share", 100)] = Field(ge=0, le=100)
+    """Percentage of requests that failed or missed the objective in the last seconds."""
+    since: AwareDatetime
+    """Time at which this episode began."""
+    ongoing: bool = True
+    """Whether the last request was lost."""
     earlier_milliseconds: Annotated[int, Of("earlier_seconds", 1000)] = Field(
-        default=0,
-        ge=0,
-        le=LARGEST_LOST_MILLISECONDS,
-        description="The part of lostMilliseconds that is left of failures before this one.",
+        default=0, ge=0, le=LARGEST_LOST_MILLISECONDS
     )
+    """The part of lostMilliseconds that is left of failures before this one."""
     frozen_milliseconds: Annotated[int, Of("frozen_seconds", 1000)] = Field(
-        default=0,
-        ge=0,
-        le=LARGEST_LOST_MILLISECONDS,
-        description="The part that was lost in gaps that are over and in which the internal listener did not answer"
-        " either, as when the process freezes.",
+        default=0, ge=0, le=LARGEST_LOST_MILLISECONDS
     )
+    """The part that was lost in gaps that are over and in which the internal listener did not answer either, as when
+    the process freezes.
+    """
 
 
 class ListenerEntry(StatusModel[ListenerReading]):
     """What a source reports of one of several listeners of a broker that fails, is slow, or is not measured."""
 
-    name: str = Field(
-        min_length=1,
-        max_length=64,
-        pattern="^[A-Za-z0-9_.-]+$",
-        description="Name of the listener, as in advertised.listeners.",
-    )
-    reading: Reading = Field(description="Reading at this listener; Unknown while it is not measured.")
-    harm: HarmEntry | None = Field(
-        default=None, description="What probes of the listener lost; unset while nothing is lost."
-    )
-    cause: UnreachableCause | None = Field(default=None, description="What failed requests to it break at.")
+    name: str = Field(min_length=1, max_length=64, pattern="^[A-Za-z0-9_.-]+$")
+    """Name of the listener, as in advertised.listeners."""
+    reading: Reading
+    """Reading at this listener; Unknown while it is not measured."""
+    harm: HarmEntry | None = None
+    """What probes of the listener lost; unset while nothing is lost."""
+    cause: UnreachableCause | None = None
+    """What failed requests to it break at."""
 
 
 class SignalEntry(StatusModel[Signal]):
@@ -89,76 +81,46 @@ class SignalEntry(StatusModel[Signal]):
         pattern="^[A-Z][A-Za-z0-9]*$",
         description=f"Type of the signal: {', '.join(SignalType)}, {QUARANTINE_AGENT}, or the type of a plug-in.",
     )
-    source: str = Field(
-        min_length=1,
-        max_length=63,
-        pattern="^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$",
-        description="Stable name of the source: a vantage, a prober, a Prometheus rule, an alert.",
-    )
-    reading: Reading = Field(description="Reading of the source, after its thresholds.")
-    control: Reading = Field(
-        default=Reading.UNKNOWN,
-        description="Reading of the same request to the internal listener (ExternalReachability only).",
-    )
-    since: AwareDatetime = Field(description="Time since which the source has reported this reading.")
-    message: str = Field(default="", max_length=SIGNAL_MESSAGE_LIMIT, description="Observation in one sentence.")
+    source: str = Field(min_length=1, max_length=63, pattern="^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$")
+    """Stable name of the source: a vantage, a prober, a Prometheus rule, an alert."""
+    reading: Reading
+    """Reading of the source, after its thresholds."""
+    control: Reading = Reading.UNKNOWN
+    """Reading of the same request to the internal listener (ExternalReachability only)."""
+    since: AwareDatetime
+    """Time since which the source has reported this reading."""
+    message: str = Field(default="", max_length=SIGNAL_MESSAGE_LIMIT)
+    """Observation in one sentence."""
     latency_microseconds: Annotated[int | None, Of("latency_seconds", 1_000_000)] = Field(
-        default=None, ge=0, le=LONGEST_LATENCY, description="Latency when this entry was written, in microseconds."
+        default=None, ge=0, le=LONGEST_LATENCY
     )
+    """Latency when this entry was written, in microseconds."""
     usual_latency_microseconds: Annotated[int | None, Of("usual_seconds", 1_000_000)] = Field(
-        default=None,
-        ge=0,
-        le=LONGEST_LATENCY,
-        description="Usual latency of the same disk, in microseconds (StorageLatency only).",
+        default=None, ge=0, le=LONGEST_LATENCY
     )
-    value: str | None = Field(
-        default=None,
-        max_length=32,
-        pattern=r"^-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?$",
-        description="Value that was compared with the threshold when this entry was written, as a decimal number.",
-    )
-    harm: HarmEntry | None = Field(
-        default=None,
-        description="What probes of the broker lost by the count of this source; unset while nothing is lost.",
-    )
-    directory: str = Field(
-        default="",
-        max_length=LOG_DIR_LIMIT,
-        description="Log directory that was measured (StorageLatency and ReadLatency).",
-    )
-    cause: UnreachableCause | None = Field(
-        default=None, description="What failed requests break at (ExternalReachability)."
-    )
-    metadata_log: bool | None = Field(
-        default=None,
-        description="Whether the KRaft metadata log lies in that directory (StorageLatency only); unset while that is"
-        " unknown.",
-    )
-    broken_link_to: int | None = Field(
-        default=None,
-        ge=0,
-        le=2147483647,
-        description="Broker that this one cannot fetch from, nor it from this one, while others serve both"
-        " (ReplicationLag only).",
-    )
+    """Usual latency of the same disk, in microseconds (StorageLatency only)."""
+    value: str | None = Field(default=None, max_length=32, pattern=r"^-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?$")
+    """Value that was compared with the threshold when this entry was written, as a decimal number."""
+    harm: HarmEntry | None = None
+    """What probes of the broker lost by the count of this source; unset while nothing is lost."""
+    directory: str = Field(default="", max_length=LOG_DIR_LIMIT)
+    """Log directory that was measured (StorageLatency and ReadLatency)."""
+    cause: UnreachableCause | None = None
+    """What failed requests break at (ExternalReachability)."""
+    metadata_log: bool | None = None
+    """Whether the KRaft metadata log lies in that directory (StorageLatency only); unset while that is unknown."""
+    broken_link_to: int | None = Field(default=None, ge=0, le=2147483647)
+    """Broker that this one cannot fetch from, nor it from this one, while others serve both (ReplicationLag only)."""
     listeners: tuple[ListenerEntry, ...] = Field(
-        default=(),
-        max_length=LISTENER_LIMIT,
-        description="Of several listeners those that fail, are slow or are not measured (ExternalReachability).",
-        json_schema_extra=as_map("name"),
+        default=(), max_length=LISTENER_LIMIT, json_schema_extra=as_map("name")
     )
-    prober_uid: str = Field(
-        alias="proberUID",
-        min_length=1,
-        max_length=64,
-        description="UUID of the prober process.",
-    )
-    sequence: int = Field(ge=0, description="Sequence number of the entry, counted by the prober process.")
-    lease_name: str = Field(
-        min_length=1,
-        max_length=253,
-        description="Name of the prober's Lease. The entry is valid while the Lease is renewed.",
-    )
+    """Of several listeners those that fail, are slow or are not measured (ExternalReachability)."""
+    prober_uid: str = Field(alias="proberUID", min_length=1, max_length=64)
+    """UUID of the prober process."""
+    sequence: int = Field(ge=0)
+    """Sequence number of the entry, counted by the prober process."""
+    lease_name: str = Field(min_length=1, max_length=253)
+    """Name of the prober's Lease. The entry is valid while the Lease is renewed."""
 
     def signal(self, broker: int, age_seconds: float | None) -> Signal:
         """The signal of the core; ``age_seconds`` as in Signal."""

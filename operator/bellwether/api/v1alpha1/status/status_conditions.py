@@ -29,24 +29,18 @@ class ConditionStatus(StrEnum):
 class Condition(Reported):
     """One aspect of the object's state at the last observation."""
 
-    type: str = Field(
-        min_length=1,
-        max_length=316,
-        pattern="^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$",
-        description="Type of the condition.",
-    )
-    status: ConditionStatus = Field(description="True, False or Unknown.")
-    observed_generation: int | None = Field(
-        default=None, ge=0, description="metadata.generation that the condition is based on."
-    )
-    last_transition_time: AwareDatetime = Field(description="Time when status last changed.")
-    reason: str = Field(
-        min_length=1,
-        max_length=128,
-        pattern="^[A-Za-z][A-Za-z0-9]*$",
-        description="Reason for the status, in CamelCase.",
-    )
-    message: str = Field(default="", max_length=2048, description="Explanation of the status, in one sentence.")
+    type: str = Field(min_length=1, max_length=316, pattern="^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$")
+    """Type of the condition."""
+    status: ConditionStatus
+    """True, False or Unknown."""
+    observed_generation: int | None = Field(default=None, ge=0)
+    """metadata.generation that the condition is based on."""
+    last_transition_time: AwareDatetime
+    """Time when status last changed."""
+    reason: str = Field(min_length=1, max_length=128, pattern="^[A-Za-z][A-Za-z0-9]*$")
+    """Reason for the status, in CamelCase."""
+    message: str = Field(default="", max_length=2048)
+    """Explanation of the status, in one sentence."""
 
 
 NO_OPERATOR = "NoOperator"
