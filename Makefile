@@ -33,6 +33,7 @@ FAST_FOLDERS = $(addprefix tests/unit/,api controllers core probes quarantine te
 FAST_WITHOUT = $(wildcard tests/properties/test_kills*.py) tests/properties/test_invariants_of_hours.py
 FAST = not kafka and not apiserver and not prometheus and not chart and not spark and not slow and not cluster and not image
 DEMO_ARGS ?=
+MIKE_ARGS ?=
 BENCH_ARGS ?=
 FAULTS_ARGS ?=
 MUTANTS_ARGS ?=
@@ -187,6 +188,12 @@ generate: setup ## Write the files that are generated from the models of API and
 .PHONY: docs
 docs: $(DOCS_VENV)/.ready ## Build the documentation site into reports/site; every link and anchor is checked
 	@PYTHONPATH=docs NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --strict --quiet
+
+.PHONY: docs-version
+docs-version: $(DOCS_VENV)/.ready ## Add the site to the branch gh-pages: as main, or if HEAD is tagged v0.1.0 as 0.1 and latest (MIKE_ARGS=--push)
+	@tag="$$(git tag --points-at HEAD 'v*')"; minor="$${tag#v}"; minor="$${minor%.*}"; export PYTHONPATH=docs NO_MKDOCS_2_WARNING=1 \
+		PATH="$(abspath $(DOCS_VENV))/bin:$$PATH"; mike --quiet deploy $(MIKE_ARGS) --update-aliases $${minor:-main} $${minor:+latest}; \
+		mike --quiet set-default $(MIKE_ARGS) --allow-undefined latest
 
 $(DOCS_VENV)/.ready: $(DOCS_LOCK)
 	@python="$$($(find_python))"; "$$python" -m venv --clear $(DOCS_VENV)
