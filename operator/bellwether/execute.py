@@ -1,7 +1,8 @@
 """Execute a plan: record it, then for each batch check, reorder and elect leaders; one read is check and read-back.
 
-The decisions between two requests are pure and live in ``core/execution/reorder_checks``; here they are only ordered.
-No request is repeated: what was not answered, or not done, is found by the next reconcile.
+Called by ``reconcile`` (and so by the operator, the CLI and simulations) with a plan and the recovered record. The
+decisions between two requests are pure and live in ``core/execution/reorder_checks``; here they are only ordered. No
+request is repeated: what was not answered, or not done, is found by the next reconcile.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Optional parts of an installation: which extra of the distribution brings a package that is not installed."""
+"""Optional parts of an installation: which extra of the distribution brings a package that is not installed.
+
+In: the error of an import. Out: a sentence with the remedy. Called by the command line and by the operator.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Gather all facts that one reconcile needs, once: metadata, signals, overrides, reassignments, fault tolerance.
 
-Called by ``reconcile``; no later step reads the cluster to decide. Expensive reads are made only when needed; a failed
-read leaves the value unknown.
+In: the ports and the memory of the last reconcile. Out: a snapshot, with the undo record as recovered, and the memory
+with what was read. Called by ``reconcile``; no later step reads the cluster to decide. Expensive reads are made only
+when needed; a failed read leaves the value unknown.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """Garbage collector settings: how often the interpreter scans for cycles.
 
+Called by every command, and by benchmarks.
+
 A reconcile of a large cluster creates millions of values that live until its end and hold no cycles. By default the
 collector would scan all of them at every 700 new ones, and the older ones repeatedly: a fifth of the time of a plan of
 200,000 partitions.

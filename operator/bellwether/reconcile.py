@@ -1,7 +1,7 @@
 """Reconcile one policy: gather facts, judge brokers, decide, plan, execute, report.
 
-Everything it needs comes through ports, so a reconcile can be replayed in memory; every decision is made in
-:mod:`bellwether.core`.
+Called by the operator's policy loop, by the command line and by simulations. Everything it needs comes through ports,
+so a reconcile can be replayed in memory; every decision is made in :mod:`bellwether.core`.
 """
 
 from __future__ import annotations

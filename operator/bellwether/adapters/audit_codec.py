@@ -1,6 +1,7 @@
 """Encode and decode audit entries as JSON values, many of them as compressed bytes.
 
-A field that a newer version wrote is skipped: an audit log must stay readable.
+Called by ``objects.audit_log`` (to keep them), the log, and ``bellwether history``. A field that a newer version wrote
+is skipped: an audit log must stay readable.
 """
 
 from __future__ import annotations

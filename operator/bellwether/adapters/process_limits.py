@@ -1,4 +1,7 @@
-"""What the clusters and stores of a process may take together, as each one alone may take more than its share."""
+"""What the clusters and stores of a process may take together, as each one alone may take more than its share.
+
+Used by all that decode answers and documents of other servers, and by those that keep what was decoded.
+"""
 
 from __future__ import annotations
 

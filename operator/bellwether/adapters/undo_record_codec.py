@@ -1,7 +1,7 @@
 """Encode and decode an undo record as bytes, for every store of undo records.
 
 In: ``core.model.undo_record`` values. Out: compact JSON, zlib-compressed where a store asks for it, with a format
-version. A newer format is refused.
+version. Called by ``undo_record_store`` (by shards) and ``undo_record_file`` (whole). A newer format is refused.
 """
 
 from __future__ import annotations

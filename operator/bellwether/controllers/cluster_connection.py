@@ -1,7 +1,7 @@
 """Connect one policy to its Kafka cluster and to its Lease, and connect again when the policy's settings change.
 
-Nothing here decides; it only keeps the adapters of one policy together. Secrets are read before reconciles, never
-during one, so that rotated credentials are used without a restart.
+Called by ``policy_controller``. Nothing here decides; it only keeps the adapters of one policy together. Secrets are
+read before reconciles, never during one, so that rotated credentials are used without a restart.
 """
 
 from __future__ import annotations

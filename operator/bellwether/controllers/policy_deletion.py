@@ -1,8 +1,10 @@
 """Policy deletion: restore baselines where possible, export the rest, then release the object, within a time limit.
 
-Healthy brokers get their leaders back; sick ones stay demoted, and their baselines are exported. With Kafka gone, or
-the time over, everything is exported and the deletion ends all the same; while orders may arrive late only the policy
-knows to undo them, so it stays for an hour at most. The annotation ``bellwether.dev/abandon: "true"`` ends it at once.
+Called by the policy controller in place of ordinary reconciles once its object is being deleted, or Bellwether is being
+uninstalled and the object stays. Healthy brokers get their leaders back; sick ones stay demoted, and their baselines
+are exported. With Kafka gone, or the time over, everything is exported and the deletion ends all the same; while orders
+may arrive late only the policy knows to undo them, so it stays for an hour at most. The annotation
+``bellwether.dev/abandon: "true"`` ends it at once.
 """
 
 from __future__ import annotations

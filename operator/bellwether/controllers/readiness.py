@@ -1,7 +1,8 @@
 """Readiness of the operator: the API server answers, both kinds are served, and the watches have listed.
 
-A thread reads the API every few seconds, so that a readiness request does not wait for it. A standby process is as
-ready as the leading one.
+In: a client, the watched namespaces, and which policies the watches know. Out: the problems, for ``/readyz``. A thread
+reads the API every few seconds, so that a readiness request does not wait for it. A standby process is
+as ready as the leading one.
 
 kopf asks once, at its start, which kinds are served, and ends when one is served no more: the process waits for both
 before it starts kopf. The API server calls a definition Established a moment before discovery lists its kind, so

@@ -1,4 +1,7 @@
-"""Restore the memory of a policy's operator from the undo record and from what it last wrote to status."""
+"""Restore the memory of a policy's operator from the undo record and from what it last wrote to status.
+
+Called by the operator after a take-over, and by commands that plan or forecast as it does.
+"""
 
 from __future__ import annotations
 

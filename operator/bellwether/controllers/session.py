@@ -1,7 +1,7 @@
 """Session of one policy with its Kafka cluster: connection, Lease, and what one reconcile remembers for the next.
 
-It begins when the Lease is acquired and the undo record is read, and ends when the Lease is lost, the policy names
-another cluster, or the policy ends.
+Called by ``policy_controller``. It begins when the Lease is acquired and the undo record is read, and ends when the
+Lease is lost, the policy names another cluster, or the policy ends.
 """
 
 from __future__ import annotations

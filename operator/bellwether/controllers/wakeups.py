@@ -1,6 +1,7 @@
 """Wait between two reconciles: until time passes, or until something has changed that the next one would judge.
 
-A watch that repeats what is known does not end the wait; a signal that has become too old does, without any event.
+Called by ``policy_controller``. A watch that repeats what is known does not end the wait; a signal that has become too
+old does, without any event.
 """
 
 from __future__ import annotations

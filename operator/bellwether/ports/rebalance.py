@@ -1,6 +1,7 @@
 """The seam to the load side, the package that plans leaders by measured load and is found by an entry point.
 
-The operator applies these in waves (``core.waves``); of samples, stores, plans and their proofs it knows nothing.
+In: a snapshot of the problem where one is wanted, and the progress of waves. Out: approved orders. The operator applies
+these in waves (``core.waves``); of samples, stores, plans and their proofs it knows nothing.
 """
 
 from __future__ import annotations

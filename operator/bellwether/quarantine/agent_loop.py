@@ -1,6 +1,8 @@
 """Quarantine agent of one broker: read its order, hold or release the process, and report what was done.
 
-One thread does it all, so a hold and its release cannot race.
+In: the source of orders, the broker's process, settings that may change. Out: the process held or released, and
+``Quarantine`` signals, posted on changes. Called by ``bellwether quarantine-agent``. One thread does it all, so a hold
+and its release cannot race.
 """
 
 from __future__ import annotations

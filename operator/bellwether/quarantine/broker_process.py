@@ -1,11 +1,13 @@
 """Shut the broker down, hold it and release it by signals (``quarantine.agent_loop.BrokerProcess``).
 
-In a controlled shutdown Kafka's controller moves the broker's leaders and takes it out of every ISR in one step
-(KIP-631). Stopped as soon as its client connections are closed, the process holds there: its container lives on, and
-nothing starts it. Released, it ends, and starts cleanly. In a pod the containers must share one process namespace, and
-the agent runs as the broker's user and group: without them it could pause the broker and not see when its connections
-are closed (ptrace(2)), so it holds nothing. While the broker is held a watchdog (``hold_watchdog``), a separate
-process, is ready to release it should the agent die.
+In: a process id, or what its command line must match. Out: how it is, which broker it is by the log directories that it
+has locked, and SIGTERM, SIGSTOP and SIGCONT sent to it. In a controlled shutdown Kafka's controller moves the broker's
+leaders and takes it out of every ISR in one step (KIP-631).
+Stopped as soon as its client connections are closed, the process holds there: its container lives on, and nothing
+starts it. Released, it ends, and starts cleanly. In a pod the containers must share one process namespace, and the
+agent runs as the broker's user and group: without them it could pause the broker and not see when its connections are
+closed (ptrace(2)), so it holds nothing. While the broker is held a watchdog (``hold_watchdog``), a separate process, is
+ready to release it should the agent die.
 
 A Java process that waits for its disk with its memory mapped may react to nothing. It is stopped as it is, and its
 connections are shut down from outside where the sandbox allows that (pidfd_getfd(2)), so that its clients do not wait

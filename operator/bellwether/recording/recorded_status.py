@@ -2,7 +2,7 @@
 
 In: the ``said`` section: a broker's ``verdict`` and ``flapping`` as its status had them, and its condition ``Demoted``.
 Out: verdicts and flap counters with which a replay starts, as after a take-over, and ``RecordedStatus`` values to
-compare it with.
+compare it with. Called by ``replay_run`` and ``replay_timeline``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Replay settings: read the recorded policy, and change it for a replay that asks "what if".
 
 In: the settings section of a trace's state (``spec`` without ``kafka``), a policy's file, ``path=value`` pairs. Out: a
-``LeadershipPolicy``. Terminal names the path that is wrong.
+``LeadershipPolicy``. Called by the recorder (``settings_section``) and by ``bellwether replay``. Terminal names the
+path that is wrong.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Trace files: read and write JSON Lines, compressed where the name ends in ``.gz``.
 
 In: a header and instants, written one by one; each is flushed before the next is taken, so that an interrupted
-recording leaves a readable file. Out: the same; a truncated end is tolerated and reported. Terminal names the file, the
-line and the remedy.
+recording leaves a readable file. Out: the same; a truncated end is tolerated and reported. Called by
+``bellwether record`` and ``bellwether replay``. Terminal names the file, the line and the remedy.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Forecast what the operator would do with a policy from one moment on, if the signals stay as they are.
 
-The real reconcile runs on a copy of the cluster in memory: nothing is written, and Kafka is not asked to move anything.
+In: what an operator knows at that moment, and a policy. Out: demotions, promotions and moves with their time. The real
+reconcile runs on a copy of the cluster in memory: nothing is written, and Kafka is not asked to move anything.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In: each broker's words, with their times, from the recording and from the replay. Out: differences as sentences: words
 that only one of the two said, and words that came earlier or later by more than the slack that polling and writing
-take.
+take. Called by ``bellwether replay``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Run a replay: the real reconcile over a recorded trace, in memory.
 
-What was seen then is seen again at the same moments; what the operator does now happens in memory. A reconcile runs at
-every instant that brings more than a sign of life, and when the operator's own rule wants one.
+In: a trace's instants and the settings to judge by. Out: a ``Timeline``. What was seen then is seen again at the same
+moments; what the operator does now happens in memory. A reconcile runs at every instant that brings more than a sign of
+life, and when the operator's own rule wants one. Called by ``bellwether replay``.
 """
 
 from __future__ import annotations

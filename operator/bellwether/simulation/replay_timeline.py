@@ -1,7 +1,7 @@
 """Timeline of a replay: verdicts that change, brokers demoted and promoted, leaders moved.
 
 In: the report of each reconcile, and the changes of each instant. Out: rows in order of time, as values, for a person
-(``str``), for a machine (``Row.document``) and for golden tests.
+(``str``), for a machine (``Row.document``) and for golden tests. Called by ``replay_run``.
 """
 
 from __future__ import annotations

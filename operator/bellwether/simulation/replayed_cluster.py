@@ -2,7 +2,7 @@
 
 In: clusters as a trace shows them, one after another. Brokers that die, are fenced or come back, followers that leave
 or join an ISR, topics and reassignments of others are played on the simulated control plane. Orders and leaders are its
-own: there the replayed operator acts, not the one of then.
+own: there the replayed operator acts, not the one of then. Called by ``replay_run`` and ``forecast``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Simulated operator: one operator process on a cluster in memory, and what it did, as rows of a timeline and changes.
 
-Nothing here decides: each step is the operator's own reconcile, and the next one comes when the operator's own rule
-wants it.
+Called by ``forecast``, ``simulation`` and ``replay_run``. Nothing here decides: each step is the operator's own
+reconcile, and the next one comes when the operator's own rule wants it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In: log directories, or mount points of volumes that have theirs right below. Out: the broker that they prove. Kafka
 checks the file at each start against its own configuration, so it is true of the very disk that is measured, whatever
-the pods are called.
+the pods are called. Called by the commands that run next to a broker, and by the quarantine agent about its process.
 """
 
 from __future__ import annotations

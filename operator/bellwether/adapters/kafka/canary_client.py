@@ -1,7 +1,8 @@
 """Produce and fetch single small records by confluent-kafka: ``ports.canary.CanaryClient``.
 
-librdkafka has a thread for each broker, so no broker delays another. The topic is never created: both clients ask for
-metadata without automatic creation.
+In: a ``Connection`` to the listener to measure and the name of the canary topic. Out: the partition of each broker, and
+a result for each request. librdkafka has a thread for each broker, so no broker delays another. The topic is never
+created: both clients ask for metadata without automatic creation.
 """
 
 from __future__ import annotations

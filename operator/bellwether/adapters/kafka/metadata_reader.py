@@ -1,7 +1,8 @@
 """Read cluster metadata from a broker of our choice (``ports.kafka.ClusterReader``).
 
 In: Metadata, DescribeCluster (fenced brokers, KIP-1073), ListPartitionReassignments (KIP-455) and, where replicas are
-out of the ISR and the cluster keeps one, the ELR (KIP-966). Out: ``core.model.cluster`` values.
+out of the ISR and the cluster keeps one, the ELR (KIP-966). Out: ``core.model.cluster`` values. Called by the cycle
+and its executor.
 """
 
 from __future__ import annotations

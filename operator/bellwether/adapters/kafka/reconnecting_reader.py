@@ -1,6 +1,6 @@
 """Cluster reader that reconnects when the Secrets behind its connection have changed.
 
-The operator follows Secrets itself, between reconciles.
+Called by ``bellwether record``, which may run for days. The operator follows Secrets itself, between reconciles.
 """
 
 from __future__ import annotations

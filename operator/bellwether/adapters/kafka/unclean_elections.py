@@ -1,7 +1,8 @@
 """Unclean leader election of one partition, by a person's explicit command (``ports.kafka.UncleanElections``).
 
-The controller elects the first live replica of the order, and only while there is no leader. Separate from the mover,
-which every reconcile has, so that only this command can use it.
+In: the name of a partition whose loss a person has accepted. Out: Kafka's result. The controller elects the first live
+replica of the order, and only while there is no leader. Separate from the mover, which every reconcile has, so that
+only this command can use it.
 """
 
 from __future__ import annotations

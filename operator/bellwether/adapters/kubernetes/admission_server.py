@@ -1,9 +1,9 @@
 """Server of an admission webhook: a small HTTP server for requests from one sender, bounded in cost.
 
-In: where to listen, and a function that takes a body. Out: bodies, one at a time, each bounded; answers without details
-of an error. The server runs on its own thread. A connection serves one request and lives for a few seconds at most. One
-whose headers are not complete after a second is closed, or after half a second if others wait for its place: idle
-clients cannot keep a sender out.
+In: where to listen, and a function that takes a body. Out: bodies, one at a time, each bounded; answers without
+details of an error. Called by ``bellwether sidecar-webhook``. The server runs on its own thread. A connection serves
+one request and lives for a few seconds at most. One whose headers are not complete after a second is closed, or after
+half a second if others wait for its place: idle clients cannot keep a sender out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Kubernetes API client on top of the official one: plain objects in and out, every call with a timeout.
 
-Errors are classified by what the caller must do next: ``Transient`` (unavailable, overloaded), ``Terminal`` with the
-remedy (rejected, invalid), and ``NotFound``, ``Conflict`` and ``NamespaceEnding`` for callers that expect them.
+Used by every other module of this package. Errors are classified by what the caller must do next: ``Transient``
+(unavailable, overloaded), ``Terminal`` with the remedy (rejected, invalid), and ``NotFound``, ``Conflict`` and
+``NamespaceEnding`` for callers that expect them.
 """
 
 from __future__ import annotations

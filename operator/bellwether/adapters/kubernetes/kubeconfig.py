@@ -1,6 +1,8 @@
 """Which Kubernetes API and namespace to use, chosen as kubectl does: kubeconfig files, contexts, or the ServiceAccount.
 
-Of several files in ``KUBECONFIG`` the first that sets a value wins, and files that do not exist are skipped.
+In: ``--kubeconfig`` and ``--context``, ``KUBECONFIG``, the pod's files. Out: a configuration of the official client and
+the namespace of the context. Of several files in ``KUBECONFIG`` the first that sets a value wins, and files that do not
+exist are skipped.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In: a client, and the namespaces of the process. Out: a message for each missing permission, from
 SelfSubjectAccessReview. The chart's roles and ``docs/security/permissions.md`` contain the same table: tests compare
-them, and show on a real API server that each permission is used and needed.
+them, and show on a real API server that each permission is used and needed. Called by ``bellwether operator``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In: sidecars by ServiceAccount, as the chart renders them; the body of a request of the API server. Out: the body of the
 answer, which always allows the pod. Which pods are sent here is decided by the matchConditions of the
-MutatingWebhookConfiguration.
+MutatingWebhookConfiguration. Called by ``bellwether sidecar-webhook``.
 """
 
 from __future__ import annotations

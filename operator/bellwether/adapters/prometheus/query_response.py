@@ -1,8 +1,9 @@
 """Parse a Prometheus response to an instant query, which is not trusted.
 
 In: a body whose length is bounded already, and the label that names the broker. Out: a ``QueryResponse``, or Terminal
-with what is wrong. Of each series the labels are kept that may name its broker. A series that cannot be read keeps its
-place without a value: dropping it would make the remaining one of two look like the only one.
+with what is wrong. Of each series the labels are kept that may name its broker. Called by ``query_client``. A series
+that cannot be read keeps its place without a value: dropping it would make the remaining one of two look like the only
+one.
 """
 
 from __future__ import annotations

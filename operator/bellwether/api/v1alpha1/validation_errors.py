@@ -1,6 +1,6 @@
 """Validation messages of the API: what is wrong with a field, and the remedy, in place of pydantic's own texts.
 
-Values are not repeated, because a string might be a secret; numbers are.
+Values are not repeated, because a string might be a secret; numbers are. Called by ``base_model.explain``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What clients suffer now, in words: from brokers that lead and should not, and from slow ones that delay acks=all."""
+"""What clients suffer now, in words: from brokers that lead and should not, and from slow ones that acks=all waits for.
+
+In: BrokerHealth objects and their policy. Out: lines of text. Called by ``status`` and ``doctor``.
+"""
 
 from __future__ import annotations
 

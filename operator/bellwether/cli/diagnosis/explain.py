@@ -1,6 +1,7 @@
 """``bellwether explain``: explain a broker's verdict: evidence, since when, and what would change it.
 
-It reads the Kubernetes API only, and shows the verdict of the operator; it does not judge by itself.
+In: BrokerHealth and LeadershipPolicy objects. Out: text or a document. It reads the Kubernetes API only, and shows the
+verdict of the operator; it does not judge by itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""``bellwether history``: list the leader moves and quarantines of a policy from the audit log."""
+"""``bellwether history``: list the leader moves and quarantines of a policy from the audit log.
+
+In: the audit log in the Kubernetes API, which remains when the policy is deleted. Out: text or a document.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Connect to the Kafka cluster of a policy with its addresses and Secrets, for ``bellwether doctor --policy``.
 
-The Secrets are read with the rights of the user who runs the command.
+In: a policy's name. Out: a ``ExaminedCluster``, with what the policy has demoted and judges unhealthy. The Secrets are
+read with the rights of the user who runs the command.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """``bellwether uninstall``: restore or export all replica orders before Bellwether is removed.
 
-The chart runs it in a pre-delete hook. Run it manually if a namespace stays in Terminating because its operator was
-deleted with it.
+In: the policies of some namespaces, and the running operator. Out: policies and undo records without finalizers, and
+one line per policy. The chart runs it in a pre-delete hook. Run it manually if a namespace stays in Terminating because
+its operator was deleted with it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Look up the BrokerHealth of a broker, or report which name is wrong: policy, namespace or broker id."""
+"""Look up the BrokerHealth of a broker, or report which name is wrong: policy, namespace or broker id.
+
+In: a policy's name and a broker id. Out: API objects. Called by ``explain``, ``overrides`` and ``wait``.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """``bellwether drain``: move leadership away from a broker before a restart, and back afterwards.
 
-The operator moves the leaders.
+In: a policy's name and a broker id. Out: an override with purpose Maintenance on the BrokerHealth, progress messages,
+and an exit status for scripts. The operator moves the leaders.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Overrides on a BrokerHealth: set, remove, show, and warn of brokers that could not or should not lead."""
+"""Overrides on a BrokerHealth: set, remove, show, and warn of brokers that could not or should not lead.
+
+Called by the commands ``demote``, ``promote``, ``release`` and ``drain`` with ``--policy``.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Wait until the operator has applied an override, or its removal, and report progress.
 
-Called by the commands ``demote``, ``promote`` and ``release`` with ``--policy``.
+In: BrokerHealth and LeadershipPolicy objects, polled. Out: progress messages, and whether it finished in time. Called
+by the commands ``demote``, ``promote`` and ``release`` with ``--policy``.
 """
 
 from __future__ import annotations

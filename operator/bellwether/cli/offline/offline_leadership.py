@@ -1,4 +1,7 @@
-"""Demote and promote offline, without a Kubernetes API: reconciles with a manual decision."""
+"""Demote and promote offline, without a Kubernetes API: reconciles with a manual decision.
+
+Called by the commands ``demote`` and ``promote`` with ``--record FILE``.
+"""
 
 from __future__ import annotations
 

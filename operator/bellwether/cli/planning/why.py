@@ -1,6 +1,7 @@
 """``bellwether why``: explain why a broker leads a partition, and what would change that.
 
-Whether a replica may lead is judged by the same decisions and by the same plan as the operator's.
+In: a preview of the policy, and a partition. Out: text or a document. Whether a replica may lead is judged by the same
+decisions and by the same plan as the operator's.
 """
 
 from __future__ import annotations

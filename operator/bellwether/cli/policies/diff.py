@@ -1,6 +1,7 @@
 """``bellwether diff``: what a change of policy files would do to the live clusters.
 
-Nothing is written: the reconcile runs on a copy in memory.
+In: policy files, and what the operators of these policies know now. Out: changed settings, demotions and moves with the
+current and with the changed policy, as table, JSON or YAML. Nothing is written: the reconcile runs on a copy in memory.
 """
 
 from __future__ import annotations

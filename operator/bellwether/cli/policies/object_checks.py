@@ -1,6 +1,7 @@
 """Judge one object as the API server would: schema, CEL rules by their twins in Python, metadata, unknown fields.
 
-It also reports what only the operator rejects, such as a schedule that is not cron.
+In: a document with positions. Out: problems. It also reports what only the operator rejects, such as a schedule that is
+not cron.
 """
 
 from __future__ import annotations

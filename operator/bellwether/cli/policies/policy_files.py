@@ -1,4 +1,8 @@
-"""Files of policies: read them, folders included, and check what is in them object by object and together."""
+"""Files of policies: read them, folders included, and check what is in them object by object and together.
+
+In: names of files. Out: the valid policies and BrokerHealths, and problems with their places. Used by ``bellwether
+lint``, ``diff``, ``simulate`` and ``replay``.
+"""
 
 from __future__ import annotations
 

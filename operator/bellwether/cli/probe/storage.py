@@ -1,4 +1,8 @@
-"""``bellwether probe storage``: measure the latency of appends, syncs and reads in a broker's log directories."""
+"""``bellwether probe storage``: measure the latency of appends, syncs and direct reads in a broker's log directories.
+
+In: the directories, whose ``meta.properties`` names the broker. Out: signals, each directory's with its own source and
+Lease: a hanging disk delays no other.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Status reporter: write status, events and metrics for all policies of this process.
 
-Status is written only when it differs (invariant 8). If the API is unavailable, that is logged and the next reconcile
-retries, as leader moves do not depend on it.
+Called by the policy loops. Status is written only when it differs (invariant 8). If the API is unavailable, that is
+logged and the next reconcile retries, as leader moves do not depend on it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """Apply the cap: how many brokers signals may demote, and when a shared cause demotes no further broker (invariant 4).
 
+In: brokers to demote. Out: those admitted, and a hold with the reason for each of the others. Called by ``decide``.
 The cap limits what wrong signals can do. So only live brokers that signals demoted use it up: a dead broker is
 explained by Kafka, and a manual demotion or a drain by the person who requested it. Whether the others can carry the
 leaders is decided for each partition, by its ISR and by ``spec.demotion.capacity``.

@@ -1,6 +1,8 @@
 """Choose the cure of a broker with slow writes, or that freezes: demotion, a held controlled shutdown, or neither.
 
-Demotion is taken where it adds no loss, holding where ``acks=all`` waits for the broker (docs/internals/cures.md).
+In: verdicts that the cap admits, and the context with what was measured of followers. Out: which are demoted, which are
+held, and why the leaders of others stay where they are. Called by ``decisions``. Demotion is taken where it adds no
+loss, holding where ``acks=all`` waits for the broker (docs/internals/cures.md).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Keep both ends of a broken link from leading what they share: a third replica, which reaches both, leads instead.
 
-With other leaders there is no lag between the two any more, so only the return of leaders, step by step, shows whether
-the link is well.
+In: the context, the brokers that stay demoted, and those with a demoted log directory. Out: the broken links, the
+partitions that neither end may lead, and what is held. Called by ``decisions``. With other leaders there is no lag
+between the two any more, so only the return of leaders, step by step, shows whether the link is well.
 """
 
 from __future__ import annotations

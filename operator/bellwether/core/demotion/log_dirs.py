@@ -1,7 +1,8 @@
 """Demote log directories: a broker with one bad directory of several (JBOD) goes on leading what lies in the others.
 
-Unknown moves nothing: a directory is not demoted before its broker has said what lies in it, and while that is unknown
-a demoted one keeps exactly the partitions that were moved because of it.
+In: the context, and the brokers that stay demoted as a whole. Out: the demoted directories, the replicas in them, and
+what is held. Called by ``decisions``. Unknown moves nothing: a directory is not demoted before its broker has said
+what lies in it, and while that is unknown a demoted one keeps exactly the partitions that were moved because of it.
 """
 
 from __future__ import annotations

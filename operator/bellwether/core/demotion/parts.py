@@ -1,7 +1,7 @@
 """What a log directory and a link between two brokers share: which new ones may be demoted, and when one returns.
 
 In: the context, and what is known of each part. Out: the parts that are admitted and a refusal for each of the others;
-the seconds that a part is known to be good. A part follows the rules of a broker.
+the seconds that a part is known to be good. Called by ``log_dirs`` and ``links``. A part follows the rules of a broker.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Restore leaders to recovered brokers in waves: which brokers return, the next wave of each, and what blocks it.
 
-A share rises step by step while the broker is healthy, in sync and given time; it falls only when the broker goes down.
-A broker that becomes sick is demoted again, which ends its restoration. Called by ``decisions``, whose cap counts a
-broker that is down; a returning broker may lead and does not count.
+In: the snapshot, verdicts, and which brokers are demoted or promoted. Out: the returning brokers with the share that
+each may lead, and what blocks each. A share rises step by step while the broker is healthy, in sync and given time; it
+falls only when the broker goes down. A broker that becomes sick is demoted again, which ends its restoration. Called by
+``decisions``, whose cap counts a broker that is down; a returning broker may lead and does not count.
 """
 
 from __future__ import annotations

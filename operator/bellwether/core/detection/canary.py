@@ -1,8 +1,8 @@
 """Canary: weigh what clients of a broker lose by its canary against the cost of a move, by a quorum of vantages.
 
-The probers have counted requests that failed or missed their objective. Whether a broker can be reached at all is
-judged by ``reachability``: while that finding is in doubt, or the broker waits to be fenced, the canary adds evidence
-and no verdict. The other brokers' canaries decide whose fault it is.
+Called by ``verdicts``. The probers have counted requests that failed or missed their objective. Whether a broker can be
+reached at all is judged by ``reachability``: while that finding is in doubt, or the broker waits to be fenced, the
+canary adds evidence and no verdict. The other brokers' canaries decide whose fault it is.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a finding's message says beyond its signals: what requests break at, who waits for a broker, why one is silent.
 
 In: causes; or a finding, the signals and the leaders. Out: words; or the finding with another message, never with
-another result.
+another result. Called by ``reachability`` and ``verdicts``.
 """
 
 from __future__ import annotations

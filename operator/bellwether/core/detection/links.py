@@ -1,6 +1,7 @@
 """Links between brokers: which pairs do not fetch from each other, by the replication signals of both ends.
 
-A link that one end alone reports is neither broken nor well.
+In: signals of replication lag. Out: the broken links, those that are known to be well, and the finding for a broker.
+Called by ``verdicts`` and by ``demotion.links``. A link that one end alone reports is neither broken nor well.
 """
 
 from __future__ import annotations

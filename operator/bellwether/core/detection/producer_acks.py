@@ -1,8 +1,9 @@
 """What most producers wait for: the policy's setting, or what Kafka's remote time of produce requests proves.
 
-Kafka counts as remote time how long a produce request waits for followers: with ``acks=1`` it is 0
-(RequestChannel.updateRequestMetrics), so a median above 0 proves ``acks=all``. A median of 0 proves nothing: Kafka
-rounds to milliseconds, and a partition with one replica waits for no follower.
+In: the context with the signals of Prometheus rules that show acks. Out: the acks that cures are chosen by, and the
+condition ``ProducerAcksFit``. Pure. Kafka counts as remote time how long a produce request waits for followers: with
+``acks=1`` it is 0 (RequestChannel.updateRequestMetrics), so a median above 0 proves ``acks=all``. A median of 0 proves
+nothing: Kafka rounds to milliseconds, and a partition with one replica waits for no follower.
 """
 
 from __future__ import annotations

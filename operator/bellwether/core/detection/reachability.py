@@ -1,8 +1,8 @@
 """Reachability: judge a broker by a quorum of vantages, with the internal listener as control.
 
-External failing and internal passing is the fast path; both failing is ``Down``, left to Kafka's fencing unless that
-should be over or will not come, or the broker has frozen again and again. The broker's own socket table gives a second,
-independent signal.
+Called by ``verdicts`` for each broker. External failing and internal passing is the fast path; both failing is
+``Down``, left to Kafka's fencing unless that should be over or will not come, or the broker has frozen again and again.
+The broker's own socket table gives a second, independent signal.
 """
 
 from __future__ import annotations

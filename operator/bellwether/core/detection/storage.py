@@ -1,4 +1,4 @@
-"""Storage latency: weigh the harm of a broker's slow disk against the cost of a move.
+"""Storage latency: weigh the harm of a broker's slow disk against the cost of a move. Called by ``verdicts``.
 
 The prober on the broker's disk has counted the appends and the reads that missed their objective. The objective is
 absolute; the other brokers' disks decide whose fault it is: a slowdown of all disks is not one broker's, and moving

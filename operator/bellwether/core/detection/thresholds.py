@@ -1,7 +1,7 @@
 """Signals judged by their reading alone: built-in ones, Prometheus rules and plug-in signal types.
 
-The reading is failing if enough sources fail. A source that is not deployed has no effect; a source that became stale
-prevents the promotion of a demoted broker.
+Called by ``verdicts`` for each broker. The reading is failing if enough sources fail. A source that is not deployed has
+no effect; a source that became stale prevents the promotion of a demoted broker.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Group the partitions at risk by cause, and say what to do about each: a dead broker is one finding, not thousands.
 
-Each partition belongs to the cause whose remedy has to come first. Pure; used by ``bellwether doctor``. Every text is
-bounded, however many partitions and brokers there are; ``remediation`` has what is left for a single partition: an
-unclean election.
+In: a ``RiskSummary``, and which brokers are live and which answer. Out: ``RiskCause``s, the worst first, and the
+``CauseAdvice`` of each, the cheapest remedy first. Each partition belongs to the cause whose remedy has to come first.
+Pure; used by ``bellwether doctor``. Every text is bounded, however many partitions and brokers there are;
+``remediation`` has what is left for a single partition: an unclean election.
 """
 
 from __future__ import annotations

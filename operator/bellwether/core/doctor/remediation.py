@@ -1,7 +1,8 @@
 """What a partition at risk means to clients, the remedies of one alone, and what all remedies are made of.
 
-Pure; used by ``bellwether doctor``: ``cause_remediation`` has what helps all partitions of a cause. The operator itself
-takes none of these actions. The commands are those of Kafka's own tools, and ours for an unclean election.
+In: a ``Diagnosis`` and how to connect to the cluster. Out: ``Remediation``s with their cost and commands. Pure; used by
+``bellwether doctor``: ``cause_remediation`` has what helps all partitions of a cause. The operator itself takes none of
+these actions. The commands are those of Kafka's own tools, and ours for an unclean election.
 """
 
 from __future__ import annotations

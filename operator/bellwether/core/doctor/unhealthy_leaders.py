@@ -1,6 +1,8 @@
 """Partitions that Kafka serves and clients do not get, or get slowly: by an unhealthy leader, or by a slow follower.
 
-Pure; used by ``bellwether doctor``. Metadata alone cannot show it: such a broker is alive, and in every ISR.
+In: a ``Cluster``, and what a policy says of its brokers. Out: the unhealthy brokers that lead, the slow ones that
+follow, and what one slow disk would do. Pure; used by ``bellwether doctor``. Metadata alone cannot show it: such a
+broker is alive, and in every ISR.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Which broker a series, an alert or a pod is about: matched by what proves it, or to no broker.
 
-Proof is a name or an address that a broker advertises, and a label that carries the node id; all of them must agree. A
-number at the end of a name proves nothing by itself: StatefulSets number their pods from 0, whatever the node ids are.
-It counts only while every broker is matched exactly once by it and nothing contradicts.
+In: the advertised hosts of each broker, and the names, labels and addresses of things outside Kafka. Out: a ``Match``
+for each. Pure. Proof is a name or an address that a broker advertises, and a label that carries the node id; all of
+them must agree. A number at the end of a name proves nothing by itself: StatefulSets number their pods from 0,
+whatever the node ids are. It counts only while every broker is matched exactly once by it and nothing contradicts.
 """
 
 from __future__ import annotations

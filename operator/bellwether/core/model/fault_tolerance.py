@@ -1,7 +1,7 @@
 """Fault tolerance of a cluster: min.insync.replicas, KRaft voters and lagging replicas, read while a disk is slow.
 
 ``fault_tolerance_query`` says what has to be read. Adapters read it from topic settings, controllers and a broker's
-peers, because metadata does not contain it.
+peers, because metadata does not contain it. Used by ``quarantine.hold_decision`` and ``demotion.cure_choice``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Leaders and measured load per broker: how full each broker is, and whether another leader fits its limits.
 
-``planning.assignment`` updates the loads while it chooses leaders; ``demotion.decisions`` checks whether a whole rack
-can be spared.
+In: a policy's limits, the measured loads if available, the current leaders. Out: how full each broker is, whether one
+more leader fits, and how many would not. Pure. ``planning.assignment`` updates the loads while it chooses leaders;
+``demotion.decisions`` checks whether a whole rack can be spared.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Brokers in maintenance now, on whose request and until when: from overrides and from the brokers' pods.
 
-A broker in maintenance is drained; from then on its signals demote no broker, neither itself nor its peers by
-comparison. The cap limits drains that a pod causes, not those that a person requests (invariant 4).
+Used by ``snapshot``. A broker in maintenance is drained; from then on its signals demote no broker, neither itself nor
+its peers by comparison. The cap limits drains that a pod causes, not those that a person requests (invariant 4).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Quarantine order: which broker the agent must hold, since when, until when, and how the hold ended.
 
 Stored as a Lease, which the operator writes and the quarantine agent reads. An order that is not renewed expires: the
-agent counts on its own clock from when it saw a renewal.
+agent counts on its own clock from when it saw a renewal. Used by ``quarantine.hold_decision`` (gives orders) and
+``quarantine.agent`` (obeys them).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Guards: why a partition's move may not happen now. Ordered lists of small functions; the first refusal wins.
 
-Pure.
+Pure. Used by ``plan`` before a move is planned, and by ``waves.rebalance_waves`` before a move of a rebalance plan
+becomes a baseline.
 """
 
 from __future__ import annotations

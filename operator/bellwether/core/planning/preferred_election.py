@@ -1,7 +1,8 @@
 """Periodic preferred leader election: partitions not led by their preferred replica, and which to elect now.
 
-Pure; called after the plan, which takes precedence. Kafka's ``auto.leader.rebalance.enable`` does the same without
-checking whether the preferred leader is healthy.
+In: snapshot, verdicts, decisions and plan, and the state kept between reconciles. Out: moves that elect without a
+reorder, and the new state. Pure; called after the plan, which takes precedence. Kafka's
+``auto.leader.rebalance.enable`` does the same without checking whether the preferred leader is healthy.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Target replica order of every partition: its leader, its followers, and partitions that stay for lack of capacity.
 
-A pure function of the undo record and metadata, so that no second record is needed. ``plan`` checks the guards and
-turns the target orders into moves.
+In: the snapshot, the demoted and returning brokers, the policy's racks and limits. Out: one ``TargetOrder`` for each
+partition that is affected. A pure function of the undo record and metadata, so that no second record is needed.
+``plan`` checks the guards and turns the target orders into moves.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Quarantine agent: whether to hold or release the broker process, from its orders and its own clock.
 
 Pure, so that every step can be tested without a process. In: the agent's state, the order that it read, the state of
-the process, the time on its own monotonic clock. Out: the new state, and whether to hold or to release.
+the process, the time on its own monotonic clock. Out: the new state, and whether to hold or to release. Called by
+the agent's loop several times per second.
 
 Fail safe: it holds only by an order that it saw appear or being renewed, and releases in every doubt: no order, an
 unreadable order, a limit, another process that interferes. No order can exceed two figures of the agent itself: how

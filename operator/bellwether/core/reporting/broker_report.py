@@ -1,4 +1,7 @@
-"""Report of each broker: its verdict, its leaders, and the conditions of its BrokerHealth."""
+"""Report of each broker: its verdict, its leaders, and the conditions of its BrokerHealth.
+
+In: the context, plan and quarantine decisions. Out: one value per broker, for the report. Pure.
+"""
 
 from __future__ import annotations
 

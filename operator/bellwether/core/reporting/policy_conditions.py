@@ -1,4 +1,8 @@
-"""Conditions of a policy: whether it is ready, settled, contested, held, waiting for external operations."""
+"""Conditions of a policy: whether it is ready, settled, contested, held, waiting for external operations.
+
+In: the context, plan and execution result. Out: conditions with the reasons and messages of the decisions, no times.
+Pure.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Condition ``Ready`` of a policy: its reason is the worst thing that is so, its message lists all of it.
 
-``RANKS`` orders what can be so, the worst first. ``Ready`` is ``False`` only where an enforcing policy cannot do its
-work: the state of the Kafka cluster changes the reason, not the status (decision 51).
+In: the context, plan, result and broker reports of a reconcile. Out: one condition. Pure. Called by
+``policy_conditions``. ``RANKS`` orders what can be so, the worst first. ``Ready`` is ``False`` only where an enforcing
+policy cannot do its work: the state of the Kafka cluster changes the reason, not the status (decision 51).
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """Which topics are hit: how many partitions are offline, led by an unhealthy broker, under or at min.insync.replicas.
 
+In: a ``Context`` and the risks of its partitions. Out: ``TopicImpact``s, the worst first. Pure. Called by ``report``.
 Topics without such a partition are left out; without a fault no partition is read.
 """
 

@@ -1,6 +1,7 @@
 """Cron schedule in UTC: a five-field expression, and the times at which it is due.
 
-Pure: times in, times out.
+Pure: times in, times out. Used by ``bellwether_load.controller.lifecycle``, and by the API models to validate
+expressions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Canary probe: produce and fetch one small record per broker and period, from one vantage.
 
-A broker has at most one request of each kind under way; one that is late counts while it is late. Partitions have one
-replica, so a demoted broker still leads its own, and its recovery is measured.
+In: a client that sends requests, and the partition of each broker. Out: signals, posted when they change. Called by
+``bellwether probe canary``. A broker has at most one request of each kind under way; one that is late counts while it
+is late. Partitions have one replica, so a demoted broker still leads its own, and its recovery is measured.
 """
 
 from __future__ import annotations

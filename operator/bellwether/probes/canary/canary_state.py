@@ -1,6 +1,7 @@
 """What one vantage knows of one broker by its canary: latencies of produce and fetch, and what late ones cost clients.
 
-Pure values.
+In: slices of time, each with whether the last request of a kind was late. Out: a ``Signal`` with its harm and a message
+for a person. Pure values. Called by ``canary_probe``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Judge for how many days the certificates of a broker's external listeners are still valid."""
+"""Judge for how many days the certificates of a broker's external listeners are still valid.
+
+In: what reads the end of the certificate at an address. Out: a ``Measurement`` of one broker, as a plug-in's, counted
+and reported by ``measurer_probe``. Called by ``bellwether probe certificates``.
+"""
 
 from __future__ import annotations
 

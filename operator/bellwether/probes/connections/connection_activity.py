@@ -1,4 +1,8 @@
-"""Connection activity of external clients on a broker's listener, updated look by look."""
+"""Connection activity of external clients on a broker's listener, updated look by look.
+
+In: looks at the kernel's socket table, and thresholds. Out: a ``Signal`` with a message for a person, and whether it is
+news. Called by ``self_reachability``.
+"""
 
 from __future__ import annotations
 

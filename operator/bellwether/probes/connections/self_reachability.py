@@ -1,5 +1,6 @@
 """Self-reachability probe: are external clients connected to one broker, seen from its own socket table.
 
+In: a table of sockets, and settings that may change. Out: signals, posted on news. Called by ``bellwether probe self``.
 One thread looks; between two looks the same thread takes note of who hangs up.
 """
 

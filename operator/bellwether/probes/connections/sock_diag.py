@@ -1,6 +1,7 @@
 """Encode and decode the kernel's ``sock_diag`` netlink messages.
 
-Layouts are those of linux/netlink.h, linux/inet_diag.h and linux/tcp.h, which are frozen.
+In: a port, or datagrams as the kernel sent them. Out: request bytes, or the TCP sockets in them. Called by
+``socket_table``. Layouts are those of linux/netlink.h, linux/inet_diag.h and linux/tcp.h, which are frozen.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Read the kernel's socket table in the network namespace that this process shares with a broker.
 
-In: a port, and networks that do not count. Out: a ``ConnectionSample`` each time. No privilege is needed. Netlink's
-``sock_diag`` reports when each peer last sent data, and each connection that ends, so inactivity is visible, and so is
-a connection that ends before the next sample. Where it is refused, ``/proc/net/tcp`` shows new connections only.
+In: a port, and networks that do not count. Out: a ``ConnectionSample`` each time. Called by
+``self_reachability`` and ``probe self --once``. No privilege is needed. Netlink's ``sock_diag`` reports when each
+peer last sent data, and each connection that ends, so inactivity is visible, and so is a connection that ends before
+the next sample. Where it is refused, ``/proc/net/tcp`` shows new connections only.
 """
 
 from __future__ import annotations

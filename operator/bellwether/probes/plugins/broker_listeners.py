@@ -1,6 +1,7 @@
 """Listener addresses of each broker by listener name, for plug-ins.
 
-A broker's last answer is kept while it does not answer.
+In: the cluster's metadata, and the listeners that each broker advertises. Out: addresses by broker. A
+broker's last answer is kept while it does not answer. Called by ``bellwether probe plugin``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Count a plug-in's measurements of one broker against its thresholds, bounded for any result."""
+"""Count a plug-in's measurements of one broker against its thresholds, bounded for any result.
+
+In: what ``Measurer.measure`` returned, and thresholds. Out: a ``Signal``, and whether it is news. Called by
+``measurer_probe``.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Plug-in probe: measure every broker of a policy with a plug-in signal type each period, and count the results.
 
-A broker has at most one measurement under way, and all of them together at most ``MOST_AT_ONCE``: a measurer that hangs
-costs its broker the evidence, and never more threads than that.
+In: a measurer, the brokers and where they listen, the policy's settings. Out: signals, posted on news. Called by
+``bellwether probe plugin``. A broker has at most one measurement under way, and all of them together at most
+``MOST_AT_ONCE``: a measurer that hangs costs its broker the evidence, and never more threads than that.
 """
 
 from __future__ import annotations

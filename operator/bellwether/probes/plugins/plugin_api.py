@@ -1,7 +1,9 @@
 """Plug-in API: all that a package with a signal type of its own needs to know of Bellwether.
 
-A package announces its measurer by an entry point of group ``bellwether.signals`` whose name is the signal type;
-``examples/signals/`` has a whole one. What is written here is stable: it changes only after a release that says so.
+In: a broker, where it listens, settings from the policy. Out: a ``Measurement``. Called by ``measurer_probe``,
+which ``bellwether probe plugin`` runs. A package announces its measurer by an entry point of group
+``bellwether.signals`` whose name is the signal type; ``examples/signals/`` has a whole one. What is written here is
+stable: it changes only after a release that says so.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Prometheus probe: run every rule's query each period, and judge each broker by the values.
 
-Every question has a thread of its own, as a question may hang; one thread judges and never waits for an answer: a
-server that is away makes everything Unknown once its last values are too old, and nothing else.
+In: something that answers queries, settings that may change, the brokers that exist. Out: one ``Signal`` for each rule
+and broker, posted on news. Called by ``bellwether probe prometheus``. Every question has a thread of its own, as a
+question may hang; one thread judges and never waits for an answer: a server that is away makes everything Unknown once
+its last values are too old, and nothing else.
 """
 
 from __future__ import annotations

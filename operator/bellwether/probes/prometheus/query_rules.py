@@ -1,8 +1,8 @@
 """Judge each broker by the series of one Prometheus query.
 
 In: samples (labels, value), the rule, the brokers that exist and what they advertise. Out: a ``Judgement`` for each
-broker, a ``RuleState`` that counts them, and the ``Signal`` to report. A value that cannot be pinned to one broker, or
-is no figure, is never bad: it is no evidence.
+broker, a ``RuleState`` that counts them, and the ``Signal`` to report. Called by ``prometheus_probe``. A value that
+cannot be pinned to one broker, or is no figure, is never bad: it is no evidence.
 """
 
 from __future__ import annotations

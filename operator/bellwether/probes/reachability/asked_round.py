@@ -1,4 +1,8 @@
-"""One probe round under way: the questions to a broker's listeners, and what to make of their answers."""
+"""One probe round under way: the questions to a broker's listeners, and what to make of their answers.
+
+In: requests that were put to the ``WorkerPool``. Out: a ``ProbeRound`` for each external listener. Called by
+``broker_watch``.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Reachability probe: external reachability of every broker of one cluster, as seen from one vantage.
 
-In: who the brokers are (a roster, read now and then) and how to ask one. Out: signals, posted on news. A roster that
-cannot be read changes nothing: brokers go on being asked where they were last known to be.
+In: who the brokers are (a roster, read now and then) and how to ask one. Out: signals, posted on news. Called by
+``bellwether probe reachability``. A roster that cannot be read changes nothing: brokers go on being asked where they
+were last known to be.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In: rounds (the external address asked, and the internal listener as the control), each for as many seconds as it
 represents. Out: a ``Signal`` with its harm and a message, and whether it is news; of several listeners one signal, with
-the worst of them, that names those that do not pass.
+the worst of them, that names those that do not pass. Called by ``broker_watch``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Schedule the probe rounds of all brokers on one thread: start them when due and collect their results.
 
-Nothing here waits for a broker: questions block on threads of a ``WorkerPool``.
+In: watches. Out: calls of their ``begin`` and ``collect``. Called by ``reachability_probe``. Nothing here waits for a
+broker: questions block on threads of a ``WorkerPool``.
 
 A question that has just begun holds one of a few lanes, so that many brokers together cannot starve each other of this
 process's time; one that has waited for longer costs nothing but its thread, and gives its lane back: a broker that does

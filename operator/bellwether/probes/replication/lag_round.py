@@ -1,6 +1,7 @@
 """One round of log end offset requests to every broker of a cluster, and the lag of each broker.
 
-Called by ``replication_probe`` each period, and by ``bellwether probe replication --once``. The brokers are queried in
+In: cached cluster metadata, and a client that reads the log end offsets of one broker. Out: ``LagMeasurement``s. Called
+by ``replication_probe`` each period, and by ``bellwether probe replication --once``. The brokers are queried in
 parallel, each with its own timeout: a broker that does not answer makes only its own lag unknown.
 """
 

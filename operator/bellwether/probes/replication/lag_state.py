@@ -1,7 +1,7 @@
 """Replication lag state of one broker, updated round by round.
 
 In: looks (what one round showed of the broker, blame included) and thresholds. Out: a ``Signal`` with a message for a
-person, and whether it is news.
+person, and whether it is news. Called by ``replication_probe``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Offset history: replication lag in seconds, from when the leader's log ended where the follower's ends now.
 
-No IO and no clock: times come with the answers. Every lag is a lower bound, by at most the time between two rounds: an
-end that was first seen after it was reached, or a follower asked before its leader, never looks like lag.
+In: round after round, the cluster's map and where each broker's copies end. Out: one ``Lag`` for each follower of each
+partition whose leader and follower both answered. Called by ``replication_probe``. No IO and no clock: times come with
+the answers. Every lag is a lower bound, by at most the time between two rounds: an end that was first seen after it was
+reached, or a follower asked before its leader, never looks like lag.
 
 A leader's ends are remembered only while a follower is behind them, so a healthy cluster costs next to nothing.
 """

@@ -1,6 +1,7 @@
 """Replication probe: lag of every broker of one cluster, measured from outside by log end offsets.
 
 In: soundings (one round of questions to all the brokers), and settings that may change. Out: signals, posted on news.
+Called by ``bellwether probe replication``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Prober: watch the policy, hold the Lease, report signals, stop cleanly; the same for all kinds of probes."""
+"""Prober: watch the policy, hold the Lease, report signals, stop cleanly; the same for all kinds of probes.
+
+In: a probe, and a callback for changes of the policy. Out: this prober's signals in the Kubernetes API. Called by the
+commands of ``bellwether probe``.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 In: the selection, and what to run for a policy. Out: a run for each policy that exists; it is stopped when the policy
 is deleted, and begun again when it has failed. A process for one named policy is the case of a set with one member.
+Called by the probers and the sampler.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Time one disk operation after another, on a thread of its own that may hang with the disk.
 
-The asking thread never touches the disk.
+In: the operation, which times itself. Out: samples as they end, and for how long the present operation has not ended.
+The asking thread never touches the disk. Called by ``write_probe`` and ``read_probe``.
 
 A ``StallDetector`` says how long this process itself did not run meanwhile: starved by its CPU limit, frozen, or
 suspended with its machine. A thread that does nothing but wake up again and again notices how late it wakes.

@@ -1,7 +1,8 @@
 """Read probe: latency of direct reads from old segments of one broker's log directory.
 
-One thread reads, and may hang with the disk; another judges, and never touches the disk. Neither is a thread of
-``write_probe``: a read that hangs does not stop the writes.
+In: something that reads, and settings that may change. Out: signals, posted when they change. Called by ``bellwether
+probe storage``. One thread reads, and may hang with the disk; another judges, and never touches the disk. Neither is a
+thread of ``write_probe``: a read that hangs does not stop the writes.
 """
 
 from __future__ import annotations

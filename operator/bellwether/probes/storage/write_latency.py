@@ -1,7 +1,7 @@
 """Write latency of a log directory over time: harm by slow, hanging and failing appends, usual latency, syncs.
 
 In: samples (one for each write: how long it took, or what went wrong) and the latency objective. Out: a ``Signal`` with
-its harm and a message for a person, and whether it is news.
+its harm and a message for a person, and whether it is news. Called by ``write_probe``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Write probe: write latency of one broker's log directory, measured on the broker's own volume.
 
-One thread appends and one syncs, and each may hang with the disk; another judges, and never touches the disk: a write
-that has not ended in time is reported while it still hangs. Clients wait for no sync, so only appends are harm.
+In: something that writes, and objectives that may change. Out: signals, posted on news. Called by ``bellwether probe
+storage``. One thread appends and one syncs, and each may hang with the disk; another judges, and never touches the
+disk: a write that has not ended in time is reported while it still hangs. Clients wait for no sync, so only appends are
+harm.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Encode and decode cluster metadata as a section of a trace, compact enough for 200,000 partitions.
 
 In: ``core.model.cluster`` values. Out: brokers with rack and fencing, and a short text a partition, by topic id and
-index: ``replicas;isr;leader;elr;adding;removing;offline``, each left out where it is what one expects. ``1,2,3`` is a
-partition that broker 1 leads and whose replicas are all in the ISR. Host names are not kept.
+index: ``replicas;isr;leader;elr;adding;removing;offline``, each left out where it is what one expects.
+``1,2,3`` is a partition that broker 1 leads and whose replicas are all in the ISR. Host names are not kept. Called by
+the recorder and by replays.
 """
 
 from __future__ import annotations

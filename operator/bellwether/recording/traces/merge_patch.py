@@ -1,6 +1,7 @@
 """JSON merge patch (RFC 7396): compute the difference of two documents, and apply it.
 
-Documents hold no null: in a patch it means that a member is gone.
+Called by the recorder (``difference``) and by replays (``patched``). Documents hold no null: in a patch
+it means that a member is gone.
 """
 
 from __future__ import annotations

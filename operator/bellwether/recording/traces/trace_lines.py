@@ -2,7 +2,7 @@
 
 In: text, one JSON object a line. Out: ``Header`` and ``Instant`` values, and back; and the state after an instant,
 whose members have the shapes that their readers count on. What cannot be read is refused with the line's number;
-another format version is refused by name.
+another format version is refused by name. Called by ``recording/trace_files`` and by replays.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Encode and decode signals, overrides, pods, demotions and restorations as sections of a trace.
 
-In: values of the core. Out: plain JSON without null, members at their defaults are omitted. Ages are not kept but the
-moments at which each source's Lease was seen to advance, so that an age can be computed for any later moment. Reading
-raises ``UnreadableTrace``; unknown members are skipped.
+In: values of the core. Out: plain JSON without null, members at their defaults are omitted. Ages are
+not kept but the moments at which each source's Lease was seen to advance, so that an age can be computed for any later
+moment. Called by the recorder and by replays. Reading raises ``UnreadableTrace``; unknown members are skipped.
 """
 
 from __future__ import annotations

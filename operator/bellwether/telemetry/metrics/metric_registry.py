@@ -1,4 +1,8 @@
-"""Metric registries: what a process serves for Prometheus, with the labels that all of its series share."""
+"""Metric registries: what a process serves for Prometheus, with the labels that all of its series share.
+
+In: labels such as the policy and the vantage of a prober. Out: a registry that adds them to every series, and serves
+the running version. Called by every class of metrics.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Series by policy: a table of gauges with their labels and what they are made of.
 
-Updated and served by ``operator_metrics``. Labels are bounded: brokers, reasons, states.
+In: a reconcile's report, its brokers' reports, or the state of a rebalance. Out: gauges whose series of one policy are
+replaced together. Updated and served by ``operator_metrics``. Labels are bounded: brokers, reasons, states.
 """
 
 from __future__ import annotations

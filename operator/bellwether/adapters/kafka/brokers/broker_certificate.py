@@ -1,7 +1,8 @@
 """Read until when the certificate is valid that a broker's TLS listener presents.
 
-One look is one TLS handshake: no request is sent, and nothing is verified, as an expired certificate is what is looked
-for.
+In: a listener's address, and the security settings of the policy's connection, whose client certificate is shown where
+the listener asks for one. Out: a moment. One look is one TLS handshake: no request is sent, and nothing is verified, as
+an expired certificate is what is looked for.
 """
 
 from __future__ import annotations

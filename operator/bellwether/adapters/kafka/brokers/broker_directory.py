@@ -1,7 +1,7 @@
 """Broker ids and addresses of a cluster, without partitions, for the reachability probe.
 
-In: DescribeCluster (KIP-700; with fenced brokers where the cluster lists them, KIP-1073). Out: addresses by broker id,
-those of the listener that was asked.
+In: DescribeCluster (KIP-700; with fenced brokers where the cluster lists them, KIP-1073). Out: addresses by broker
+id, those of the listener that was asked. Called by ``bellwether probe reachability``.
 """
 
 from __future__ import annotations

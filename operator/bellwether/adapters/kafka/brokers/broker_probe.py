@@ -1,7 +1,8 @@
-"""Probe one broker at one address: does it serve clients there.
+"""Probe one broker at one address: does it serve clients there. Used by the reachability probe.
 
-The answer must come from that very broker: a describe of its own configuration is refused by every other one
-("Unexpected broker id").
+In: an address as the load balancer offers it, and the id of the broker that should answer. Out: how far the question
+came, in how many seconds. The answer must come from that very broker: a describe of its own configuration is refused by
+every other one ("Unexpected broker id").
 """
 
 from __future__ import annotations

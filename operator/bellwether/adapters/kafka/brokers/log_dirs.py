@@ -1,8 +1,9 @@
 """Read from one broker by DescribeLogDirs (KIP-113) replica sizes, for the sampler, or which partitions it holds, for
 the operator (``ports.kafka.LogDirReader``).
 
-A copy on its way to another directory of the same broker is left out: it takes the place of the present one later.
-Needs Describe on Cluster; before Kafka 3.2 a broker that refuses it names no directory, and no error.
+In: an address, and partitions that the broker holds. Out: bytes of their log segments, or why not. A copy on its way to
+another directory of the same broker is left out: it takes the place of the present one later. Needs Describe on
+Cluster; before Kafka 3.2 a broker that refuses it names no directory, and no error.
 """
 
 from __future__ import annotations

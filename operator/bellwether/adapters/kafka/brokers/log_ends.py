@@ -1,6 +1,7 @@
 """Read log end offsets from one broker by ListOffsets, for the replication probe.
 
-A plain ListOffsets is answered by leaders alone, and with the high watermark. Replica id -2, the protocol's debugging
+In: an address, and the partitions that the broker holds, as leader or as follower. Out: log-end offsets, or why not. A
+plain ListOffsets is answered by leaders alone, and with the high watermark. Replica id -2, the protocol's debugging
 consumer, is answered by any replica, and with the end of its own log. DescribeLogDirs' ``offset_lag`` is no substitute:
 it is measured against the high watermark, which waits for the very follower that lags, and reads 0.
 """

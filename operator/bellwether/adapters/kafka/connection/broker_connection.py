@@ -1,7 +1,8 @@
 """Broker connection: negotiate API versions, authenticate, send one request after another.
 
-In: an address and a connection configuration. Out: decoded responses, or ``Broken``. Messages are encoded by
-kafka-python's protocol classes; its networking, with its own routing, retries and timeouts, is not used.
+In: an address and a connection configuration. Out: decoded responses, or ``Broken``. Used by ``broker_pool`` (a broker
+that we choose) and ``broker_probe`` (a broker at exactly that address). Messages are encoded by kafka-python's protocol
+classes; its networking, with its own routing, retries and timeouts, is not used.
 """
 
 from __future__ import annotations

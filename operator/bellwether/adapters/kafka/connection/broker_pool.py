@@ -1,4 +1,5 @@
-"""Broker pool: choose the broker that is asked, and ask it on a connection of our own.
+"""Broker pool: choose the broker that is asked, and ask it on a connection of our own. Used by ``metadata_reader`` and
+``leader_mover``.
 
 Clients of Kafka send admin requests to "the controller", under KRaft a random broker, perhaps the sick one, and go on
 retrying by themselves. Here every question goes to a broker that we choose, once, with a hard time limit. Only what

@@ -1,4 +1,4 @@
-"""Decode Metadata, and only the topics that changed since the last answer.
+"""Decode Metadata, and only the topics that changed since the last answer. Called by ``metadata_reader``.
 
 In: the frame of a Metadata response of version 10 to 13, and the last answer. Out: brokers and partitions. A topic with
 the same bytes keeps its partitions, and an answer that differs from the last one only in the throttle time, the order,

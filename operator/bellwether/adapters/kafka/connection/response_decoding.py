@@ -2,7 +2,7 @@
 
 kafka-python's decoder is linear in the frame with two exceptions, both quadratic: a length of more than five bytes is
 read into an ever longer integer, and each structure with a tagged field (KIP-482) copies the rest of the frame. Here
-the first is refused before decoding and the second is counted.
+the first is refused before decoding and the second is counted. Called by ``broker_connection``.
 """
 
 from __future__ import annotations

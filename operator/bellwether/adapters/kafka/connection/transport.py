@@ -1,7 +1,8 @@
 """Transport to one address with a hard deadline: resolve, connect, TLS handshake, frames.
 
-Every blocking call is given what is left until the deadline, so neither a peer that never answers nor one that sends a
-byte now and then can hold the caller.
+In: an address, a security configuration, a deadline. Out: whole response frames, or ``Broken``. Used by
+``broker_connection``. Every blocking call is given what is left until the deadline, so neither a peer that never
+answers nor one that sends a byte now and then can hold the caller.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In: a ``kafka_connection.TokenFile``. Out: its token and for how long it is used before the file is read again, or
 Unauthenticated with what is wrong with the file. Kubernetes replaces a projected ServiceAccount token when four fifths
-of its lifetime are over.
+of its lifetime are over. Called by ``token_source``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """OAUTHBEARER tokens, cached and renewed before they expire: one source per set of client credentials, file or role.
 
-Our conversations and both clients ask the same source, so that one token serves all of them. Fetching happens in its
-own thread: a caller waits no longer than it can, and what comes late serves the next.
+In: a ``kafka_connection.TokenOrigin``. Out: a token that is good for a while yet. Our conversations and both clients
+ask the same source, so that one token serves all of them. Fetching happens in its own thread: a caller waits no longer
+than it can, and what comes late serves the next.
 """
 
 from __future__ import annotations

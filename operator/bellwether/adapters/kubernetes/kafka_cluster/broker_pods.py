@@ -1,5 +1,7 @@
 """Poll the broker pods of one policy every few seconds, if the policy detects restarts.
 
+In: ``spec.maintenance.pods``, and what the brokers advertise. Out: which broker's pod exists, is ready or is
+terminating, and why pods cannot be listed, or be matched to a broker. Called by ``controllers.cluster_connection``.
 While the API is unavailable the last result counts: a failure of the operator is no restart of a broker (invariant 5).
 """
 

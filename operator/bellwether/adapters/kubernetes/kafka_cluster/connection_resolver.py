@@ -1,7 +1,8 @@
 """Resolve ``spec.kafka`` of a policy and its Secrets to a Kafka connection.
 
-A Secret is read once per call, so that its values belong together. Unauthenticated names field, Secret and key;
-StrimziUnavailable names what a Strimzi cluster lacks.
+In: ``spec.kafka``. Out: a ``Connection`` in which each value has the name of its field, for messages. Called by the
+operator, the probers and the CLI for every new connection. A Secret is read once per call, so that its values belong
+together. Unauthenticated names field, Secret and key; StrimziUnavailable names what a Strimzi cluster lacks.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Parse Strimzi's Secrets: the cluster's CA certificates, and a KafkaUser's credentials.
 
-Unauthenticated names the Secret, the key and the remedy. A Secret with the same keys need not come from Strimzi.
+In: the Secret's name. Out: paths of PEM files and a password that ``repr`` hides, for a ``kafka_connection.Security``.
+Called by ``connection_resolver``, for Secrets that a policy names and for those of a Strimzi cluster. Unauthenticated
+names the Secret, the key and the remedy. A Secret with the same keys need not come from Strimzi.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Resolve the access to Prometheus of a SignalSource: Secrets, an identity of the pod, headers, a proxy, CAs.
 
 In: its ``spec.prometheus``. Out: the server's URL and an ``Access``, or Unauthenticated with field, Secret, key and
-remedy.
+remedy. Called by ``bellwether probe prometheus`` whenever it reads the source.
 """
 
 from __future__ import annotations

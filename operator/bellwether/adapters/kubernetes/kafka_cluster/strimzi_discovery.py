@@ -1,7 +1,8 @@
 """Discover a Strimzi Kafka cluster: addresses, certificates, user, and running operations.
 
 In: the name of a Kafka resource. Out: the result, as values. Nothing is cached: each call reads the current state.
-``StrimziUnavailable`` names what is missing and the remedy; what a Secret lacks is Unauthenticated.
+``StrimziUnavailable`` names what is missing and the remedy; what a Secret lacks is Unauthenticated. Called by
+``connection_resolver`` and by ``controllers.cluster_connection``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Parse Strimzi's objects into values of the core. Pure: API objects in, values out; absent fields are None or empty.
 
-Versions ``v1`` and ``v1beta2`` of ``kafka.strimzi.io`` are equal in the fields that are read here.
+Versions ``v1`` and ``v1beta2`` of ``kafka.strimzi.io`` are equal in the fields that are read here. Called by
+``strimzi_discovery``.
 """
 
 from __future__ import annotations

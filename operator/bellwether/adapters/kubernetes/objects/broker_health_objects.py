@@ -1,6 +1,7 @@
 """Create, adopt and delete the BrokerHealth objects of a policy, and remove entries of stale probers.
 
-Called by ``controllers`` at each reconcile; a settled cluster causes one list request and no write.
+In: the policy object and the broker ids. Out: created, adopted and deleted objects. Called by ``controllers`` at each
+reconcile; a settled cluster causes one list request and no write.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 In: the object that an event is about, a reason and a message. Out: an Event for the first occurrence, and a series
 (count, last time) for the same text within ten minutes. If one reason of an object recurs with many different texts,
 they become one series with the first text. The number of requests per minute is limited for each policy. Events expire
-and can be lost; nothing depends on them.
+and can be lost; nothing depends on them. Called by ``controllers``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Quarantine orders as Leases: one per broker to hold, renewed by each reconcile that still requires the hold.
 
 In: the orders of one policy. Out: Leases in the namespace of the operator's other Leases, where a prober has no
-permission; an order that is over keeps its Lease, without a holder, until it no longer matters.
+permission; an order that is over keeps its Lease, without a holder, until it no longer matters. Called by ``reconcile``
+through ``ports.kubernetes.QuarantineOrders``, by the finalizer, and each second (``BrokerOrders``) by the quarantine
+agent.
 """
 
 from __future__ import annotations

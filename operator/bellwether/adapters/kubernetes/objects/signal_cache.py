@@ -2,7 +2,8 @@
 
 In: BrokerHealth and Lease objects, from any thread of the watches. Out: ``core.signals`` values for the reconciles of
 one policy. An entry is as old as the last observed renewal of its prober's Lease; until one was observed its age is
-None, and it is no evidence.
+None, and it is no evidence. Called by ``controllers`` (writing) and through ``ports.kubernetes.SignalReader``
+(reading).
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""SignalSources of a policy: read those that it names, and write whether a prober can use one."""
+"""SignalSources of a policy: read those that it names, and write whether a prober can use one.
+
+Called by the operator, the probers, and commands that forecast.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 In: confirmed readings of a prober. Out: one list-map entry per broker and source by server-side apply, only on changes;
 freshness is the renewal of the Lease, not of the entry. Most probers have one source; one with several (rules, alerts)
 holds one Lease for all of them, as does one with several signal types. Each type and source is a field manager of its
-own, so that its entries are written and removed independently.
+own, so that its entries are written and removed independently. Called by ``bellwether probe ...``.
 """
 
 from __future__ import annotations

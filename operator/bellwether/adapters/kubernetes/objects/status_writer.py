@@ -2,7 +2,7 @@
 
 In: a status as plain values. Out: server-side apply under the operator's field manager, which never sets ``signals``:
 those belong to the probers. If another process overwrites it, such as a former leader that was frozen, the watches
-report that and it is written again.
+report that and it is written again. Called by ``controllers`` at the end of each reconcile.
 """
 
 from __future__ import annotations

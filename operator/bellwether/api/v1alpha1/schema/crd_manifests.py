@@ -1,4 +1,6 @@
-"""CustomResourceDefinition manifests of all kinds, built from their models."""
+"""CustomResourceDefinition manifests of all kinds, built from their models. Used by ``generate`` and ``bellwether
+crds``.
+"""
 
 from __future__ import annotations
 

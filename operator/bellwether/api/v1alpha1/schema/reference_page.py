@@ -1,4 +1,4 @@
-"""API reference pages, generated from the same schemas as the CRDs."""
+"""API reference pages, generated from the same schemas as the CRDs. Called by ``generate``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Structural schema of a model: the subset of OpenAPI that CustomResourceDefinitions accept.
 
 References are inlined, ``null`` becomes an optional field, titles are dropped. A keyword that the API server would
-reject raises an error here, so that it is found at generation.
+reject raises an error here, so that it is found at generation. Called by ``crd_manifests``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Harm history: what past disturbances in this cluster lost in all, and the limit that they recommend.
 
-It is kept in the policy's status and survives a take-over. The argument is in docs/internals/harm.md: a ski rental with
-advice, within bounds that hold whatever the advice is worth.
+In: what each broker's probes have lost so far, reconcile by reconcile. Out: the factor by which the limit of harm
+differs from the cost of a move. It is kept in the policy's status and survives a take-over. The argument is in
+docs/internals/harm.md: a ski rental with advice, within bounds that hold whatever the advice is worth.
 """
 
 from __future__ import annotations
