@@ -404,7 +404,7 @@ def test_who_may_not_signal_the_broker_says_so(broker: subprocess.Popen[bytes]) 
 
 
 SAME_USER = """
-import os, sys
+import os, sys, time
 from bellwether.ports.errors import Transient
 from bellwether.quarantine.broker_process import BrokerProcess
 pid, group = int(sys.argv[1]), int(sys.argv[2])
@@ -418,6 +418,9 @@ try:
     agent.hold()
 except Transient as error:
     print(error)
+until = time.monotonic() + 30
+while agent.state() == "Running" and time.monotonic() < until:
+    time.sleep(0.05)  # on a busy machine a stopped process is seen as such after a while
 print(agent.state())
 agent.release()
 """
