@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from html import escape
 from typing import Any
 
-from bellwether_load.page.markup import Markup, join, tag
 from realparts.prometheus import PrometheusServer
 from testkit.alerts.dashboard_panels import sent
 
@@ -31,6 +31,31 @@ td, th { text-align: left; padding: 2px 6px; white-space: nowrap } th { color: #
 """
 Series = dict[str, Any]
 Found = list[tuple[Mapping[str, Any], list[Series]]]
+
+
+class Markup(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+Child = str | int | float | None
+
+
+def tag(name: str, /, *children: Child, **attributes: Child) -> Markup:
+    """An element. ``None`` is left out; ``class_`` is ``class``, and other underscores become hyphens."""
+    given = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items() if value is not None}
+    said = "".join(f' {key}="{_text(value)}"' for key, value in given.items())
+    return Markup(f"<{name}{said}>{join(*children)}</{name}>")
+
+
+def join(*children: Child) -> Markup:
+    """Children one after the other."""
+    return Markup("".join(_text(child) for child in children if child is not None))
+
+
+def _text(child: Child) -> str:
+    return child if isinstance(child, Markup) else escape(str(child), quote=True)
 
 
 class Page:

@@ -6,16 +6,14 @@ it. Out: a table or a document. Moves nothing.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bellwether.cli import exit_status
 from bellwether.cli.kafka_target import KafkaTarget, kafka_options
 from bellwether.cli.output import OUTPUT, print_document, printed
-from bellwether.core.settings.objective import Objective, Statistic
+from bellwether.core.settings.objective import Objective
 from bellwether.core.settings.rebalance import Rebalance
 from bellwether.foreign_text import printable
 from bellwether.ports.errors import BellwetherError, Terminal
@@ -32,68 +30,48 @@ _RACK = "rack"
 
 
 @click.command()
-@click.option(
-    "--store", "uri", required=True, metavar="URI", help="Store of samples, loads and plans, as for `rebalance`."
-)
-@click.option("--loads", "name", metavar="NAME", help="Loads to use: STORE/loads/NAME.  [default: the newest]")
-@click.option(
-    "--statistic",
-    type=click.Choice([str(s) for s in Statistic]),
-    default=str(Statistic.P95),
-    show_default=True,
-    help="Statistic of a partition's load history that counts as its load.",
-)
-@click.option(
-    "--at-most",
-    type=click.FloatRange(min=1.0),
-    metavar="RATIO",
-    help="Exit with status 4 if the loss of one broker brings another above this multiple of the busiest broker.",
-)
-@click.option("--top", default=_TOP, show_default=True, help="Maximum number of losses to show in the table.")
+@click.option("--store", "uri", required=True, metavar="URI", help="Store of loads and plans, as for `rebalance`.")
 @OUTPUT
 @kafka_options
-def losses(
-    uri: str, name: str | None, statistic: str, at_most: float | None, top: int, output: str, kafka: KafkaTarget
-) -> None:
+def losses(uri: str, output: str, kafka: KafkaTarget) -> None:
     """Show what the others carry if a broker or rack is lost.
 
-    The next replica in the order that is in the ISR then leads each partition of the lost one. --bootstrap reads
-    leaders and orders from the cluster; without it they are those of the newest plan's problem in the store. Moves
-    nothing. Exit status: 4 if --at-most is exceeded, 1 if no load is measured.
+    The next replica in the order that is in the ISR then leads each partition of the lost one. Loads are the newest in
+    the store. --bootstrap reads leaders and orders from the cluster; without it they are those of the problem that the
+    loads were measured for. Moves nothing. Exit status 1 if no load is measured.
     """
     from bellwether_load.store.filesystems import Store
 
     try:
         store = Store.open(uri)
         store.require()
-        document = _document(store, name, Statistic(statistic), kafka)
+        document = _document(store, kafka)
     except BellwetherError as error:
         raise click.ClickException(printable(str(error))) from None
     if output == "table":
-        _show(document, top)
+        _show(document)
     else:
         print_document(document, output)
-    worst = [loss["ratio"] for loss in document["losses"] if loss["kind"] != _RACK]
-    if at_most is not None and max(worst, default=0.0) > at_most:
-        raise click.exceptions.Exit(exit_status.FOUND)
 
 
-def _document(store: Store, name: str | None, statistic: Statistic, kafka: KafkaTarget) -> dict[str, Any]:
+def _document(store: Store, kafka: KafkaTarget) -> dict[str, Any]:
     from bellwether_load.balancing.choices import choices
     from bellwether_load.jobs.problem_reader import measured
     from bellwether_load.losses.loss_input import loss_input
     from bellwether_load.losses.loss_report import loss_report
     from bellwether_load.store.columns import table_of
     from bellwether_load.store.plans.load_hours import read_account
-    from bellwether_load.store.plans.problem_files import SCHEMA
+    from bellwether_load.store.plans.problem_files import SCHEMA, read_problem
 
-    name = name or _newest(store)
-    account = read_account(store.below(f"loads/{name}"))
-    problem = _present(kafka, statistic) if kafka.servers else _stored(store, name, statistic)
+    name = _newest(store)
+    account, problem = read_account(store.below(f"loads/{name}")), read_problem(store, name)
+    if kafka.servers:
+        problem = _present(kafka, problem.header.objective)
     whose = account.get("clusterId")
     if whose != problem.header.cluster_id:
-        raise Terminal(f"loads {name} are of Kafka cluster {whose}, not of {problem.header.cluster_id}: set --loads")
-    batch, _ = measured(store, table_of(problem.partitions, SCHEMA), name, statistic.lower())
+        raise Terminal(f"loads {name} are of Kafka cluster {whose}, not of {problem.header.cluster_id}")
+    statistic = str(problem.header.objective.statistic).lower()
+    batch, _ = measured(store, table_of(problem.partitions, SCHEMA), name, statistic)
     partitions = choices(batch, problem.header)
     known = int(partitions.known.sum())
     if not known:
@@ -142,32 +120,17 @@ def _figures(problem: Problem, report: LossReport) -> dict[str, Any]:
 
 
 def _newest(store: Store) -> str:
+    """The newest problem with loads, whose name they share."""
     from bellwether_load.store.plans.load_hours import ACCOUNT
+    from bellwether_load.store.plans.problem_files import problem_names
 
-    folders: dict[str, str] = {}
-    for file in store.list("loads"):
-        name = file.path.split("/")[1]
-        folders[name] = max(folders.get(name, ""), str(file.modified))
-    found = [(at, name) for name, at in folders.items() if store.exists(f"loads/{name}/{ACCOUNT}")]
-    if not found:
-        raise Terminal(f"{store.where('loads')} has no complete loads: run `bellwether rebalance --dry-run` once")
-    return max(found)[1]
+    for name in reversed(problem_names(store)):
+        if store.exists(f"loads/{name}/{ACCOUNT}"):
+            return name
+    raise Terminal(f"{store.where('loads')} has no complete loads: run `bellwether rebalance --dry-run` once")
 
 
-def _stored(store: Store, name: str, statistic: Statistic) -> Problem:
-    from bellwether_load.store.plans.problem_files import read_problem
-    from bellwether_load.store.store_errors import StoreMissing
-
-    try:
-        problem = read_problem(store, name)
-    except StoreMissing:
-        raise Terminal(f"the store has loads {name}, but no problem of this name: set --bootstrap") from None
-    return replace(
-        problem, header=replace(problem.header, objective=replace(problem.header.objective, statistic=statistic))
-    )
-
-
-def _present(kafka: KafkaTarget, statistic: Statistic) -> Problem:
+def _present(kafka: KafkaTarget, objective: Objective) -> Problem:
     """The cluster as it is, without an undo record: nothing is held for it."""
     from bellwether.adapters.clocks import SystemClock
     from bellwether.adapters.kafka.connection.broker_pool import MANUAL_LIMITS, BrokerPool
@@ -177,11 +140,11 @@ def _present(kafka: KafkaTarget, statistic: Statistic) -> Problem:
 
     cluster = KafkaReader(BrokerPool(kafka.connection(), MANUAL_LIMITS)).read()
     record, now = UndoRecord(cluster.cluster_id), SystemClock().now().replace(microsecond=0)
-    settings = Rebalance(objective=Objective(statistic=statistic))
+    settings = Rebalance(objective=objective)
     return problem_by_hand(cluster, record, settings, policy="offline/losses", made_at=now, internal=True)
 
 
-def _show(document: dict[str, Any], top: int) -> None:
+def _show(document: dict[str, Any]) -> None:
     evidence, reachable = document["evidence"], document["reachableByReorders"]
     rate = Unit.of(max([document["busiest"], *(loss["bytesPerSecond"] for loss in document["losses"])])).said
     click.echo(evidence["text"])
@@ -212,8 +175,8 @@ def _show(document: dict[str, Any], top: int) -> None:
             str(loss["leaderless"]),
             printable(", ".join(loss["decidedBy"]) or "-"),
         )
-        for loss in document["losses"][:top]
+        for loss in document["losses"][:_TOP]
     ]
     printed(("LOST", "BUSIEST", "LOAD", "TIMES", "LEADERLESS", "HEAVIEST PARTITIONS TAKEN OVER"), rows)
-    if len(document["losses"]) > top:
-        click.echo(f"{len(document['losses']) - top} more: set --top")
+    if (more := len(document["losses"]) - _TOP) > 0:
+        click.echo(f"{more} more: use -o json")

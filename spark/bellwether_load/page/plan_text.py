@@ -155,18 +155,6 @@ def approve_command(story: Story) -> str:
     return shlex.join(["bellwether", "approve", plan.digest, "--policy", name, *where])
 
 
-def pinned_text(plan: RebalancePlan) -> str:
-    """What an approval covers, and what it does not."""
-    said = "The digest covers the problem, the loads and every new order: an approval of it approves nothing else."
-    if plan.forecast is None:
-        return said
-    chose = "chose leaders" if plan.certificate.hourly is not None else "chose no leader"
-    return (
-        f"{said} It does not cover the loads by hour, which {chose}: every figure that rests on them is recomputed from"
-        " the store when the plan is verified, as it is before it is proposed and before it is applied."
-    )
-
-
 def bound_text(story: Story) -> str:
     """What decides the bound; the brokers alone where problem and loads are not in the store any more."""
     if story.proof is not None:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leader_rebalance import LeaderRebalance
@@ -34,6 +34,7 @@ from bellwether.foreign_text import printable_lines
 SUFFIXES = (".yaml", ".yml", ".json")
 FILE_LIMIT = 5000
 STDIN = "-"
+T = TypeVar("T")
 
 
 def _expanded(files: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -96,12 +97,25 @@ class CheckedFiles:
 
 def only_policy(path: Path) -> LeadershipPolicy:
     """The one policy of a file, with its objects there. Raises ValueError with what is wrong, as lint says it."""
+    return _only(path, "LeadershipPolicies", [one.policy for one in _valid(path).policies])
+
+
+def only_rebalance(path: Path) -> LeaderRebalance:
+    """The one LeaderRebalance of a file. Raises ValueError likewise."""
+    return _only(path, "LeaderRebalances", [LeaderRebalance.read(one.value) for one in _valid(path).rebalances])
+
+
+def _valid(path: Path) -> CheckedFiles:
     checked = check_files([str(path)])
     if checked.errors:
         raise ValueError(checked.table(checked.errors))
-    if len(checked.policies) != 1:
-        raise ValueError(f"{path} has {len(checked.policies)} LeadershipPolicies: it must have one")
-    return checked.policies[0].policy
+    return checked
+
+
+def _only(path: Path, kind: str, found: list[T]) -> T:
+    if len(found) != 1:
+        raise ValueError(f"{path} has {len(found)} {kind}: it must have one")
+    return found[0]
 
 
 def in_namespace(objects: Iterable[FoundObject], namespace: str) -> list[Mapping[str, Any]]:

@@ -223,6 +223,19 @@ def scraping(brokers: KafkaCluster, folder: Path) -> PrometheusServer:
     return PrometheusServer(folder, targets=targets)
 
 
+SETTINGS = """
+apiVersion: bellwether.dev/v1alpha1
+kind: LeaderRebalance
+metadata: {name: measured}
+spec:
+  policy: measured
+  minimumHours: 0
+  minimumMeasuredPercent: 0
+  objective: {statistic: Median}
+  waves: {partitions: 3, pauseSeconds: 1}
+"""
+
+
 @contextmanager
 def sampling(brokers: KafkaCluster, prometheus: PrometheusServer, store: Path) -> Iterator[None]:
     """``bellwether sample`` into that store, from the first round on; its log is beside it."""
@@ -242,15 +255,16 @@ def sampling(brokers: KafkaCluster, prometheus: PrometheusServer, store: Path) -
 def bellwether(verb: str, brokers: KafkaCluster, store: Path, *arguments: str) -> str:
     """What a verb prints for these brokers and this store. Fails where its exit status is not 0."""
     command = [sys.executable, "-m", "bellwether", verb, "--bootstrap", brokers.bootstrap, "--store", str(store)]
-    done = ran([*command, "--statistic", "Median", *arguments], 400)
+    done = ran([*command, *arguments], 400)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 def rebalance(brokers: KafkaCluster, store: Path, *arguments: str) -> str:
     """``bellwether rebalance`` in small waves, with whatever was measured."""
-    least = ("--minimum-hours", "0", "--minimum-measured", "0", "--wave-size", "3", "--wave-pause", "1")
-    return bellwether("rebalance", brokers, store, *least, *arguments)
+    settings = store.with_suffix(".yaml")
+    settings.write_text(SETTINGS)
+    return bellwether("rebalance", brokers, store, "--filename", str(settings), *arguments)
 
 
 def planned(brokers: KafkaCluster, store: Path) -> str:

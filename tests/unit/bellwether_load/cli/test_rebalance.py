@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 from collections.abc import Iterator
@@ -56,12 +57,10 @@ class TestMistakes:
                 [*BOOTSTRAP, "--store", "/s", "--dry-run", "--approve", "x"],
                 "--approve and --dry-run exclude each other",
             ),
-            ([*BOOTSTRAP, "--store", "/s", "--dry-run", "--capacity", "3"], "--capacity '3' is not ID=N"),
-            ([*BOOTSTRAP, "--store", "/s", "--dry-run", "--capacity", "3=0"], "--capacity '3=0' is not ID=N"),
             (["--policy", "main", "--approve", "x"], "--approve: requires --bootstrap"),
             (
-                ["--policy", "main", "--max-moves", "3", "--wave-size", "9"],
-                "--max-moves, --wave-size: requires --bootstrap",
+                ["--policy", "main", "--store", "/s", "-f", "lr.yaml"],
+                "--store, --filename: requires --bootstrap",
             ),
         ],
     )
@@ -94,8 +93,12 @@ class Hand:
         self.compute = offline_rebalance._work
         monkeypatch.setattr(offline_rebalance, "_work", work)
 
-    def run(self, *more: object) -> Result:
-        return run(*BOOTSTRAP, "--store", self.folder / "store", "--wave-size", 2, "--wave-pause", 5, *more)
+    def run(self, *more: object, **spec: object) -> Result:
+        body = {"apiVersion": "bellwether.dev/v1alpha1", "kind": "LeaderRebalance", "metadata": {"name": "main"}}
+        body["spec"] = {"policy": "main", "waves": {"partitions": 2, "pauseSeconds": 5}, **spec}
+        file = self.folder / "rebalance.yaml"
+        file.write_text(json.dumps(body))
+        return run(*BOOTSTRAP, "--store", self.folder / "store", "-f", file, *more)
 
     @property
     def record(self) -> list[object]:
@@ -122,7 +125,7 @@ class TestByHand:
         before = hand.site.cluster.mutations
         found = hand.run("--dry-run")
         assert found.exit_code == DONE, found.output
-        assert_wording(found.output)
+        assert_wording(found.output.replace(str(hand.folder), "FOLDER"))
         assert "verified from its inputs" in found.output
         assert "The busiest broker goes from 5.50 kB/s to 4.72 kB/s" in found.output
         assert hand.site.cluster.mutations == before
@@ -136,7 +139,7 @@ class TestByHand:
         assert "busiest broker" not in found.output
         digest = hand.planner.store.list("plans")[0].path.split("/")[1]
         assert hand.run(*hand.record, "--approve", digest).exit_code == HELD
-        allowed = hand.run("--dry-run", "--minimum-measured", 80)
+        allowed = hand.run("--dry-run", minimumMeasuredPercent=80)
         assert (allowed.exit_code, "7 of 8 partitions, 87.5 % of the bytes" in words(allowed)) == (DONE, True)
 
     def test_the_plan_is_applied_in_waves_and_its_end_printed(self, hand: Hand):
@@ -151,7 +154,7 @@ class TestByHand:
         found = hand.run(*hand.record)
         assert found.exit_code == DONE
         digest = digest_in(found)
-        assert_wording(found.output)
+        assert_wording(found.output.replace(str(hand.folder), "FOLDER"))
         assert hand.site.cluster.mutations == before
         applied = hand.run(*hand.record, "--approve", digest)
         assert applied.exit_code == DONE, applied.output
@@ -194,7 +197,7 @@ class TestByHand:
             leaders = [p.leader or 1 for p in led], [0] * len(led)
             unknown = [None] * len(led)
             write_round(hand.planner.store, Rows("memory-cluster", at, *keys, *leaders, sizes, sizes, unknown, unknown))
-        found = hand.run("--dry-run", "--minimum-hours", 0)
+        found = hand.run("--dry-run", minimumHours=0)
         assert found.exit_code == DONE, found.output
         assert "verified from its inputs" in found.output
         assert "8 of 8 partitions, 100 % of the bytes" in words(found)
@@ -206,13 +209,20 @@ class TestByHand:
         assert_wording(words(found))
 
     def test_what_is_asked_for_reaches_the_problem(self, hand: Hand):
-        hand.run("--dry-run", "--capacity", "2=300", "--max-moves", 1, "--exclude", "pay*", "--statistic", "Peak")
+        capacities = [{"brokerId": 2, "capacity": 300}]
+        hand.run("--dry-run", objective={"capacities": capacities, "maxMoves": 1, "statistic": "Peak"})
         store = hand.planner.store
         path = next(f.path for f in store.list("problems") if f.path.endswith("problem.json"))
         said = store.read_bytes(path).decode()
         assert '"capacity": 300' in said
         assert '"maxMoves": 1' in said
         assert '"statistic": "Peak"' in said
+
+    def test_a_file_that_is_no_rebalance_is_refused(self, hand: Hand):
+        found = hand.run("--dry-run", minimumHours=169)
+        assert found.exit_code == FAILED
+        assert "--filename: " in words(found)
+        assert "spec.minimumHours" in words(found)
 
     def test_skipped_partitions_are_printed_and_set_the_exit_status(self, hand: Hand):
         hand.site.cluster.create_topic("many", assignment=[(1, 2, 3)] * 12)

@@ -14,7 +14,7 @@ from bellwether_load.cli.losses import losses
 from bellwether_load.cli.show import show
 from bellwether_load.controller.lifecycle import Run, on_planned
 from bellwether_load.jobs.compute_plan import compute_plan, write_plan
-from bellwether_load.page.plan_page import plan_page
+from bellwether_load.page.plan_report import plan_page
 from bellwether_load.page.plan_summary import tell
 from bellwether_load.page.plan_text import summary
 from bellwether_load.plan.evidence import Evidence, measured_share
@@ -60,13 +60,13 @@ def lines(folder: Path, plan: RebalancePlan) -> str:
         terminal = CliRunner().invoke(verb, ["--store", str(folder)])
         assert terminal.output.splitlines()[0] == plan.evidence_line, terminal.output
     page = said(taken_apart(plan_page(tell(plan, ()))))
-    assert page.index(f": {plan.evidence_line} ") < page.index("busiest broker")
+    assert page.index(f"{plan.evidence_line} ") < page.index("busiest broker")
     run = on_planned(Run(state=RunState.RUNNING), plan, Rebalance(), summary=summary(tell(plan, ())))
     missing = plan.missing(Rebalance())
     assert run.plan is not None
     assert run.plan.summary[0] == plan.evidence_line
     assert run.state is (RunState.IDLE if missing else RunState.PROPOSED)
-    assert ("Approve" in page) is (missing == "")
+    assert ("to approve it" in page) is (missing == "")
     return f"{plan.evidence_line}\n{missing}"
 
 
