@@ -123,7 +123,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @functools.cache
 def _missing_java() -> str:
-    from bellwether_load.jobs.sessions import NoJava, find_java
+    from realparts.sparkjava import NoJava, find_java
 
     try:
         find_java()

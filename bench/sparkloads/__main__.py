@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bellwether_load.jobs.engines import Engine, ProcessEngine
-from bellwether_load.jobs.loads import Period, run
+from bellwether_load.jobs.loads import DAYS, run
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.rollups.hour_roller import due_hours, roll_hour
 from bellwether_load.store.samples.sample_files import list_rounds
@@ -128,7 +128,7 @@ def _row(
 
 
 def _measure(engine: Engine, uri: str, now: datetime) -> Callable[[], None]:
-    return lambda: _discard(run(engine, uri, "bench", Period(), now, console.print))
+    return lambda: _discard(run(engine, uri, "bench", DAYS, now, console.print))
 
 
 def _discard(_: object) -> None:

@@ -52,7 +52,7 @@ LINES = {
     "tests/properties": 5445,  # each field with each credential and destination; what was not seen or may be stopped
     "tests/scenarios": 179,
     "tests/spark": 390,  # standalone: workers and jobs that are killed, late and dirty samples
-    "tests/support": 21220,  # adverse owners, whom two tests had; faults of ports and processes in memory; a registry
+    "tests/support": 21324,  # adverse owners, whom two tests had; faults of ports and processes in memory; a registry
     "tests/unit": 64847,  # the shapes in which repositories keep policies, and of pods of Strimzi
 }
 """Lines of the Python files below a folder, but for those below a longer name of the table."""

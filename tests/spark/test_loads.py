@@ -42,7 +42,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def run(engine: Engine, store: Store, name: str = "now") -> load_parts.Counts:
-    return job.run(engine, str(store), name, job.Period(), NOW, lambda _: None)
+    return job.run(engine, str(store), name, job.DAYS, NOW, lambda _: None)
 
 
 def written(store: Store, folder: str) -> list[dict[str, Any]]:

@@ -65,7 +65,7 @@ class Observed(SparkEngine):
 settings = {"spark.cores.max": cores, "spark.executor.memory": "512m", "spark.ui.enabled": "false"}
 settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 with session("test", master=master, memory="512m", settings=settings) as spark:
-    loads.run(Observed(spark), uri, "week", loads.Period(), datetime.fromisoformat(now), print)
+    loads.run(Observed(spark), uri, "week", loads.DAYS, datetime.fromisoformat(now), print)
 """
 NOW = datetime.fromtimestamp(MIDNIGHT + 5 * 3600, UTC)
 HOURS = 4
@@ -196,7 +196,7 @@ def alone(store: Store) -> dict[str, bytes]:
     """What one process with numpy makes of the same samples."""
     store.delete_directory("rollups")
     store.delete_directory("loads")
-    loads.run(ProcessEngine(), str(store), "week", loads.Period(), NOW, lambda _: None)
+    loads.run(ProcessEngine(), str(store), "week", loads.DAYS, NOW, lambda _: None)
     return contents(store)
 
 

@@ -161,8 +161,7 @@ def _work(inputs: OfflineRun, name: str, cluster_id: str, say: Say) -> None:
             printed = clock.now()
 
     say("measuring loads")
-    period = loads.Period(count=inputs.days)
-    if not loads.run(ProcessEngine(), inputs.uri, name, period, clock.now(), tell, cluster_id).loads:
+    if not loads.run(ProcessEngine(), inputs.uri, name, inputs.days, clock.now(), tell, cluster_id).loads:
         raise Terminal(f"nothing to plan by: {loads.NO_SAMPLES}")
     say("planning")
     with native_output_on_stderr():

@@ -32,7 +32,7 @@ from bellwether_load.store.samples.sample_files import AHEAD, Listing, list_roun
 from bellwether_load.store.store_errors import StoreDamaged, StoreMissing
 
 NOTHING = 3
-USUAL_DAYS = 14
+DAYS = 14
 NO_SAMPLES = (
     f"this period has no usable samples (a partition needs two samples, {SHORTEST} to {LONGEST} s apart, and a log that"
     " grew)"
@@ -42,31 +42,6 @@ NEARLY_ALL_PERCENT = 95
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
 Tell = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Period:
-    """Days from ``start`` to ``end``, both included; ``count``: so many from the first or to the last one."""
-
-    start: date | None = None
-    end: date | None = None
-    count: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.count is not None and self.count < 1:
-            raise Terminal(f"--days must be at least 1, and is {self.count}")
-        if None not in (self.start, self.end, self.count):
-            raise Terminal("--from, --to and --days cannot be used together: omit one of them")
-        if self.start is not None and self.end is not None and self.start > self.end:
-            raise Terminal(f"--from {self.start} is after --to {self.end}")
-
-    def days(self, newest: date) -> tuple[date, date]:
-        """The first and the last day; without ``end`` it is the newest day with rollups, unless ``start`` decides."""
-        count = timedelta(days=(self.count or USUAL_DAYS) - 1)
-        if self.end is None and self.start is not None:
-            return self.start, max(self.start, newest) if self.count is None else self.start + count
-        end = self.end or newest
-        return self.start or end - count, end
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +55,6 @@ class Chosen:
     skipped: tuple[str, ...]
 
     @property
-    def missing(self) -> list[date]:
-        """Days of the period without a rollup."""
-        there = {_day(file.hour) for file, _ in self.files}
-        days = (self.first + timedelta(days=n) for n in range((self.last - self.first).days + 1))
-        return [day for day in days if day not in there]
-
-    @property
     def hours(self) -> list[int]:
         """The hours of the week of which a partition has ``LEAST_SECONDS`` of samples."""
         covered = [0] * WEEK
@@ -98,21 +66,17 @@ class Chosen:
 @click.command()
 @click.option("--store", "uri", required=True, metavar="URI", help="Store of samples and loads.")
 @click.option("--name", required=True, metavar="NAME", help="Name of the loads; they are written to loads/NAME.")
-@click.option("--from", "start", type=click.DateTime(["%Y-%m-%d"]), help="First day (UTC).")
-@click.option("--to", "end", type=click.DateTime(["%Y-%m-%d"]), help="Last day (UTC).")
-@click.option("--days", "count", type=int, help=f"Number of days, ending with the newest.  [default: {USUAL_DAYS}]")
+@click.option(
+    "--days",
+    type=click.IntRange(1),
+    default=DAYS,
+    show_default=True,
+    help="Number of days (UTC), ending with the newest that has samples.",
+)
 @click.option("--cluster", "cluster_id", metavar="ID", help="Id of the Kafka cluster, if the store has several.")
 @engine_options
 def loads(
-    uri: str,
-    name: str,
-    start: datetime | None,
-    end: datetime | None,
-    count: int | None,
-    cluster_id: str | None,
-    kind: str,
-    master: str | None,
-    memory: str | None,
+    uri: str, name: str, days: int, cluster_id: str | None, kind: str, master: str | None, memory: str | None
 ) -> None:
     """Compute the load of each partition (bytes in, bytes out) from the sampler's history."""
     began = time.monotonic()
@@ -125,13 +89,12 @@ def loads(
             raise Terminal(
                 f"--name {name!r}: use letters, digits, dots, dashes and underscores, first a letter or digit"
             )
-        period = Period(start and start.date(), end and end.date(), count)
         # Executors may run in another directory.
         uri = uri if ":" in uri else str(Path(uri).absolute())
         store = Store.open(uri)
         store.require()
         with opened(kind, "loads", master, memory, tell) as engine:
-            counts = run(engine, uri, name, period, SystemClock().now(), tell, cluster_id)
+            counts = run(engine, uri, name, days, SystemClock().now(), tell, cluster_id)
     except BellwetherError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(1)
@@ -142,27 +105,23 @@ def loads(
 
 
 def run(
-    engine: Engine, uri: str, name: str, period: Period, now: datetime, tell: Tell, cluster_id: str | None = None
+    engine: Engine, uri: str, name: str, days: int, now: datetime, tell: Tell, cluster_id: str | None = None
 ) -> Counts:
-    """Roll up what is due, compute the loads of a period and write them. Raises StoreError and Terminal."""
+    """Roll up what is due, compute the loads of the newest ``days`` and write them. Raises StoreError and Terminal."""
     store = Store.open(uri)
     listing = list_rounds(store, now)
     cluster = _cluster(store, listing, cluster_id)
     skipped = _roll(engine, uri, listing, cluster, tell)
-    chosen = _choose(store, period, now, cluster)
+    chosen = _choose(store, days, now, cluster)
     chosen = replace(chosen, skipped=(*skipped, *chosen.skipped))
     for line in chosen.skipped:
         tell(f"skipped: {line}")
-    if chosen.missing:
-        tell(f"no samples of {', '.join(day.isoformat() for day in chosen.missing)}")
     tell(f"{len(chosen.files)} hours, from {chosen.first} to {chosen.last}")
     counts = _write(engine, uri, name, chosen)
     tell(
         f"{counts.samples:,} samples of {counts.partitions:,} partitions; {counts.loads:,} have a load,"
         f" {counts.too_few_samples:,} too few samples, {counts.without_sizes:,} messages but no size that grew"
     )
-    if refused := sum(about.refused for _, about in chosen.files):
-        tell(f"{refused:,} samples had an invalid number, which is treated as unknown")
     tell(covered(chosen.hours))
     tell(f"written: {FOLDER}/{name}")
     return counts
@@ -205,12 +164,13 @@ def _more(count: int) -> str:
     return f" ({count - 1:,} more files)" if count > 1 else ""
 
 
-def _choose(store: Store, period: Period, now: datetime, cluster: str) -> Chosen:
+def _choose(store: Store, days: int, now: datetime, cluster: str) -> Chosen:
     """The rollups of a period. Raises StoreError: StoreNewer for one of a later release."""
     own = [file for file in list_rollups(store) if file.cluster_id == cluster]
     there = [file for file in own if file.hour <= now.timestamp() + AHEAD]
-    first, last = period.days(_day(there[-1].hour) if there else now.date())
-    if period.start is None and period.count is None and there:
+    last = _day(there[-1].hour) if there else now.date()
+    first = last - timedelta(days=days - 1)
+    if there:
         first = max(first, _day(there[0].hour))
     files, skipped = [], []
     for file in there:
@@ -264,11 +224,9 @@ def _account(chosen: Chosen, counts: Counts) -> dict[str, Any]:
         "to": chosen.last.isoformat(),
         "since": _written(min(since, default=None)),
         "until": _written(max((about.until for _, about in chosen.files if about.until), default=None)),
-        "missingDays": [day.isoformat() for day in chosen.missing],
         "rollups": len(chosen.files),
         "skipped": list(chosen.skipped),
         "samples": counts.samples,
-        "refused": sum(about.refused for _, about in chosen.files),
         "partitions": counts.partitions,
         "loads": counts.loads,
         "tooFewSamples": counts.too_few_samples,

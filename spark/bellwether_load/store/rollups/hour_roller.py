@@ -112,11 +112,8 @@ def roll_hour(uri: str, due: DueHour) -> Rolled:
 def _rolled(uri: str, due: DueHour) -> Rolled:
     store, skipped = Store.open(uri), dict[str, str]()
     readable = {file: footer for file in due.files if (footer := _footer(store, file, skipped)) is not None}
-    tables, refused = [], 0
-    for within in _ranges(store, readable, skipped):
-        table, wrong = _piece(_read(store, readable, within, skipped), due.hour)
-        refused += wrong
-        tables.append(table)
+    ranges = _ranges(store, readable, skipped)
+    tables = [_piece(_read(store, readable, within, skipped), due.hour) for within in ranges]
     inside = [file.at for file in readable if due.hour <= file.at < due.hour + HOUR and file.path not in skipped]
     about = {
         "sources": [file.path for file in due.files],
@@ -124,18 +121,17 @@ def _rolled(uri: str, due: DueHour) -> Rolled:
         "since": min(inside, default=0),
         "until": max(inside, default=0),
         "covered": max((pc.max(t.column("covered_seconds")).as_py() or 0 for t in tables if len(t)), default=0),
-        "refused": refused,
     }
     size = write_rollup(store, due.cluster_id, due.hour, tables, about)
     return Rolled(sum(len(t) for t in tables), size, tuple(skipped.values()))
 
 
-def _piece(table: Any, hour: int) -> tuple[Any, int]:
-    """The rollup of some partitions, and how many of their samples had an invalid number. Nothing else is held."""
-    keys, samples, wrong = to_samples(table)
+def _piece(table: Any, hour: int) -> Any:
+    """The rollup of some partitions. Nothing else is held."""
+    keys, samples = to_samples(table)
     del table
     there, rows = roll(samples, hour)
-    return table_of(keys.filter(pa.array(there)), hour, rows), wrong
+    return table_of(keys.filter(pa.array(there)), hour, rows)
 
 
 def _ranges(store: Store, files: Iterable[RoundFile], skipped: dict[str, str]) -> list[KeyRange]:
@@ -193,10 +189,10 @@ def _conformed(table: Any, where: str) -> Any:
     return found
 
 
-def to_samples(table: Any) -> tuple[Any, Samples, int]:
+def to_samples(table: Any) -> tuple[Any, Samples]:
     """A table of samples as keys (a table of topic, topic id and partition, sorted) and samples in the same order.
 
-    Numbers that no broker gives (negative, not a number, infinite) become unknown; the last result is how many.
+    Numbers that no broker gives (negative, not a number, infinite) become unknown.
     """
     topics, topic = _ranked(table.column("topic"))
     ids, topic_id = _ranked(table.column("topic_id"))
@@ -206,22 +202,18 @@ def to_samples(table: Any) -> tuple[Any, Samples, int]:
     firsts = np.flatnonzero(np.diff(group[order], prepend=-1))
     columns = {"topic": (topics, topic), "topic_id": (ids, topic_id)}
     keys = {name: pa.array(words).take(pa.array(codes[order][firsts])) for name, (words, codes) in columns.items()}
-    end, no_end = _known(table, "end_offset")
-    size, no_size = _known(table, "log_bytes")
-    consume, no_rate = _known_rates(table, "consume_bytes_per_second")
-    requests, no_requests = _known_rates(table, "requests_per_second")
     samples = Samples(
         np.append(firsts, len(order)).astype(np.int64),
         table.column("at").cast(pa.int64()).to_numpy()[order],
         table.column("leader").to_numpy()[order],
         table.column("leader_epoch").to_numpy()[order],
-        end[order],
-        size[order],
-        consume[order],
-        requests[order],
+        _known(table, "end_offset")[order],
+        _known(table, "log_bytes")[order],
+        _known_rates(table, "consume_bytes_per_second")[order],
+        _known_rates(table, "requests_per_second")[order],
     )
     keys["partition"] = pa.array(partition[order][firsts].astype(np.int32))
-    return pa.table(keys), samples, int((no_end | no_size | no_rate | no_requests).sum())
+    return pa.table(keys), samples
 
 
 def _ranked(column: Any) -> tuple[list[str], Ints]:
@@ -233,14 +225,13 @@ def _ranked(column: Any) -> tuple[list[str], Ints]:
     return [words[i] for i in order], rank[codes]
 
 
-def _known_rates(table: Any, name: str) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """A column of rates with NaN for null and for what no rate is, and where the latter was."""
+def _known_rates(table: Any, name: str) -> NDArray[np.float32]:
+    """A column of rates with NaN for null and for what no rate is."""
     rates = table.column(name).fill_null(float("nan")).to_numpy()
-    wrong = ~(np.isfinite(rates) & (rates >= 0)) & table.column(name).is_valid().to_numpy()
-    return np.where(wrong, np.float32("nan"), rates), wrong
+    return np.where(np.isfinite(rates) & (rates >= 0), rates, np.float32("nan"))
 
 
-def _known(table: Any, name: str) -> tuple[Ints, NDArray[np.bool_]]:
-    """A column with UNKNOWN for null and for what is below 0, and where the latter was."""
-    wrong = table.column(name).fill_null(0).to_numpy() < 0
-    return np.maximum(table.column(name).fill_null(UNKNOWN).to_numpy(), UNKNOWN), wrong
+def _known(table: Any, name: str) -> Ints:
+    """A column with UNKNOWN for null and for what is below 0."""
+    found: Ints = np.maximum(table.column(name).fill_null(UNKNOWN).to_numpy(), UNKNOWN)
+    return found

@@ -77,7 +77,6 @@ class About:
     """What a rollup says of itself: its ``sources``, the first and the last second that was sampled (0 for none).
 
     ``skipped``: the sources that could not be read. ``covered``: the most seconds that it covers of a partition.
-    ``refused``: samples with invalid numbers.
     """
 
     sources: tuple[str, ...]
@@ -85,7 +84,6 @@ class About:
     until: int
     covered: int
     rows: int
-    refused: int
     skipped: tuple[str, ...] = ()
 
 
@@ -118,7 +116,7 @@ def about_of(parquet: Any, cluster_id: str, where: str) -> About:
     try:
         said = json.loads(metadata[ABOUT_KEY])
         sources, skipped = (tuple(map(str, names)) for names in (said["sources"], said.get("skipped", ())))
-        numbers = {name: int(said[name]) for name in ("since", "until", "covered", "refused")}
+        numbers = {name: int(said[name]) for name in ("since", "until", "covered")}
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise StoreDamaged(f"{where}: does not describe itself ({error!r}). Move it out of the store") from None
     missing = set(SCHEMA.names) - set(parquet.schema_arrow.names)
