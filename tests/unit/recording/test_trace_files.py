@@ -53,8 +53,9 @@ def test_a_compressed_trace_is_a_gzip_file_like_any_other(tmp_path: Path):
 
 @NAMES
 def test_everything_written_can_be_read_while_the_recording_goes_on(tmp_path: Path, name: str):
-    write(tmp_path / name, INSTANTS, close=False)
+    writer = write(tmp_path / name, INSTANTS, close=False)
     assert list(TraceReader(tmp_path / name).instants()) == INSTANTS
+    writer.close()
 
 
 @NAMES
