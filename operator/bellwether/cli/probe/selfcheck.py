@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -23,6 +24,9 @@ from bellwether.core.settings.detection import SelfReachability
 from bellwether.core.signals import SignalType
 from bellwether.probes.connections.sock_diag import Ignored
 from bellwether.probes.connections.socket_table import SocketTable, open_table
+
+if TYPE_CHECKING:
+    from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 
 LOOK_SECONDS = 1.0
 
@@ -84,9 +88,16 @@ def selfcheck(
 
     table, settings, post = _open(at, networks), SelfReachability(), prober.prober.post
     running = SelfReachabilityProbe(broker, name, at, table, settings, post, prober.clock, prober.metrics)
-    prober.run_sidecar(
-        running, lambda detection: (detection.self_reachability, detection.self_reachability.enabled), look
-    )
+
+    def follow(found: LeadershipPolicy | None) -> bool:
+        if found is None:
+            return False
+        now = found.policy().detection.self_reachability
+        running.configure(now)
+        return now.enabled
+
+    running.start()
+    prober.run(running, follow, look)
 
 
 def _open(port: int, ignored: Ignored) -> SocketTable:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -33,7 +32,9 @@ from bellwether.probes.storage.disk_write import DiskWriter
 
 if TYPE_CHECKING:
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-    from bellwether.probes.runtime.prober_process import PolicyProber, SidecarProcess
+    from bellwether.probes.runtime.prober_process import SidecarProcess
+    from bellwether.probes.storage.read_probe import ReadProbe
+    from bellwether.probes.storage.write_probe import WriteProbe
 
 
 @prober_command(
@@ -74,6 +75,8 @@ def measure(
 ) -> None:
     """Measure each directory until the process has to stop. Raises ProbeDied, and Terminal for those of two brokers."""
     from bellwether.probes.runtime.prober_process import run_each
+    from bellwether.probes.storage.read_probe import ReadProbe
+    from bellwether.probes.storage.write_probe import WriteProbe
 
     def one(directory: LogDirectory) -> None:
         path = directory.path.absolute()
@@ -83,7 +86,17 @@ def measure(
         base = source or f"broker-{identity.broker}"
         name = f"{base}-{directory.name}" if directory.name else base
         prober = process.prober(name, identity, further_types=(SignalType.READ_LATENCY,))
-        _DiskProbes(prober, identity.broker, name, directory.path, log_dir or str(path)).run()
+        clock, metrics, verify, broker = prober.clock, prober.metrics, prober.prober.verify, identity.broker
+
+        def post(signal: Signal) -> None:
+            prober.prober.post(replace(signal, directory=log_dir or str(path)))
+
+        writes = WriteProbe(broker, name, DiskWriter(directory.path), Objectives(), post, clock, metrics, verify)
+        reads = ReadProbe(broker, name, DiskReader(directory.path), post, clock, metrics, verify)
+        writes.start()
+        reads.start()
+        both = _DiskProbes(writes, reads)
+        prober.run(both, both.follow)
 
     run_each([partial(one, directory) for directory in directories], process.stop)
 
@@ -111,51 +124,32 @@ def _check(directories: Sequence[LogDirectory], log_dir: str | None) -> None:
             )
 
 
+@dataclass(frozen=True)
 class _DiskProbes:
     """The writes and the reads of one log directory, each on threads of its own."""
 
-    def __init__(self, process: PolicyProber, broker: int, source: str, directory: Path, log_dir: str) -> None:
-        from bellwether.probes.storage.read_probe import ReadProbe
-        from bellwether.probes.storage.write_probe import WriteProbe
-
-        self._process = process
-        clock, metrics, verify = process.clock, process.metrics, process.prober.verify
-
-        def post(signal: Signal) -> None:
-            process.prober.post(replace(signal, directory=log_dir))
-
-        self._writes = WriteProbe(broker, source, DiskWriter(directory), Objectives(), post, clock, metrics, verify)
-        self._reads = ReadProbe(broker, source, DiskReader(directory), post, clock, metrics, verify)
-
-    def run(self) -> None:
-        """Measure and report until the process has to stop. Raises ProbeDied."""
-        self.start()
-        self._process.run(self, self.follow)
+    writes: WriteProbe
+    reads: ReadProbe
 
     def follow(self, found: LeadershipPolicy | None) -> bool:
         """Apply the policy's settings; returns whether to measure."""
         if found is None:
             return False
         settings = found.policy().detection
-        self._writes.configure(settings.objectives)
-        self._reads.configure(settings.read_latency, settings.objectives)
+        self.writes.configure(settings.objectives)
+        self.reads.configure(settings.read_latency, settings.objectives)
         return settings.storage_latency.enabled or settings.read_latency.enabled
-
-    def start(self) -> None:
-        """Start measuring."""
-        self._writes.start()
-        self._reads.start()
 
     def repeat(self) -> None:
         """Report the present state of both again."""
-        self._writes.repeat()
-        self._reads.repeat()
+        self.writes.repeat()
+        self.reads.repeat()
 
     def alive(self) -> bool:
         """Whether both are measuring."""
-        return self._writes.alive() and self._reads.alive()
+        return self.writes.alive() and self.reads.alive()
 
     def stop(self) -> None:
         """Stop both."""
-        self._writes.stop()
-        self._reads.stop()
+        self.writes.stop()
+        self.reads.stop()

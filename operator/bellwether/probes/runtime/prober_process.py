@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Collection
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -18,7 +18,6 @@ from bellwether.adapters.files.meta_properties import LogDirIdentity, same_broke
 from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.core.settings.detection import Detection
 from bellwether.destinations import NOT_LOCAL
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
@@ -36,16 +35,6 @@ class Ports(NamedTuple):
 
     metrics: int | None = None
     health: int | None = None
-
-
-class Sidecar(Probe, Protocol):
-    """A probe in the pod of one broker; only its settings come from the policy."""
-
-    def configure(self, settings: Any) -> None:
-        """Apply these settings: the policy's for its signal type."""
-
-    def start(self) -> None:
-        """Start measuring."""
 
 
 @dataclass(frozen=True)
@@ -74,26 +63,6 @@ class PolicyProber:
             self.prober.run(probe, follow, self.stop)
         finally:
             probe.stop()
-
-    def run_sidecar(
-        self,
-        probe: Sidecar,
-        chosen: Callable[[Detection], tuple[Any, bool]],
-        refresh: Callable[[], float] | None = None,
-    ) -> None:
-        """Measure until ``stop``, with the settings that ``chosen`` selects from the policy, and whether the probe is
-        enabled; ``refresh`` is as in ``run``. Raises ProbeDied.
-        """
-
-        def follow(found: LeadershipPolicy | None) -> bool:
-            if found is None:
-                return False
-            settings, enabled = chosen(found.policy().detection)
-            probe.configure(settings)
-            return enabled
-
-        probe.start()
-        self.run(probe, follow, refresh)
 
     def _repeat(self, refresh: Callable[[], float]) -> None:
         while not self.stop.is_set():

@@ -16,6 +16,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.files.meta_properties import LogDirIdentity, read_log_dir
 from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import SignalType
 from bellwether.destinations import ANYWHERE
@@ -43,9 +44,6 @@ class Sidecar:
         self.noted.append(objectives.produce_milliseconds)
         self._stop.set()
 
-    def start(self) -> None:
-        self.noted.append("start")
-
     def stop(self) -> None:
         self.noted.append("stop")
 
@@ -60,22 +58,26 @@ def beside(api: MemoryApi, stop: threading.Event) -> list[object]:
     clock, metrics = SystemClock(), ProbeMetrics()
     prober = Prober(api, "default", "main", SignalType.STORAGE_LATENCY, "broker-1", clock, metrics)
     sidecar = Sidecar(stop)
-    PolicyProber(prober, metrics, clock, stop, SecretReader(api, "default", destinations=ANYWHERE)).run_sidecar(
-        sidecar, lambda detection: (detection.objectives, detection.storage_latency.enabled)
-    )
+
+    def follow(found: LeadershipPolicy | None) -> bool:
+        if found is not None:
+            sidecar.configure(found.policy().detection.objectives)
+        return found is not None
+
+    PolicyProber(prober, metrics, clock, stop, SecretReader(api, "default", destinations=ANYWHERE)).run(sidecar, follow)
     return sidecar.noted
 
 
-def test_sidecar_measures_under_its_policys_settings_until_it_is_ended() -> None:
+def test_probe_measures_under_its_policys_settings_until_it_is_ended() -> None:
     api = MemoryApi()
     api.put(POLICIES, policy(detection={"objectives": {"produceMilliseconds": 70}}))
-    assert beside(api, threading.Event()) == ["start", 70, "stop"]
+    assert beside(api, threading.Event()) == [70, "stop"]
 
 
 def test_without_a_policy_it_goes_on_as_it_was() -> None:
     stop = threading.Event()
     threading.Timer(0.3, stop.set).start()
-    assert beside(MemoryApi(), stop) == ["start", "stop"]
+    assert beside(MemoryApi(), stop) == ["stop"]
 
 
 def test_death_of_one_probe_stops_others_and_the_process() -> None:
