@@ -76,7 +76,7 @@ def befall(risk_summary: QuarantineSite, event: Event) -> None:
     elif kind == "post quarantine agent":
         risk_summary.post(broker)
     elif kind == "min isr":
-        risk_summary.cluster.configure_topic(chosen.topic, "min.insync.replicas", str(1 + number % 3))
+        risk_summary.cluster.settings[chosen.topic]["min.insync.replicas"] = str(1 + number % 3)
     risk_summary.seconds(seconds)
 
 
@@ -181,7 +181,7 @@ def test_a_held_broker_is_released(event: str, within: float):
     elif event == "shrink":
         risk_summary.cluster.shrink_isr(first.name, next(b for b in first.isr if b not in (1, first.leader)))
     elif event == "min isr":
-        risk_summary.cluster.configure_topic("orders", "min.insync.replicas", "2")
+        risk_summary.cluster.settings["orders"]["min.insync.replicas"] = "2"
     elif event == "kill quarantine agent":
         risk_summary.kill_agent(1)
     elif event == "kill operator":

@@ -144,7 +144,7 @@ def test_min_insync_replicas_is_read_when_a_broker_is_called_safe_to_stop(made: 
     made.signals.drain(2)
     operator.reconciles(3)
     assert said(operator, "Drained").status is True
-    made.cluster.configure_topic("orders", "min.insync.replicas", "3")
+    made.cluster.settings["orders"]["min.insync.replicas"] = "3"
     operator.reconciles(1)
     assert said(operator, "Drained").reason is Reason.NO_FAULT_TOLERANCE
 

@@ -105,7 +105,7 @@ def test_balanced_cluster_is_asked_for_nothing_however_often_interval_passes(res
 
 def test_it_says_what_it_found_of_kafkas_own_balancing(restarted: MemorySite):
     for broker in restarted.cluster.brokers:
-        restarted.cluster.configure_broker(broker, AUTO_REBALANCE_CONFIG, "false")
+        restarted.cluster.own_settings[broker][AUTO_REBALANCE_CONFIG] = "false"
     operator = Operator(restarted, EVERY_30).reconciles(40)
     found = last(operator).election
     assert found is not None

@@ -93,7 +93,7 @@ class TestReassignments:
         if mark == "cruise control":
             shared.cluster.create_topic("__CruiseControlMetrics", assignment=[(2, 3, 4)])
         else:
-            shared.cluster.configure_topic("orders", MARK, "2:3,2:4")
+            shared.cluster.settings["orders"][MARK] = "2:3,2:4"
         shared.demote(1)
         shared.cluster.foreign_reassign(shared.cluster.partition("orders", 2).name, (3, 2, 4))
         shared.site.signals.lift(1)
@@ -126,7 +126,7 @@ class TestReassignments:
         assert configs.asked == asked  # type: ignore[union-attr]
 
     def test_what_cannot_be_asked_is_no_mark(self, shared: Shared):
-        shared.cluster.configure_topic("orders", MARK, "2:3,2:4")
+        shared.cluster.settings["orders"][MARK] = "2:3,2:4"
         shared.demote(1)
         shared.operator.world = replace(shared.operator.world, configs=None)
         shared.cluster.foreign_reassign(shared.cluster.partition("orders", 2).name, (3, 2, 4))

@@ -24,7 +24,7 @@ POD = "kafka-0.kafka.prod.svc.cluster.local"
 def site() -> MemorySite:
     kafka = MemoryCluster(3)
     kafka.create_topic("orders", 3)
-    kafka.configure_broker(1, "advertised.listeners", f"INTERNAL://{POD}:9092,EXTERNAL://broker-1.test:9094")
+    kafka.own_settings[1]["advertised.listeners"] = f"INTERNAL://{POD}:9092,EXTERNAL://broker-1.test:9094"
     return MemorySite(kafka)
 
 

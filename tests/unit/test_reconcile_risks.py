@@ -73,7 +73,7 @@ def test_the_setting_is_asked_for_once_in_a_while_and_a_change_is_seen_then(site
     for _ in range(5):
         assert reconciles.counts() == {Risk.UNDER_MIN_ISR: 4}
     assert reconciles.configs.asked == 1
-    site.cluster.configure_topic("orders", MIN_ISR, "1")
+    site.cluster.settings["orders"][MIN_ISR] = "1"
     site.clock.advance(MIN_ISR_CACHE_SECONDS)
     assert reconciles.counts() == {Risk.AT_MIN_ISR: 4}
     assert reconciles.configs.asked == 2

@@ -71,9 +71,9 @@ class MemoryCluster:
         self.quorum = True
         self.mutations = 0
         self._partitions: dict[TopicPartition, Partition] = {}
-        self._min_isr: dict[str, int] = {}
-        self._settings: dict[str, dict[str, str]] = {}
-        self._broker_settings: dict[int, dict[str, str]] = {}
+        self.settings: dict[str, dict[str, str]] = {}
+        """Settings of each topic, with ``min.insync.replicas``; those of brokers are in ``own_settings``."""
+        self.own_settings: dict[int, dict[str, str]] = {broker: {} for broker in racks}
         self._log_dirs: dict[int, dict[str, frozenset[TopicPartition]]] = {}
         self._topics_made = 0
 
@@ -129,28 +129,12 @@ class MemoryCluster:
     # Settings.
 
     def topic_settings(self, topic: str) -> dict[str, str]:
-        """What is in force for a topic; ``min.insync.replicas`` is what the topic was made with, or given since."""
-        least = {MIN_ISR: str(self._min_isr[topic])}
-        return TOPIC_DEFAULTS | least | self._settings.get(topic, {})
+        """What is in force for a topic."""
+        return TOPIC_DEFAULTS | self.settings[topic]
 
     def broker_settings(self, broker: int) -> dict[str, str]:
         """What is in force on a broker."""
-        return BROKER_DEFAULTS | self._broker_settings.get(broker, {})
-
-    def configure_topic(self, topic: str, name: str, value: str) -> None:
-        """Another tool sets a topic's setting. Raises KeyError where there is no such topic."""
-        if topic not in self._min_isr:
-            raise KeyError(topic)
-        if name == MIN_ISR:
-            self._min_isr[topic] = int(value)
-        else:
-            self._settings.setdefault(topic, {})[name] = value
-        self.mutations += 1
-
-    def configure_broker(self, broker: int, name: str, value: str) -> None:
-        """Another tool sets a broker's setting."""
-        self._broker_settings.setdefault(broker, {})[name] = value
-        self.mutations += 1
+        return BROKER_DEFAULTS | self.own_settings.get(broker, {})
 
     # Topics.
 
@@ -174,7 +158,7 @@ class MemoryCluster:
         self._topics_made += 1
         seed = f"{self.cluster_id}/{self._topics_made}".encode()
         topic_id = base64.urlsafe_b64encode(hashlib.blake2b(seed, digest_size=16).digest()).decode().rstrip("=")
-        self._min_isr[name] = min_isr
+        self.settings[name] = {MIN_ISR: str(min_isr)}
         for index, order in enumerate(orders):
             isr = tuple(b for b in order if self._active(b))
             self._partitions[TopicPartition(name, index)] = Partition(
@@ -197,12 +181,12 @@ class MemoryCluster:
             raise KeyError(name)
         for key in gone:
             del self._partitions[key]
-        self._settings.pop(name, None)
+        del self.settings[name]
         self.mutations += 1
 
     def recreate_topic(self, name: str, *, assignment: Sequence[Sequence[int]] | None = None) -> str:
         """Delete a topic and make one of the same name and shape, under another id; returns that id."""
-        old = self.partitions([name])
+        old, least = self.partitions([name]), int(self.settings[name][MIN_ISR])
         self.delete_topic(name)
         return self.create_topic(
             name,
@@ -210,7 +194,7 @@ class MemoryCluster:
             len(old[0].replicas),
             assignment=assignment,
             internal=old[0].internal,
-            min_isr=self._min_isr[name],
+            min_isr=least,
         )
 
     # Brokers.
@@ -404,7 +388,7 @@ class MemoryCluster:
         if not self.elr:
             # Before KIP-966 the last member stays in the ISR though it is dead.
             return replace(new, isr=new.isr or tuple(b for b in old.isr if b in new.replicas)[-1:])
-        if len(new.isr) >= min(self._min_isr[new.topic], len(new.replicas)):
+        if len(new.isr) >= min(int(self.settings[new.topic][MIN_ISR]), len(new.replicas)):
             return replace(new, elr=())
         candidates = dict.fromkeys(old.elr + old.isr)
         return replace(new, elr=tuple(b for b in candidates if b in new.replicas and b not in new.isr))

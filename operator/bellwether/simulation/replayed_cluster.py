@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from bellwether.core.doctor.risks import MIN_ISR
 from bellwether.core.model.cluster import Cluster, Partition, PartitionKey, TopicPartition
 from bellwether.simulation.memory_cluster import MemoryBroker, MemoryCluster
 
@@ -42,7 +43,7 @@ class ReplayedCluster(MemoryCluster):
         self._last = dict(now.by_key)
 
     def _add(self, partition: Partition) -> None:
-        self._min_isr.setdefault(partition.topic, 1)
+        self.settings.setdefault(partition.topic, {MIN_ISR: "1"})
         self._partitions[partition.name] = partition
         self.mutations += 1
 

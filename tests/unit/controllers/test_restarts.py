@@ -83,7 +83,7 @@ def test_a_broker_is_drained_while_its_pod_goes_and_comes_and_leads_again_afterw
 def test_pod_is_the_broker_that_advertises_its_host_whatever_its_number(operator: MemoryOperator):
     for broker, number in ((1, 2), (2, 0), (3, 1)):
         address = f"INTERNAL://kafka-{number}.kafka.default.svc:9092"
-        operator.site.cluster.configure_broker(broker, "advertised.listeners", address)
+        operator.site.cluster.own_settings[broker]["advertised.listeners"] = address
     loop = operator.begin(2, maintenance={"pods": {"selector": "app=kafka"}}, promotion=QUICK)
     health = operator.api.get(BROKER_HEALTHS, "default", "main-3")
     assert health["status"]["advertisedHosts"] == ["broker-3.test", "kafka-1.kafka.default.svc"]

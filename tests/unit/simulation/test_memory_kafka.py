@@ -134,7 +134,7 @@ def test_a_broker_that_is_dead_or_frozen_reports_no_settings(kafka):
 
 
 def test_settings_of_a_broker_can_be_given(kafka):
-    kafka.configure_broker(2, "auto.leader.rebalance.enable", "false")
+    kafka.own_settings[2]["auto.leader.rebalance.enable"] = "false"
     settings = MemoryConfigs(kafka).broker_configs([1, 2], ["auto.leader.rebalance.enable"])
     assert {b: s["auto.leader.rebalance.enable"] for b, s in settings.items()} == {1: "true", 2: "false"}
 
@@ -149,7 +149,7 @@ def test_a_frozen_broker_lets_one_read_of_topics_time_out(kafka):
 
 
 def test_settings_of_a_deleted_topic_are_gone(kafka):
-    kafka.configure_topic("orders", "unclean.leader.election.enable", "true")
+    kafka.settings["orders"]["unclean.leader.election.enable"] = "true"
     kafka.recreate_topic("orders")
     settings = MemoryConfigs(kafka).topic_configs(["orders"], ["unclean.leader.election.enable", MIN_ISR])
     assert settings == {"orders": {"unclean.leader.election.enable": "false", MIN_ISR: "2"}}
@@ -157,4 +157,4 @@ def test_settings_of_a_deleted_topic_are_gone(kafka):
 
 def test_a_topic_that_there_is_not_cannot_be_configured(kafka):
     with pytest.raises(KeyError, match="payments"):
-        kafka.configure_topic("payments", MIN_ISR, "2")
+        kafka.settings["payments"][MIN_ISR] = "2"

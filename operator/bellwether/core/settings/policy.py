@@ -107,12 +107,7 @@ class Demotion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromotionWaves:
-    """Steps in which a broker gets its leaders back.
-
-    ``steps`` are rising percentages that end at 100; a step comes at least ``pause_seconds`` after the last one. A
-    broker with at most ``skip_up_to_leaders`` leaders to get back gets them at once. ``min_downtime_seconds`` is how
-    long a broker must have been down for its leaders to return in steps as well; 0 leaves them to Kafka.
-    """
+    """Steps in which a broker gets its leaders back: rising percentages that end at 100."""
 
     steps: tuple[int, ...] = (10, 50, 100)
     pause_seconds: Annotated[int, Setting(0, 86400)] = 60
@@ -166,8 +161,6 @@ class Election:
     """Batch sizes of reorders and elections, and the interval of periodic preferred leader elections.
 
     ``internal_batch_size`` is for internal topics, where each election moves a coordinator that reloads its state.
-    Every ``interval_seconds``, partitions not led by their preferred replica get an election if that broker is healthy;
-    0: never.
     """
 
     interval_seconds: Annotated[int, Setting(0, 604800)] = 0
@@ -182,11 +175,7 @@ class Election:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quarantine:
-    """When a broker with a slow disk that delays ``acks=all`` may be held in a controlled shutdown, and for how long.
-
-    Every partition of the broker must keep min.insync.replicas live ISR members, and ``spare_isr_members`` more; as
-    many voters must be to spare where it is a controller, too.
-    """
+    """When a broker whose slow disk delays ``acks=all`` may be held in a controlled shutdown, and for how long."""
 
     mode: Annotated[QuarantineMode, SETTING] = QuarantineMode.OFF
     """Enabled lets the quarantine agent hold such a broker in a controlled shutdown, one broker at a time, so that it

@@ -26,7 +26,7 @@ class Approval(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebalanceWaves:
-    """How an approved plan is applied: ``partitions`` per wave, and the pause between waves."""
+    """How an approved plan is applied."""
 
     partitions: Annotated[int, Setting(1, 100_000)] = 500
     """Maximum number of partitions that are reordered in one wave."""

@@ -95,7 +95,7 @@ class MemorySubject:
         return name
 
     def configure(self, topic: str, name: str, value: str) -> None:
-        self.cluster.configure_topic(topic, name, value)
+        self.cluster.settings[topic][name] = value
 
     def delete(self, topic: str) -> None:
         self.cluster.delete_topic(topic)

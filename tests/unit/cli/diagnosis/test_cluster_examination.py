@@ -31,7 +31,7 @@ def examined(kafka: MemoryCluster) -> Examination:
 
 def test_settings_and_metadata_make_the_classes(kafka: MemoryCluster):
     kafka.kill(1)
-    kafka.configure_topic("orders", MIN_ISR, "3")
+    kafka.settings["orders"][MIN_ISR] = "3"
     found = examined(kafka)
     assert {str(d.partition.name): d.risk for d in found.risk_summary.diagnoses} == {
         "orders-0": Risk.UNDER_MIN_ISR,
@@ -160,7 +160,7 @@ def test_appends_are_counted_by_the_growth_of_logs(kafka: MemoryCluster, monkeyp
     answers = iter(range(0, 10**6, 100))
     monkeypatch.setattr(ends, "ask", lambda _a, asked, *_: BrokerLogEnds(dict.fromkeys(asked, next(answers))))
     for broker in kafka.brokers:
-        kafka.configure_broker(broker, "num.replica.fetchers", "4")
+        kafka.own_settings[broker]["num.replica.fetchers"] = "4"
     configs = MemoryConfigs(kafka)
     found = Examiner(MemoryReader(kafka), configs, ends, no_samples).examine(forecast=True).slow_disk
     assert found is not None

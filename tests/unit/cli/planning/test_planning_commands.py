@@ -159,7 +159,7 @@ class TestDryRuns:
 
     def test_a_drain_that_would_stop_writes_is_exit_status_3(self, operator: MemoryOperator):
         operator.site.cluster.create_topic("pair", assignment=[(2, 1)])
-        operator.site.cluster.configure_topic("pair", "min.insync.replicas", "2")
+        operator.site.cluster.settings["pair"]["min.insync.replicas"] = "2"
         started(operator)
         found = run("drain", 2, "--dry-run")
         assert found.exit_code == 3
