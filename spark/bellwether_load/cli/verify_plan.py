@@ -55,8 +55,8 @@ def _show(report: Report, folder: str) -> None:
     rows = [(c.name, c.said, c.found, "ok" if c.passed else "rejected") for c in report.checks]
     printed(("CHECK", "IN THE PLAN", "RECOMPUTED", ""), rows)
     click.echo(_UNITS)
-    for note in report.notes:
-        click.echo(printable(f"note: {note}"))
+    if report.reasons:
+        click.echo(printable(f"note: {report.reasons}"))
     for fault in report.faults:
         click.echo(printable(f"rejected: {fault}"))
     if report.passed:

@@ -21,6 +21,7 @@ from bellwether_load.losses.order_descent import HourLimits
 from bellwether_load.losses.plan_orders import planned_orders
 from bellwether_load.plan import certificate, rebalance_plan
 from bellwether_load.plan.certificate import HourlyProof
+from bellwether_load.plan.digest_lines import move_lines
 from bellwether_load.plan.documents import header_line
 from bellwether_load.plan.evidence import Evidence
 from bellwether_load.plan.forecast import Forecast
@@ -142,7 +143,7 @@ def _plan(
         policy=terms.policy,
         made_at=terms.made_at,
         problem_digest=digest,
-        digest=rebalance_plan.plan_digest_of_lines(digest, moving.lines()),
+        digest=rebalance_plan.plan_digest_of_lines(digest, move_lines(moving.table)),
         objective=terms.objective,
         certificate=_certificate(brokers, found),
         moved=rebalance_plan.MoveTotals(

@@ -148,7 +148,7 @@ def _history(story: Story, unit: Unit) -> Table:
 def _verification(story: Story) -> str:
     """How to verify the plan, or that it was not; empty if it was and its inputs are not named."""
     if not story.problem:
-        unknown = story.proof is None and not story.faults
+        unknown = not story.proof and not story.faults
         return "not verified: its problem or its loads are not in the store any more" if unknown else ""
     store = story.store.rstrip("/")
     folders = "--problem", f"{store}/problems/{story.problem}", "--loads", f"{store}/loads/{story.loads}"

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 
 from bellwether.core.waves.approved_plan import RebalanceMove
 from bellwether_load.plan.rebalance_plan import RebalancePlan
-from bellwether_load.verify.bound_reasons import BoundReasons
 from bellwether_load.verify.plan_verifier import Report
 
 HEAVIEST = 25
@@ -30,7 +29,7 @@ class Story:
     store: str = ""
     problem: str = ""
     loads: str = ""
-    proof: BoundReasons | None = None
+    proof: str = ""
     unmeasured: Mapping[str, int] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
 

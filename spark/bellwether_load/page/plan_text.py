@@ -157,8 +157,8 @@ def approve_command(story: Story) -> str:
 
 def bound_text(story: Story) -> str:
     """What decides the bound; the brokers alone where problem and loads are not in the store any more."""
-    if story.proof is not None:
-        return story.proof.text
+    if story.proof:
+        return story.proof
     brokers, opened = story.plan.certificate.proving, sum(b.open for b in story.plan.brokers)
     if not brokers:
         return "The plan names no brokers that prove the bound."

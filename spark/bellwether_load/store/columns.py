@@ -41,6 +41,12 @@ def batches(store: Store, path: str, schema: Any, most: int = BATCH_ROWS) -> Ite
             yield checked(batch, schema, store.where(path), words=True)
 
 
+def table_of_batches(found: Iterable[Any], schema: Any) -> Any:
+    """One table of batches, empty with the schema where there are none."""
+    together = list(found)
+    return pa.Table.from_batches(together) if together else schema.empty_table()
+
+
 def ahead(found: Iterator[Any]) -> Iterator[Any]:
     """The same batches, the next ones read while one is used: for millions of rows, which take as long to read as to
     add up."""

@@ -1,155 +1,90 @@
 """Why a verified bound is not lower: the brokers that cannot go lower, what they must carry, their heaviest partitions.
 
-In: the bounds of a problem and the weights of a plan. Out: values, and the same as text. Nothing is taken from the
-plan's own words. Shown by ``verify-plan``, status and page.
+In: the bounds of a problem and the weights of a plan. Out: a text. Nothing is taken from the plan's own words. Shown by
+``verify-plan``, status and page.
 """
 
 from __future__ import annotations
 
-from bisect import insort
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from bellwether.core.stored_documents import MAX_INT64
+import numpy as np
+
 from bellwether_load.verify.load_bounds import Bounds, Weights
 
 MOST_NAMED = 6
 """Brokers that a text names; of more it names the first ones and their number."""
-MOST_PARTITIONS = 5
-"""Partitions that are named."""
-
-FOLLOWING, STAYS, NO_OTHER, NO_MOVE = "following", "must stay", "no other broker may lead it", "needs a further move"
-ANYWHERE = "too heavy for any broker"
-
-_PARTS = {
-    FOLLOWING: "is following",
-    STAYS: "are leaders that must stay",
-    NO_OTHER: "are leaders that no other broker may have",
-    NO_MOVE: "are leaders that would need further moves",
-}
+MOST_PARTITIONS = 3
+"""Partitions that are named, if each is at least this share of the bound."""
+_SHARE = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class HeavyPartition:
-    """A partition that the proving brokers keep: why, and at least which share of the bound it is on its broker."""
+def bound_reasons(
+    bounds: Bounds, weights: Weights, dual: Fraction, bound: Fraction, ids: Sequence[int], name: Callable[[int], str]
+) -> str:
+    """What decides a bound: ``weights``, whose bound is ``dual``, or a single broker or partition if that is lower.
 
-    name: str
-    brokers: tuple[int, ...]
-    load: int
-    share: float
-    why: str
-
-
-@dataclass(frozen=True)
-class BoundReasons:
-    """Why no plan has a lower maximum than the bound.
-
-    ``brokers`` cannot go lower, taken together; ``opened`` counts the open brokers. ``parts``: of what they must carry,
-    the shares of following, of partitions that must stay, of those that no other broker may lead, and of those that
-    only a further move could take away. ``alone``: the bound is that of the first of ``partitions``, on any broker.
-    ``most_moves``: the cap, if the bound rests on it.
+    ``ids`` of the brokers; ``name`` of a partition.
     """
-
-    brokers: tuple[int, ...]
-    opened: int
-    parts: Mapping[str, float]
-    partitions: tuple[HeavyPartition, ...] = ()
-    alone: bool = False
-    most_moves: int | None = None
-
-    @property
-    def text(self) -> str:
-        """The reasons in two or three sentences."""
-        if not self.brokers:
-            return "The bound is 0: nothing that is measured must stay on any broker."
-        if self.alone:
-            one = self.partitions[0]
-            best = f"broker {self.brokers[0]}, the best one for it,"
-            rest = "" if one.share > 0.995 else f" The rest is what {best} carries in any case."
-            return f"{one.name} alone needs {_percent(one.share)} of the bound, whichever broker leads it.{rest}"
-        cap = "" if self.most_moves is None else f"With {self.most_moves:,} changed leaders "
-        if len(self.brokers) == self.opened and not self.parts:
-            return f"All {self.opened:,} open brokers prove the bound: it is their mean."
-        said = f"{cap}{proving_brokers(self.brokers, self.opened, start=not cap)} cannot go lower"
-        parts = [f"{_percent(share)} {_PARTS[kind]}" for kind, share in self.parts.items() if share >= 0.005]
-        said += f": of what {'it' if len(self.brokers) == 1 else 'they'} must carry, {_listed(parts)}."
-        heavy = [p for p in self.partitions[:3] if p.share >= 0.1]
-        if heavy:
-            said += f" {heavy[0].name} alone needs {_percent(heavy[0].share)} of the bound"
-            said += "".join(f", {p.name} {_percent(p.share)}" for p in heavy[1:]) + "."
-        return said
-
-
-def bound_reasons(bounds: Bounds, weights: Weights, dual: Fraction, bound: Fraction) -> BoundReasons:
-    """What decides a bound: ``weights``, whose bound is ``dual``, or a single broker or partition if that is lower."""
-    size, fixed = bounds.size, bounds.fixed
+    opened = np.flatnonzero(bounds.open).tolist()
     if not bound:
-        return BoundReasons((), len(size), {})
+        return "The bound is 0: nothing that is measured must stay on any broker."
     if bound > dual:
-        held = [b for b in size if Fraction(fixed[b], size[b]) == bound]
-        return _of_brokers(bounds, Weights({held[0]: 1}), bound) if held else _of_partition(bounds, bound)
-    even = len({weights.of.get(b) for b in size}) == 1
-    if even and not weights.change and weights.threshold is None:
-        return BoundReasons(tuple(sorted(size)), len(size), {})
-    return _of_brokers(bounds, weights, bound)
+        held = [b for b in opened if Fraction(int(bounds.fixed[b]), int(bounds.size[b])) == bound]
+        if not held:
+            return _alone(bounds, bound, ids, name)
+        weights = Weights((np.arange(len(ids)) == held[0]).astype(np.int64))
+    of = weights.of[opened]
+    if (of == of[0]).all() and not weights.change and weights.threshold is None:
+        return f"All {len(opened):,} open brokers prove the bound: it is their mean."
+    proving = np.flatnonzero(weights.of).tolist()
+    cap = f"With {weights.most:,} changed leaders " if weights.change else ""
+    said = f"{cap}{proving_brokers([ids[b] for b in proving], len(opened), start=not cap)} cannot go lower"
+    may = bounds.left(weights.threshold, {})
+    leader, none = bounds.cheapest(weights, may), len(ids)
+    paid = bounds.load * np.append(weights.of, 0)[leader].astype(np.float64)
+    least = np.append(weights.of, np.iinfo(np.int64).max)[may].min(axis=1) > 0
+    parts = {
+        "is following": float((weights.of * bounds.base.astype(np.float64)).sum()),
+        "are leaders that must stay": paid[bounds.sole].sum(),
+        "are leaders that no other broker may have": paid[~bounds.sole & least].sum(),
+        "are leaders that would need further moves": paid[~bounds.sole & ~least].sum(),
+    }
+    shares = {what: part / (sum(parts.values()) or 1) for what, part in parts.items()}
+    listed = _listed([f"{_percent(share)} {what}" for what, share in shares.items() if share >= 0.005])
+    said += f": of what {'it' if len(proving) == 1 else 'they'} must carry, {listed}."
+    on = np.where((may < none) & (np.append(weights.of, 0)[may] > 0), np.append(bounds.size, 0)[may], 0).max(axis=1)
+    of_bound = np.where(paid > 0, bounds.load / (float(bound) * np.maximum(on, 1)), 0.0)
+    heavy = [row for row in np.argsort(-of_bound, kind="stable")[:MOST_PARTITIONS] if of_bound[row] >= _SHARE]
+    if heavy:
+        first, *others = [(name(int(bounds.rows[row])), _percent(of_bound[row])) for row in heavy]
+        said += (
+            f" {first[0]} alone needs {first[1]} of the bound{''.join(f', {one} {share}' for one, share in others)}."
+        )
+    return said
+
+
+def _alone(bounds: Bounds, bound: Fraction, ids: Sequence[int], name: Callable[[int], str]) -> str:
+    """That one partition needs the bound on each broker that may lead it."""
+    _, row = bounds.alone(bound * Fraction(999_999, 1_000_000), {})
+    if row is None:
+        raise ValueError("no broker and no partition has that bound")
+    load, may = int(bounds.load[row]), [b for b in bounds.may[row].tolist() if b < len(ids)]
+    best = next(b for b in may if Fraction(int(bounds.fixed[b]) + load, int(bounds.size[b])) == bound)
+    share = load / float(bound * int(bounds.size[best]))
+    rest = f" The rest is what broker {ids[best]}, the best one for it, carries in any case." if share <= 0.995 else ""
+    said = f"{name(int(bounds.rows[row]))} alone needs {_percent(share)} of the bound"
+    return f"{said}, whichever broker leads it.{rest}"
 
 
 def proving_brokers(brokers: Sequence[int], opened: int, *, start: bool = True) -> str:
     """Brokers as a subject: all of a few, the number and the first ones of many."""
-    word = "roker" if len(brokers) == 1 else "rokers"
-    word = ("B" if start else "b") + word
+    word = f"{'B' if start else 'b'}roker{'s' * (len(brokers) != 1)}"
     if len(brokers) <= MOST_NAMED:
         return f"{word} {_listed([str(b) for b in brokers])}"
     first = ", ".join(map(str, brokers[:3]))
     return f"{len(brokers):,} of {opened:,} open brokers ({first}, …) together"
-
-
-def _of_partition(bounds: Bounds, bound: Fraction) -> BoundReasons:
-    """The partition that alone needs the bound, on each broker that may lead it."""
-    size = bounds.size
-    for at, (load, _, may) in enumerate(bounds.partitions()):
-        needs = {b: Fraction(bounds.fixed[b] + load, size[b]) for b in may}
-        if min(needs.values()) == bound:
-            best = tuple(b for b in may if needs[b] == bound)
-            share = load / float(bound * size[best[0]])
-            found = HeavyPartition(bounds.sums.name(at), tuple(may), load, share, ANYWHERE)
-            return BoundReasons(best, len(size), {}, (found,), alone=True)
-    raise ValueError("no broker and no partition has that bound")
-
-
-def _of_brokers(bounds: Bounds, weights: Weights, bound: Fraction) -> BoundReasons:
-    """What brokers with these weights must carry."""
-    size, able = bounds.size, bounds.able(weights.threshold)
-    light = min(able.values(), default=MAX_INT64)
-    weight = {b: weights.of.get(b, 0) for b in size}
-    totals = {FOLLOWING: sum(w * bounds.base[b] for b, w in weight.items()), STAYS: 0, NO_OTHER: 0, NO_MOVE: 0}
-    heaviest: list[tuple[float, int, tuple[int, ...], str]] = []
-    divisor, smallest = float(bound), min(size.values())
-    for at, (load, home, eligible) in enumerate(bounds.partitions()):
-        may: Sequence[int] = [b for b in eligible if load <= able.get(b, load)] if load > light else ()
-        may = may or eligible
-        least = min([weight[b] for b in may])
-        stays = home in may and load * weight[home] <= load * least + weights.change
-        price = weight[home] if stays else least
-        if not load * price:
-            continue
-        why = STAYS if len(eligible) == 1 and stays else NO_OTHER if least else NO_MOVE
-        totals[why] += load * price
-        if len(heaviest) == MOST_PARTITIONS and load < heaviest[0][0] * divisor * smallest:
-            continue
-        on = (home,) if why != NO_OTHER else tuple(sorted(b for b in may if weight[b]))
-        insort(heaviest, (load / (divisor * max(size[b] for b in on)), -at, on, why))
-        del heaviest[:-MOST_PARTITIONS]
-    whole = sum(totals.values()) or 1
-    sums = bounds.sums
-    return BoundReasons(
-        tuple(sorted(b for b, w in weight.items() if w)),
-        len(size),
-        {kind: total / whole for kind, total in totals.items() if total},
-        tuple(HeavyPartition(sums.name(-at), on, sums.loads[-at], share, why) for share, at, on, why in heaviest[::-1]),
-        most_moves=weights.most if weights.change else None,
-    )
 
 
 def _listed(parts: Sequence[str]) -> str:

@@ -8,59 +8,72 @@ threshold cannot have every leader: either it is not, or a higher bound holds.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from bellwether.core.stored_documents import MAX_INT64
-from bellwether_load.plan.problem import BrokerInput
-from bellwether_load.verify.partition_sums import Sums
+from bellwether_load.verify.checks import highest
+from bellwether_load.verify.rows import Bools, Ints, total
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights above 0 by broker and of a changed leader, of which there are at most ``most``, and a threshold."""
+    """Weights by broker and of a changed leader, of which there are at most ``most``, and a threshold."""
 
-    of: Mapping[int, int]
+    of: Ints
     change: int = 0
     most: int = 0
     threshold: Fraction | None = None
 
 
 class Bounds:
-    """Bounds for the partitions of a problem.
+    """Bounds for the partitions that an open broker leads or will lead: their ``load``, who ``may`` lead them, and
+    their ``home``, none if their leader may not lead them.
 
-    ``size``: capacity of each open broker; ``base``: what following costs every broker; ``fixed``: what each carries in
-    any case, with the partitions that it leads and no other may lead.
+    ``size``: capacity of each broker; ``base``: what following costs it; ``fixed``: what it carries in any case, with
+    partitions that it leads and no other may lead.
     """
 
-    def __init__(self, brokers: Sequence[BrokerInput], sums: Sums, base: Mapping[int, int]) -> None:
-        self.size = {b.id: b.capacity for b in brokers if b.open}
-        self.base = base
-        self.sums = sums
-        self.fixed = dict(base)
-        for load, home, may in self.partitions():
-            if len(may) == 1 and home == may[0]:
-                self.fixed[home] += load
+    def __init__(self, size: Ints, open_: Bools, base: Ints, load: Ints, may: Ints, leader: Ints) -> None:
+        none = len(size)
+        self.size, self.open, self.base = size, open_[:none], base
+        self.rows = np.flatnonzero((may < none).any(axis=1))
+        self.load, self.may = load[self.rows], may[self.rows]
+        leads = (self.may == leader[self.rows, None]).any(axis=1) & (leader[self.rows] < none)
+        self.home = np.where(leads, leader[self.rows], none)
+        self.sole = leads & ((self.may < none).sum(axis=1) == 1)
+        self.fixed = base + total(self.home[self.sole], self.load[self.sole], none)
 
-    def partitions(self) -> Iterator[tuple[int, int, Sequence[int]]]:
-        """Load, leader (-1 if it may not lead) and eligible leaders of each partition."""
-        sums, start = self.sums, 0
-        for load, home, end in zip(sums.loads, sums.homes, sums.ends, strict=True):
-            yield load, home, sums.eligible[start:end]
-            start = end
-
-    def least_moved(self, before: Mapping[int, int], top: Fraction) -> int:
+    def least_moved(self, before: Ints, top: Fraction) -> int:
         """What any plan with that maximum must move at least, rounded up."""
-        over = (before[b] - top * size for b, size in self.size.items())
+        over = (int(before[b]) - top * int(self.size[b]) for b in np.flatnonzero(self.open))
         return -(-sum((o for o in over if o > 0), Fraction(0)) // 1)
 
-    def able(self, threshold: Fraction | None, settled: Collection[int] = ()) -> dict[int, int]:
-        """The heaviest partition that each broker may lead if all that are not settled are below the threshold."""
+    def left(self, threshold: Fraction | None, settled: Mapping[int, Fraction]) -> Ints:
+        """Who may lead each partition if brokers that are not settled are below the threshold; all where none may."""
         if threshold is None:
-            return {}
-        free = ((b, size) for b, size in self.size.items() if b not in settled)
-        return {b: -(-threshold * size // 1) - 1 - self.fixed[b] for b, size in free}
+            return self.may
+        limits = [-(-threshold * size // 1) - 1 for size in self.size.tolist()]
+        able = [limit - fixed for limit, fixed in zip(limits, self.fixed.tolist(), strict=True)]
+        most = np.array(
+            [MAX_INT64 if b in settled else max(-1, min(of, MAX_INT64)) for b, of in enumerate(able)] + [-1]
+        )
+        fits = self.load[:, None] <= most[self.may]
+        return np.where(fits | ~fits.any(axis=1, keepdims=True), self.may, len(self.size))
+
+    def cheapest(self, weights: Weights, may: Ints) -> Ints:
+        """The leader of each partition that weighs least, the present one if a change is not worth its weight."""
+        weight = np.append(weights.of, MAX_INT64)[may]
+        best = may[np.arange(len(may)), weight.argmin(axis=1)]
+        of = np.append(weights.of, 0)
+        gain = of[self.home] - of[best]
+        stays = (may == self.home[:, None]).any(axis=1) & (self.home < len(self.size))
+        return np.where(
+            stays & ((self.load == 0) | (gain <= weights.change // np.maximum(self.load, 1))), self.home, best
+        )
 
     def dual(self, weights: Weights, settled: Mapping[int, Fraction] | None = None) -> Fraction:
         """The bound that weights prove by duality.
@@ -69,40 +82,36 @@ class Bounds:
         which one must have a weight.
         """
         settled = settled or {}
-        able = self.able(weights.threshold, settled)
-        light, change = min(able.values(), default=MAX_INT64), weights.change
-        weight = {b: weights.of.get(b, 0) for b in self.size}
-        total = sum(w * self.base[b] for b, w in weight.items()) - change * weights.most
-        sums, start = self.sums, 0
-        eligible_weights = list(map(weight.__getitem__, sums.eligible))
-        for load, home, end in zip(sums.loads, sums.homes, sums.ends, strict=True):
-            if load or change:
-                choices, stays = eligible_weights[start:end], home in weight
-                if load > light and (left := [b for b in sums.eligible[start:end] if load <= able.get(b, load)]):
-                    choices, stays = [weight[b] for b in left], home in left
-                least = load * min(choices) + change
-                total += min(least, load * weight[home]) if stays else least
-            start = end
-        kept = sum((weight[b] * self.size[b] * limit for b, limit in settled.items()), Fraction(0))
-        capacity = sum(w * self.size[b] for b, w in weight.items() if b not in settled)
-        bound = max((total - kept) / capacity, Fraction(0))
+        leader = self.cheapest(weights, self.left(weights.threshold, settled))
+        carried, of = self.base + total(leader, self.load, len(self.size)), weights.of.tolist()
+        paid: Fraction | int = sum(w * load for w, load in zip(of, carried.tolist(), strict=True))
+        paid += weights.change * (int((leader != self.home).sum()) - weights.most)
+        paid -= sum((of[b] * int(self.size[b]) * limit for b, limit in settled.items()), Fraction(0))
+        capacity = sum(w * int(self.size[b]) for b, w in enumerate(of) if b not in settled)
+        bound: Fraction = max(Fraction(paid) / capacity, Fraction(0))
         return bound if weights.threshold is None else min(bound, weights.threshold)
 
-    def bound(self, dual: Fraction, settled: Collection[int] = ()) -> Fraction:
+    def alone(self, low: Fraction, settled: Mapping[int, Fraction]) -> tuple[Fraction, int | None]:
+        """The largest that the leader of one partition carries at least, if that is above ``low``, and its row here; of
+        partitions with a choice that no settled broker may lead."""
+        none = len(self.size)
+        fixed, size = np.append(self.fixed, 0), np.append(self.size, 1)
+        needs = np.where(self.may < none, (fixed[self.may] + self.load[:, None]) / size[self.may], np.inf).min(
+            axis=1, initial=np.inf
+        )
+        needs[self.sole | np.isin(self.may, list(settled)).any(axis=1)] = -1.0
+        found: tuple[Fraction, int | None] = (low, None)
+        for row in np.flatnonzero(needs >= max(needs.max(initial=0.0), float(low)) * (1 - 1e-12)).tolist():
+            may = [b for b in self.may[row].tolist() if b < none]
+            least = min(Fraction(int(fixed[b] + self.load[row]), int(size[b])) for b in may)
+            if least > found[0]:
+                found = least, row
+        return found
+
+    def bound(self, dual: Fraction, settled: Mapping[int, Fraction] | None = None) -> Fraction:
         """The largest of ``dual``, of what brokers carry in any case, and of the minimum load of a partition's leader.
 
         Of brokers that are not settled, and of partitions that only these may lead.
         """
-        size, fixed = self.size, self.fixed
-        floor = max([dual, *(Fraction(fixed[b], size[b]) for b in size if b not in settled)])
-        high, low = floor.numerator, floor.denominator
-        for load, home, may in self.partitions():
-            for b in may:
-                # One broker that would stay below the best bound so far decides; fractions are slow.
-                if b in settled or (fixed[b] + load) * low <= high * size[b]:
-                    break
-            else:
-                if len(may) > 1 or home != may[0]:
-                    least = min(Fraction(fixed[b] + load, size[b]) for b in may)
-                    high, low = least.numerator, least.denominator
-        return Fraction(high, low)
+        free = [b for b in np.flatnonzero(self.open).tolist() if b not in (settled or {})]
+        return self.alone(max(dual, highest(self.fixed[free], self.size[free])), settled or {})[0]

@@ -1,41 +1,51 @@
 """Verify a plan: problem, loads and moves in, a report with one line per check out.
 
-Nothing is taken from the plan but its moves and its weights; all its other claims are recomputed and compared.
-Called by ``bellwether verify-plan``, and by the operator before a plan is shown for approval.
+Nothing is taken from the plan but its moves and its weights; all its other claims are recomputed and compared. What is
+wrong with an input ends the verification: sums of it would say nothing. Called by ``bellwether verify-plan``, and by
+the operator before a plan is shown for approval.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
+from bellwether.core.settings.objective import WHOLE
 from bellwether_load.plan.certificate import Certificate, CertificateLevel
+from bellwether_load.plan.digest_lines import move_lines, partition_lines
 from bellwether_load.plan.evidence import Evidence
 from bellwether_load.plan.forecast import BrokerHour
 from bellwether_load.plan.problem import ProblemHeader
-from bellwether_load.plan.rebalance_plan import RebalancePlan
-from bellwether_load.verify.bound_reasons import BoundReasons, bound_reasons
-from bellwether_load.verify.checks import ERROR, Check, Faults, close
-from bellwether_load.verify.hour_bound import HOURLY, HourBound
+from bellwether_load.plan.rebalance_plan import RebalancePlan, digest_of_lines, plan_digest_of_lines
+from bellwether_load.verify.bound_reasons import bound_reasons
+from bellwether_load.verify.checks import ERROR, Check, Faults, highest
+from bellwether_load.verify.hour_sums import HOURLY, HOURS, HourBlock, HourSums
 from bellwether_load.verify.load_bounds import Bounds, Weights
-from bellwether_load.verify.load_rows import BITS, HOURS, LOADS, LoadRow, LoadRows
-from bellwether_load.verify.loss_sums import LOSSES, LossSums
-from bellwether_load.verify.partition_sums import (
-    COLUMN,
+from bellwether_load.verify.losses import LOSSES, judge_losses
+from bellwether_load.verify.rows import (
     ELIGIBLE,
     FACTS,
     FORCED,
+    LOADS,
+    MOVES,
     ORDERED,
     ORDERS,
     PROBLEM,
     STAY,
-    PartitionRow,
-    Sums,
-    sweep,
+    Ints,
+    Rows,
+    Table,
+    apply_moves,
+    keys_of,
+    rates_of,
+    rows_of,
+    total,
 )
-from bellwether_load.verify.row_streams import MOVES, MoveRow, MoveStream
 
 OVER_LIMIT = Fraction(1002, 1000) + ERROR
 """A settled broker may be above its limit by the tolerance of the level that it is settled at."""
@@ -48,27 +58,27 @@ DIGEST = "plan digest"
 EVIDENCE = "evidence"
 CAP = "cap on moves"
 COUNTS = "counts"
+MOVED = "moved load"
+LEAST = "least that must move"
 WEIGHTS = "weights"
+BOUND = "bound"
 LEVELS = "levels"
 PER_BROKER = "load per broker"
 FORECAST = "busiest hour"
 
-_Number = int | float | Fraction | None
-
 
 @dataclass(frozen=True)
 class Report:
-    """All checks of one plan, and what was proved in figures. ``notes`` are worth knowing and refuse nothing.
+    """All checks of one plan, and what was proved in figures.
 
-    ``reasons``: what decides the bound; None if the plan proves none. ``forced``: how many leaders must move.
-    ``unmeasured``: by topic, the number of partitions whose consumption is not measured.
+    ``reasons``: what decides the bound, in words. ``forced``: how many leaders must move. ``unmeasured``: by topic, the
+    number of partitions whose consumption is not measured.
     """
 
     digest: str
     checks: tuple[Check, ...]
     figures: Mapping[str, Any] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    reasons: BoundReasons | None = None
+    reasons: str = ""
     forced: int = 0
     unmeasured: Mapping[str, int] = field(default_factory=dict)
 
@@ -82,9 +92,9 @@ class Report:
         """Everything that is wrong, check by check."""
         return tuple(f"{check.name}: {fault}" for check in self.checks for fault in check.faults)
 
-    def faults_of(self, name: str) -> tuple[str, ...]:
-        """What is wrong by one check."""
-        return next((check.faults for check in self.checks if check.name == name), ())
+    def faults_of(self, name: str) -> tuple[str, ...] | None:
+        """What is wrong by one check; None where it was not reached."""
+        return next((check.faults for check in self.checks if check.name == name), None)
 
     def document(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -92,206 +102,226 @@ class Report:
             {"check": c.name, "passed": c.passed, "said": c.said, "found": c.found, "faults": list(c.faults)}
             for c in self.checks
         ]
-        figures, notes = dict(self.figures), list(self.notes)
-        return {"digest": self.digest, "passed": self.passed, "checks": checks, "figures": figures, "notes": notes}
+        found = {"digest": self.digest, "passed": self.passed, "checks": checks, "figures": dict(self.figures)}
+        return {**found, "notes": [self.reasons] if self.reasons else []}
 
 
 def verify(
     problem: ProblemHeader,
     document: str,
-    partitions: Iterable[PartitionRow],
-    loads: Iterable[LoadRow],
+    partitions: pa.Table,
+    loads: pa.Table,
     plan: RebalancePlan,
-    moves: Iterable[MoveRow],
+    moves: pa.Table,
     input_digest: str = "",
     hours: Sequence[int] = (),
+    by_hour: Iterable[HourBlock] = (),
     account: Mapping[str, Any] | None = None,
 ) -> Report:
     """Check everything that a plan claims.
 
-    ``document``: problem.json in one line, as it is hashed. ``input_digest``: of the problem that the operator wrote;
-    it is compared if given. ``hours``: those of the week that each row of the loads has. ``account``: what the loads
-    rest on, by their job; the plan's evidence is compared with it if given.
+    ``document``: problem.json in one line, as it is hashed. ``loads``: keys, ``produce`` and ``consume`` of the
+    statistic. ``input_digest``: of the problem that the operator wrote; it is compared if given. ``hours``: those of
+    the week that are known; ``by_hour``: the rates in them, in the order of the loads. ``account``: what the loads rest
+    on, by their job; the plan's evidence is compared with it if given.
     """
-    faults, claim = Faults(), plan.certificate.hourly
-    if not any(b.open for b in problem.brokers):
+    faults, opened = Faults(), sum(b.open for b in problem.brokers)
+    if not opened:
         faults.add(BROKERS, "no broker is open: no partition could have a leader")
+    faults.check(BROKERS, found=f"{opened} of {len(problem.brokers)} open")
     wanted = _terms(problem)
     for name, said in _terms(plan).items():
         if said != wanted[name]:
             faults.add(SAME, f"{name} is {said!r} in the plan and {wanted[name]!r} in the problem")
-    stream = MoveStream(moves, plan.problem_digest, faults)
-    counted = bool(problem.objective.request_bytes and hours)
-    known = LoadRows(loads, faults, problem.objective.statistic, hours, requests=counted)
-    bound = HourBound(problem, known.hours, claim, faults) if claim is not None and hours else None
-    pinned = bool(input_digest)
-    losses = None if plan.losses is None else LossSums(problem, plan.losses, faults)
-    sums = sweep(problem, document, partitions, known, stream, faults, bound, losses, of_input=pinned)
-    checks = [faults.check(BROKERS, found=f"{sum(b.open for b in problem.brokers)} of {len(problem.brokers)} open")]
-    checks += [faults.check(SAME)]
-    if pinned:
-        if (found := sums.input_digest) != input_digest:
-            said = "the stored problem is not the one that the operator wrote"
-            faults.add(INPUT_DIGEST, f"{said}: its digest is {found}, not {input_digest}")
-        checks.append(faults.check(INPUT_DIGEST, input_digest[:32], found[:32]))
-    for name, digest, found, means in (
-        (PROBLEM_DIGEST, plan.problem_digest, sums.problem_digest, "problem or loads are not those it is for"),
-        (DIGEST, plan.digest, sums.plan_digest, "the moves are not those that the digest names"),
+    faults.check(SAME)
+    keys, names = keys_of(partitions, loads, moves), (PROBLEM, LOADS, MOVES)
+    table, measured, moved = map(Table, (partitions, loads, moves), keys, names, [faults] * 3)
+    rates = rates_of(measured, table, problem.objective.statistic)
+    known = [pa.array(of, mask=~rates.known) for of in (rates.produce, rates.consume)]
+    stored = digest_of_lines(document, partition_lines(partitions)) if input_digest else ""
+    changed = f"the stored problem is not the one that the operator wrote: its digest is {stored}, not {input_digest}"
+    digest = digest_of_lines(document, partition_lines(partitions, known))
+    other = f"the plan says {plan.problem_digest!r}, the files give {digest}: problem or loads are not those it is for"
+    moving = plan_digest_of_lines(plan.problem_digest, move_lines(moves))
+    forged = f"the plan says {plan.digest!r}, the files give {moving}: the moves are not those that the digest names"
+    for name, said, found, fault in (
+        (INPUT_DIGEST, input_digest, stored, changed),
+        (PROBLEM_DIGEST, plan.problem_digest, digest, other),
+        (DIGEST, plan.digest, moving, forged),
     ):
-        if digest != found:
-            faults.add(name, f"the plan says {digest!r}, the files give {found}: {means}")
-        checks.append(faults.check(name, digest[:32], found[:32]))
-    counts = {PROBLEM: f"{sums.partitions:,}", MOVES: f"{sums.moved + sums.reordered:,}", FORCED: f"{sums.forced:,}"}
-    swept = (PROBLEM, LOADS, MOVES, FACTS, ORDERS, ELIGIBLE, STAY, FORCED, ORDERED)
-    checks += [faults.check(name, found=counts.get(name, "")) for name in swept]
+        if said != found:
+            faults.add(name, fault)
+        if said:
+            faults.check(name, said[:32], found[:32])
+    rows = rows_of(problem, table, rates, faults) if opened and not faults.any(PROBLEM) else None
+    if rows is not None:
+        apply_moves(rows, moved, faults)
+    forced = 0 if rows is None else int(rows.forced.sum())
+    counts = {PROBLEM: f"{len(table):,}", MOVES: f"{len(moved):,}", FORCED: f"{forced:,}"}
+    for name in (PROBLEM, LOADS, MOVES, FACTS, ORDERS, ELIGIBLE, STAY, FORCED, ORDERED):
+        faults.check(name, found=counts.get(name, ""))
+    if rows is None or any(faults.any(name) for name in (PROBLEM, LOADS, MOVES, FACTS, ORDERS, ELIGIBLE, STAY)):
+        return Report(plan.digest, tuple(faults.checks), forced=forced)
+    sums = HourSums(problem, rows, tuple(hours), plan.certificate.hourly, faults) if hours else None
+    if sums is not None:
+        sums.add_all(by_hour)
+    if faults.any(HOURS):
+        faults.check(HOURS)
+        return Report(plan.digest, tuple(faults.checks), forced=forced)
     if account is not None:
-        faults.add(EVIDENCE, *_evidence_faults(plan, account, sums, len(hours)))
-        checks.append(faults.check(EVIDENCE, found=f"{len(hours)} hours"))
-    if faults.any(BROKERS):
-        return Report(plan.digest, tuple(checks))
-    return _Figures(problem, plan, sums, faults, known.hours, bound, checks).report()
+        faults.add(EVIDENCE, *_evidence(plan, account, rows, len(hours)))
+        faults.check(EVIDENCE, found=f"{len(hours)} hours")
+    return _Figures(problem, plan, rows, sums, faults).report(forced)
 
 
 class _Figures:
     """Compares the figures of a plan with those that the sums give."""
 
     def __init__(
-        self,
-        problem: ProblemHeader,
-        plan: RebalancePlan,
-        sums: Sums,
-        faults: Faults,
-        hours: Sequence[int],
-        hourly: HourBound | None,
-        checks: list[Check],
+        self, problem: ProblemHeader, plan: RebalancePlan, rows: Rows, sums: HourSums | None, faults: Faults
     ) -> None:
-        self._problem, self._plan, self._sums, self._faults = problem, plan, sums, faults
-        self._hours, self._hourly, self._checks = hours, hourly, checks
-        most = problem.objective.max_moves
-        self._allowed = None if most is None else max(most, sums.forced)
-        before, after = sums.carried(sums.led_before), sums.carried(sums.led_after)
-        self._hours_before, self._hours_after = ({b: of[1:] for b, of in each.items()} for each in (before, after))
-        self._before, self._after = ({b: of[0] for b, of in each.items()} for each in (before, after))
-        self._bounds = Bounds(problem.brokers, sums, {b: base & COLUMN for b, base in sums.base.items()})
+        self._problem, self._plan, self._rows, self._sums, self._faults = problem, plan, rows, sums, faults
+        self._ids, most = rows.ids.tolist(), problem.objective.max_moves
+        self._allowed = None if most is None else max(most, int(rows.forced.sum()))
+        size = np.array([b.capacity for b in sorted(problem.brokers, key=lambda b: b.id)], np.int64)
+        base = rows.base(WHOLE * rows.rates.produce)
+        self._bounds = Bounds(size, rows.open, base, rows.load, rows.eligible, rows.leader)
+        self._before, self._after = (base + total(of, rows.load, len(size)) for of in (rows.leader, rows.after))
+        self._top = highest(self._after[self._bounds.open], size[self._bounds.open])
 
-    def report(self) -> Report:
-        plan, bounds, sums, faults, proof = self._plan, self._bounds, self._sums, self._faults, self._plan.certificate
-        top = max(Fraction(self._after[b], size) for b, size in bounds.size.items())
-        checks = self._checks
-        checks += [self._cap(), self._counts(), self._forecast()]
-        if proof.hourly is not None:
-            checks.append(self._bound_by_hour())
-        checks.append(self._brokers())
-        if sums.losses is not None:
-            sums.losses.judge(bounds.base, (self._before, self._after), top)
-            checks.append(faults.check(LOSSES))
-        weights = self._weights(proof, WEIGHTS)
-        checks.append(faults.check(WEIGHTS, found=f"{len(weights.of)} above 0" if weights else ""))
-        least = bounds.least_moved(self._before, top)
-        checks.append(_figure("moved load", plan.moved.load, sums.moved_load, show=_whole))
-        checks.append(_figure("least that must move", plan.moved.lower_bound, least, 1, _whole))
+    def report(self, forced: int) -> Report:
+        """The checks of all figures, after those that were made."""
+        rows, plan, bounds, faults, allowed = self._rows, self._plan, self._bounds, self._faults, self._allowed
+        moved, most = rows.after != rows.leader, self._problem.objective.max_moves
+        if allowed is not None and moved.sum() > allowed:
+            faults.add(CAP, f"{moved.sum()} leaders change where {allowed} may")
+        faults.check(CAP, "none" if most is None else f"{most:,}", f"{moved.sum():,}")
+        self._counts(int(moved.sum()))
+        self._forecast()
+        if plan.certificate.hourly is not None:
+            self._bound_by_hour()
+        self._brokers()
+        if plan.losses is not None:
+            kinds = [loss.kind for loss in plan.losses.kinds]
+            if len(set(kinds)) < len(kinds) or not set(kinds) <= {"broker", "rack"}:
+                faults.add(LOSSES, f"kinds are {kinds}: expected broker and rack, each once at most")
+            else:
+                carried = self._before, self._after
+                judge_losses(self._problem, rows, plan.losses, bounds.base, carried, self._top, faults)
+            faults.check(LOSSES)
+        weights = self._weights(plan.certificate, WEIGHTS)
+        faults.check(WEIGHTS, found="" if weights is None else f"{np.count_nonzero(weights.of)} above 0")
+        least = bounds.least_moved(self._before, self._top)
+        for name, said, found, near in (
+            (MOVED, plan.moved.load, int(rows.load[moved].sum()), 0),
+            (LEAST, plan.moved.lower_bound, least, 1),
+        ):
+            if abs(said - found) > near:
+                faults.add(name, f"the plan says {said!r}, the files give {found!r}")
+            faults.check(name, f"{said:,}", f"{found:,}")
         if weights is None:
-            return Report(plan.digest, tuple(checks), forced=sums.forced)
+            return Report(plan.digest, tuple(faults.checks), forced=forced)
         dual = bounds.dual(weights)
         bound = bounds.bound(dual)
-        gap = top / bound - 1 if bound else None if top else Fraction(0)
-        checks.append(_figure("bound", proof.bound, bound))
+        gap = self._top / bound - 1 if bound else None if self._top else Fraction(0)
+        faults.figure(BOUND, "the plan says ", plan.certificate.bound, bound)
+        faults.check(BOUND, _amount(plan.certificate.bound), _amount(bound))
         self._levels()
-        checks.append(faults.check(LEVELS, found=f"{len(proof.levels) + 1}"))
-        reasons = bound_reasons(bounds, weights, dual, bound)
+        faults.check(LEVELS, found=f"{len(plan.certificate.levels) + 1}")
         figures = {"dualBound": float(dual), "bound": float(bound), "gap": None if gap is None else float(gap)}
-        return Report(plan.digest, tuple(checks), figures, (reasons.text,), reasons, sums.forced, sums.unmeasured)
+        reasons = bound_reasons(bounds, weights, dual, bound, self._ids, rows.table.name)
+        topics = rows.table.table.column("topic").filter(pa.array(rows.rates.known & ~rows.rates.consumed))
+        unmeasured = {one["values"]: one["counts"] for one in topics.value_counts().to_pylist()}
+        return Report(plan.digest, tuple(faults.checks), figures, reasons, forced, unmeasured)
 
-    def _cap(self) -> Check:
-        moved, allowed = self._sums.moved, self._allowed
-        if allowed is not None and moved > allowed:
-            self._faults.add(CAP, f"{moved} leaders change where {allowed} may")
-        return self._faults.check(CAP, _whole(self._problem.objective.max_moves), f"{moved:,}")
-
-    def _counts(self) -> Check:
-        plan, sums = self._plan, self._sums
+    def _counts(self, moved: int) -> None:
+        plan, rows, rates = self._plan, self._rows, self._rows.rates
+        reordered = int(rows.moving.sum()) - moved
+        # Without hours no requests are known.
+        without = 0 if not self._problem.objective.request_bytes else int(rates.known.sum())
         for name, said, found in (
-            ("partitions", plan.partitions, sums.partitions),
-            ("withoutLoad", plan.without_load, sums.without_load),
-            ("withoutConsumption", plan.without_consumption, sums.without_consumption),
-            ("withoutRequests", plan.without_requests, sums.without_requests),
-            ("held", plan.held, sums.held),
-            ("moved.partitions", plan.moved.partitions, sums.moved),
-            ("moved.reordered", plan.moved.reordered, sums.reordered),
+            ("partitions", plan.partitions, len(rows)),
+            ("withoutLoad", plan.without_load, int((~rates.known).sum())),
+            ("withoutConsumption", plan.without_consumption, int((rates.known & ~rates.consumed).sum())),
+            ("withoutRequests", plan.without_requests, without if self._sums is None else self._sums.without_requests),
+            ("held", plan.held, int(rows.held.sum())),
+            ("moved.partitions", plan.moved.partitions, moved),
+            ("moved.reordered", plan.moved.reordered, reordered),
         ):
             if said != found:
                 self._faults.add(COUNTS, f"{name} is {said}, there are {found}")
-        return self._faults.check(COUNTS, found=f"{sums.moved:,} + {sums.reordered:,} orders")
+        self._faults.check(COUNTS, found=f"{moved:,} + {reordered:,} orders")
 
-    def _forecast(self) -> Check:
+    def _forecast(self) -> None:
         """What is claimed of the busiest broker-hours."""
-        said, hours, faults = self._plan.forecast, self._hours, self._faults
-        if not hours or said is None:
-            if bool(hours) != (said is not None):
+        said, sums, faults = self._plan.forecast, self._sums, self._faults
+        if said is None or sums is None:
+            if said is not None or sums is not None:
                 what = "the plan has none" if said is None else "the plan has one, the loads have no hours"
                 faults.add(FORECAST, what)
-            return faults.check(FORECAST, found="" if hours else "not known")
-        faults.add(FORECAST, *faults.of(HOURS))
-        if said.hours != len(hours):
-            faults.add(FORECAST, f"hours is {said.hours}, the loads know {len(hours)}")
-        size, count, unit = self._bounds.size, len(hours), self._problem.objective.request_bytes
-        self._broker_hour("before", said.before, self._hours_before, size)
-        top = self._broker_hour("after", said.after, self._hours_after, size)
+            faults.check(FORECAST, found="not known" if sums is None else "")
+            return
+        if said.hours != (count := len(sums.hours)):
+            faults.add(FORECAST, f"hours is {said.hours}, the loads know {count}")
+        unit = self._problem.objective.request_bytes
         if bool(unit) != (said.requests is not None):
             faults.add(FORECAST, f"requests is {said.requests}, and objective.requestBytes {unit}")
         elif said.requests is not None:
-            size = {b.id: b.request_capacity * unit for b in self._problem.brokers if b.open}
-            before, after = ({b: of[count:] for b, of in c.items()} for c in (self._hours_before, self._hours_after))
-            self._broker_hour("of requests before", said.requests.before, before, size)
-            self._broker_hour("of requests after", said.requests.after, after, size)
-        return faults.check(FORECAST, _amount(said.after.load), _amount(top))
+            size = sums.size[:, count:] * unit
+            self._broker_hour("of requests before", said.requests.before, sums.before[:, count:], size)
+            self._broker_hour("of requests after", said.requests.after, sums.after[:, count:], size)
+        self._broker_hour("before", said.before, sums.before[:, :count], sums.size[:, :count])
+        top = self._broker_hour("after", said.after, sums.after[:, :count], sums.size[:, :count])
+        faults.check(FORECAST, _amount(said.after.load), _amount(top))
 
-    def _broker_hour(
-        self, when: str, said: BrokerHour, carried: Mapping[int, Sequence[int]], size: Mapping[int, int]
-    ) -> Fraction:
-        hours, faults = self._hours, self._faults
-        top = max(Fraction(max(carried[b][: len(hours)]), capacity) for b, capacity in size.items())
-        if not close(said.load, top):
-            faults.add(FORECAST, f"load {when} is {said.load!r}, the files give {float(top)!r}")
-        who = f"broker {said.broker} in hour {said.hour} {when}"
-        if said.broker not in size or said.hour not in hours:
+    def _broker_hour(self, when: str, said: BrokerHour, carried: Ints, size: Ints) -> Fraction:
+        rows, faults = self._rows, self._faults
+        hours = () if self._sums is None else self._sums.hours
+        open_ = np.flatnonzero(rows.open)
+        top = highest(carried[open_], size[open_])
+        faults.figure(FORECAST, f"load {when} is ", said.load, top)
+        who, ids = f"broker {said.broker} in hour {said.hour} {when}", rows.ids[open_].tolist()
+        if said.broker not in ids or said.hour not in hours:
             faults.add(FORECAST, f"{who}: no open broker, or no hour that the loads know")
-        elif (load := Fraction(carried[said.broker][hours.index(said.hour)], size[said.broker])) != top:
-            faults.add(FORECAST, f"{who} is not the busiest: it has {float(load)!r}")
+        else:
+            at = open_[ids.index(said.broker)], hours.index(said.hour)
+            if (load := Fraction(int(carried[at]), int(size[at]))) != top:
+                faults.add(FORECAST, f"{who} is not the busiest: it has {float(load)!r}")
         return top
 
-    def _bound_by_hour(self) -> Check:
+    def _bound_by_hour(self) -> None:
         """What is claimed of the busiest broker-hour of all plans."""
         claim, faults = self._plan.certificate.hourly, self._faults
-        if claim is None or self._plan.forecast is None or self._hourly is None:
+        if claim is None or self._plan.forecast is None or self._sums is None:
             faults.add(HOURLY, "the plan has one and no forecast, or the loads have no hours")
-            return faults.check(HOURLY)
-        proved = self._hourly.proved({b: base >> BITS for b, base in self._sums.base.items()}, self._allowed)
-        if not close(claim.bound, proved):
-            faults.add(HOURLY, f"the plan says {claim.bound!r}, the files give {float(proved)!r}")
-        return faults.check(HOURLY, _amount(claim.bound), _amount(proved))
+            faults.check(HOURLY)
+            return
+        proved = self._sums.bound(self._allowed)
+        faults.figure(HOURLY, "the plan says ", claim.bound, proved)
+        faults.check(HOURLY, _amount(claim.bound), _amount(proved))
 
-    def _brokers(self) -> Check:
+    def _brokers(self) -> None:
         brokers = [(b.id, b.rack, b.capacity, b.open) for b in self._problem.brokers]
         if [(b.id, b.rack, b.capacity, b.open) for b in self._plan.brokers] != brokers:
             self._faults.add(PER_BROKER, "the plan's brokers are not those of the problem, in its order")
         else:
-            for b in self._plan.brokers:
+            order = np.argsort([b.id for b in self._plan.brokers]).tolist()
+            for at, b in enumerate(self._plan.brokers[i] for i in order):
                 for when, said, carried in (("before", b.before, self._before), ("after", b.after, self._after)):
-                    exact = Fraction(carried[b.id], b.capacity)
-                    if not close(said, exact):
-                        self._faults.add(PER_BROKER, f"broker {b.id} {when} is {said!r}, there is {float(exact)!r}")
-        return self._faults.check(PER_BROKER, found=f"{len(brokers)} brokers")
+                    exact = Fraction(int(carried[at]), b.capacity)
+                    self._faults.figure(PER_BROKER, f"broker {b.id} {when} is ", said, exact)
+        self._faults.check(PER_BROKER, found=f"{len(brokers)} brokers")
 
     def _levels(self) -> None:
         """What is claimed of the brokers below the busiest ones."""
-        bounds, size, faults = self._bounds, self._bounds.size, self._faults
+        faults, ids = self._faults, {b: at for at, b in enumerate(self._ids)}
         settled: dict[int, Fraction] = {}
         least, most = self._plan.certificate.bound, self._plan.after.max
-        carried = {b: Fraction(self._after[b], capacity) for b, capacity in size.items()}
+        bounds, size, after = self._bounds, self._bounds.size, self._after
         for number, level in enumerate(self._plan.certificate.levels, start=2):
             name = f"level {number}"
-            if not all(b in size and b not in settled for b in level.settled):
+            more = [ids[b] for b in level.settled if b in ids and bounds.open[ids[b]] and ids[b] not in settled]
+            if len(set(more)) < len(level.settled):
                 said = f"{name} settles {list(level.settled)}: expected ids of open brokers, each once"
                 return faults.add(LEVELS, said)
             # A level may be below its bound by what settled brokers are above their limits.
@@ -299,44 +329,41 @@ class _Figures:
             if not least <= level.limit <= most:
                 said = f"{name} has the limit {level.limit!r}: expected one from {least!r} to {most!r}"
                 return faults.add(LEVELS, said)
-            settled |= dict.fromkeys(level.settled, Fraction(level.limit))
-            for b in level.settled:
-                if carried[b] > settled[b] * OVER_LIMIT:
-                    what = f"broker {b} is settled at {level.limit!r} and carries {float(carried[b])!r}"
+            settled |= dict.fromkeys(more, Fraction(level.limit))
+            for b in more:
+                if (load := Fraction(int(after[b]), int(size[b]))) > settled[b] * OVER_LIMIT:
+                    what = f"broker {self._ids[b]} is settled at {level.limit!r} and carries {float(load)!r}"
                     faults.add(LEVELS, f"{name}: {what}: the limit does not hold for this plan")
             if faults.any(LEVELS) or (weights := self._weights(level, LEVELS)) is None:
                 return None
-            rest = [b for b in size if b not in settled]
-            if not any(b in weights.of for b in rest):
+            rest = [b for b in np.flatnonzero(bounds.open).tolist() if b not in settled]
+            if not weights.of[rest].any():
                 return faults.add(LEVELS, f"{name} has no weight on a broker that is not settled: it proves nothing")
             bound = bounds.bound(bounds.dual(weights, settled), settled)
-            highest = max(carried[b] for b in rest)
-            if not close(level.bound, bound):
-                faults.add(LEVELS, f"{name}: bound is {level.bound!r}, the files give {float(bound)!r}")
-            least, most = level.bound, float(highest)
+            faults.figure(LEVELS, f"{name}: bound is ", level.bound, bound)
+            least, most = level.bound, float(highest(after[rest], size[rest]))
         return None
 
     def _weights(self, claimed: Certificate | CertificateLevel, check: str) -> Weights | None:
-        """The weights above 0, or None where something is wrong with them or the threshold."""
-        known, faults, found = {b.id for b in self._problem.brokers}, self._faults, {}
+        """The weights, or None where something is wrong with them or the threshold."""
+        ids, faults = {b: at for at, b in enumerate(self._ids)}, self._faults
+        found = np.zeros(len(ids), np.int64)
         for b, weight in claimed.weights.items():
-            if b not in self._bounds.size:
-                what = "is closed" if b in known else "is no broker of the problem"
-                faults.add(check, f"broker {b} has a weight and {what}")
-            elif weight:
-                found[b] = weight
+            if b not in ids or not self._bounds.open[ids[b]]:
+                what = "closed" if b in ids else "no broker of the problem"
+                faults.add(check, f"broker {b} has a weight and is {what}")
+            else:
+                found[ids[b]] = weight
         threshold = claimed.threshold
         if threshold is not None and threshold <= 0:
             faults.add(check, f"threshold is {threshold!r}: expected a load above 0")
         if claimed.move_weight and self._allowed is None:
             said = f"a changed leader has the weight {claimed.move_weight}, and the problem has no maxMoves"
             faults.add(check, said)
-        if not found and not faults.any(check):
+        if not found.any() and not faults.any(check):
             faults.add(check, "all are 0: they prove nothing")
-        if faults.any(check):
-            return None
         exact = None if threshold is None else Fraction(threshold)
-        return Weights(found, claimed.move_weight, self._allowed or 0, exact)
+        return None if faults.any(check) else Weights(found, claimed.move_weight, self._allowed or 0, exact)
 
 
 def _terms(of: ProblemHeader | RebalancePlan) -> dict[str, str]:
@@ -345,9 +372,9 @@ def _terms(of: ProblemHeader | RebalancePlan) -> dict[str, str]:
     return found | {f"objective.{name}": str(value) for name, value in asdict(of.objective).items()}
 
 
-def _evidence_faults(plan: RebalancePlan, account: Mapping[str, Any], sums: Sums, hours: int) -> Iterator[str]:
+def _evidence(plan: RebalancePlan, account: Mapping[str, Any], rows: Rows, hours: int) -> Iterator[str]:
     """What differs from the account of the loads. ``hours``: how many hours of the week their files have."""
-    found = Evidence.of(account, sums.partitions, sums.without_load)
+    found = Evidence.of(account, len(rows), int((~rows.rates.known).sum()))
     for name in ("since", "until", "hours", "share"):
         if (said := getattr(plan.evidence, name)) != (given := getattr(found, name)):
             yield f"{name} is {said}, the loads give {given}"
@@ -355,20 +382,5 @@ def _evidence_faults(plan: RebalancePlan, account: Mapping[str, Any], sums: Sums
         yield f"_loads.json says {found.hours} hours, the loads have {hours}"
 
 
-def _amount(value: _Number) -> str:
-    return "none" if value is None else f"{float(value):,.2f}"
-
-
-def _whole(value: _Number) -> str:
-    return "none" if value is None else f"{value:,}"
-
-
-def _figure(
-    name: str, said: float, found: int | Fraction, allowed: int = 0, show: Callable[[_Number], str] = _amount
-) -> Check:
-    """A figure within the error of a double, and an ``allowed`` one beyond that."""
-    exact = Fraction(found)
-    fine = abs(Fraction(said) - exact) <= allowed + (0 if isinstance(found, int) else ERROR * abs(exact))
-    shown = float(found) if isinstance(found, Fraction) else found
-    faults = () if fine else (f"the plan says {said!r}, the files give {shown!r}",)
-    return Check(name, faults, show(said), show(found))
+def _amount(value: float | Fraction) -> str:
+    return f"{float(value):,.2f}"

@@ -1,23 +1,24 @@
-"""Loads in a store, row by row: a statistic, and rates by hour of the week, of ``loads/<name>``, one file at a time.
+"""Loads in a store: a statistic of all partitions, and their rates by hour of the week, of ``loads/<name>``.
 
-Which hours the lists have is in the metadata of each file. Written by the loads job; read by it and by the verifier.
+Which hours the lists have is in the metadata of each file. Written by the loads job; read by planner and verifier.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise, repeat
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from bellwether_load.plan.forecast import WEEK
-from bellwether_load.store.columns import ahead, batches, values
+from bellwether_load.store.columns import ahead, batches, table_of_batches
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans.problem_files import KEY_FIELDS
 from bellwether_load.store.store_errors import StoreDamaged, StoreMissing
-from bellwether_load.verify.load_rows import LoadRow
+from bellwether_load.verify.hour_sums import HourBlock
+from bellwether_load.verify.rows import Ints
 
 ACCOUNT = "_loads.json"
 """The inputs of loads and their format; written last, so loads that have it are complete."""
@@ -25,11 +26,12 @@ FORMAT = 2
 
 _BATCH_ROWS = 4_096
 """With 168 hours that is 11 MB."""
+RATES = ("produce", "consume")
 _KEY = b"bellwether.hours"
-_RATES = pa.list_(pa.int64())
-REQUESTS = pa.field("request_hours", _RATES)
+_LIST = pa.list_(pa.int64())
+REQUESTS = pa.field("request_hours", _LIST)
 """Hundredths of a request/s."""
-LISTS = (pa.field("produce_hours", _RATES, nullable=False), pa.field("consume_hours", _RATES), REQUESTS)
+LISTS = (pa.field("produce_hours", _LIST, nullable=False), pa.field("consume_hours", _LIST), REQUESTS)
 
 
 def of_hours(hours: Sequence[int]) -> dict[bytes, bytes]:
@@ -76,16 +78,32 @@ def known_hours(store: Store, files: Sequence[str]) -> tuple[int, ...]:
     return next(iter(found.values()), ())
 
 
-def load_rows(store: Store, files: Sequence[str], statistic: str, hours: Sequence[int] = ()) -> Iterator[LoadRow]:
-    """One statistic (``Median``, ``P95``, ``Peak``) of every partition with loads, and its rates in ``hours`` if these
-    are known, in the order of the files. Raises StoreError."""
-    measured = [pa.field(f"{what}_{statistic.lower()}", pa.float64()) for what in ("produce", "consume")]
-    schema = pa.schema([*KEY_FIELDS, *measured, *(LISTS if hours else ())])
+def load_table(store: Store, files: Sequence[str], statistic: str) -> pa.Table:
+    """Topic, topic id and partition of all loads, and one statistic (``Median``, ``P95``, ``Peak``) as ``produce`` and
+    ``consume``, in the order of the files. Raises StoreError."""
+    rates = [pa.field(f"{what}_{statistic.lower()}", pa.float64()) for what in RATES]
+    schema = pa.schema([*KEY_FIELDS, *rates])
+    found = table_of_batches((batch for path in files for batch in batches(store, path, schema)), schema)
+    return found.rename_columns([*(field.name for field in KEY_FIELDS), *RATES])
+
+
+def hour_blocks(store: Store, files: Sequence[str], hours: int, *, requests: bool) -> Iterator[HourBlock]:
+    """The rates of the same rows by hour, some thousands at a time; those of requests only if asked for."""
+    schema = pa.schema(LISTS if requests else LISTS[:2])
     for path in files:
         for batch in ahead(batches(store, path, schema, _BATCH_ROWS)):
-            columns, lists = batch.columns[: -len(LISTS)] if hours else batch.columns, batch.columns[-len(LISTS) :]
-            lists = lists if hours else [None] * len(LISTS)
-            yield from zip(*map(values, columns), *map(_lists, lists))  # noqa: B905 - lists may be endless
+            produce, consume, *asked = (_matrix(column, hours) for column in batch.columns)
+            known = batch.column(2).is_valid().to_numpy(zero_copy_only=False) if asked else None
+            yield produce, consume, asked[0] if asked else None, known
+
+
+def _matrix(lists: Any, hours: int) -> Ints:
+    """A row for each list; 0 for null. A list of another length becomes -1."""
+    there = lists.is_valid().to_numpy(zero_copy_only=False)
+    fit = there & (np.nan_to_num(lists.value_lengths().to_numpy(zero_copy_only=False)) == hours)
+    found = np.where(there & ~fit, -1, 0)[:, None].repeat(hours, axis=1)
+    found[fit] = lists.filter(pa.array(fit)).flatten().to_numpy(zero_copy_only=False).reshape(-1, hours)
+    return found
 
 
 def _hours(store: Store, path: str) -> tuple[int, ...]:
@@ -96,12 +114,3 @@ def _hours(store: Store, path: str) -> tuple[int, ...]:
         where = store.where(path)
         raise StoreDamaged(f"{where}: bellwether.hours is {said[:60]!r}: expected numbers from 0 to 167, ascending")
     return hours
-
-
-def _lists(array: Any) -> Iterator[memoryview | None]:
-    """The numbers of each list, as they are in memory; None for null, and for ever without lists."""
-    if array is None:
-        yield from repeat(None)
-    flat = memoryview(array.values.to_numpy())
-    for known, (first, last) in zip(array.is_valid().to_pylist(), pairwise(values(array.offsets)), strict=True):
-        yield flat[first:last] if known else None

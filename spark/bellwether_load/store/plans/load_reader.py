@@ -1,30 +1,30 @@
 """Read the measured loads of a run from a store: the cost of leading each partition, packed.
 
 In: a store, the name of a problem and of the loads that were measured for it, the policy's objective. Out:
-``core.model.loads.Loads``, or a StoreError that names the file. Rows are streamed; the result takes a few megabytes for
-hundreds of thousands of partitions. Called by ``plan_store``.
+``core.model.loads.Loads``, or a StoreError that names the file. The result takes a few megabytes for hundreds of
+thousands of partitions. Called by ``plan_store``.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import TypeVar, overload
 
+import numpy as np
 import pyarrow as pa
 
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.loads import Loads
-from bellwether.core.settings.objective import Objective
+from bellwether.core.settings.objective import WHOLE, Objective
 from bellwether_load.plan.problem import ProblemHeader
-from bellwether_load.store.columns import batches, rows
+from bellwether_load.store.columns import batches, table_of_batches
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import plan_files, problem_files
-from bellwether_load.store.plans.load_hours import load_files, load_rows
+from bellwether_load.store.plans.load_hours import load_files, load_table
 from bellwether_load.store.store_errors import StoreDamaged
 from bellwether_load.verify.checks import Faults
-from bellwether_load.verify.load_rows import LOADS, LoadRows
+from bellwether_load.verify.rows import LOADS, PROBLEM, Ints, Table, keys_of, rates_of
 
 T = TypeVar("T")
 
@@ -76,26 +76,35 @@ def read_loads(
     StoreDamaged, and none is used.
     """
     folder, faults = store.below(f"{plan_files.LOADS}/{name}"), Faults()
-    stored = LoadRows(load_rows(folder, load_files(folder), objective.statistic), faults, objective.statistic)
     path = f"{problem_files.FOLDER}/{name}/{problem_files.PARTITIONS}"
-    topics: dict[str, array[int]] = defaultdict(lambda: array("q"))
-    following = Counter[int]()
-    for topic, topic_id, index, replicas in (row for batch in batches(store, path, _SCHEMA) for row in rows(batch)):
-        load = stored.of((topic, topic_id, index))
-        if faults.any(LOADS):
-            raise StoreDamaged(f"{folder}: {faults.of(LOADS)[0]}")
-        if load is None:
-            continue
-        if not 0 <= index <= LARGEST_INDEX:
-            raise StoreDamaged(f"{store.where(path)}: topic id {topic_id}: {index} is not a partition index")
-        values = topics[topic_id]
-        values.extend([_UNKNOWN] * (index + 1 - len(values)))
-        values[index] = _whole(objective.leading(load.produce, load.consume, len(replicas)))
-        following.update(dict.fromkeys(replicas, objective.following(load.produce)))
-    carried = {broker: _whole(load) for broker, load in sorted(following.items())}
+    given = table_of_batches(batches(store, path, _SCHEMA), _SCHEMA)
+    measured = load_table(folder, load_files(folder), objective.statistic)
+    keys = keys_of(given, measured)
+    partitions, loads = Table(given, keys[0], PROBLEM, faults), Table(measured, keys[1], LOADS, faults)
+    rates = rates_of(loads, partitions, objective.statistic)
+    number = partitions.numbers("partition")
+    partitions.wrong(rates.known & ((number < 0) | (number > LARGEST_INDEX)), "is not a partition index")
+    if wrong := [fault for name in (PROBLEM, LOADS) for fault in faults.of(name)]:
+        raise StoreDamaged(f"{folder}: {wrong[0]}")
+    rows = np.flatnonzero(rates.known)
+    replicas, produce = given.column("replicas").take(rows).combine_chunks(), WHOLE * rates.produce[rows]
+    count = replicas.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
+    leading = produce * (count - 1) + WHOLE * rates.consume[rows] * objective.consumption
+    first = np.flatnonzero(np.diff(keys[0][rows] >> 32, prepend=-1))
+    topics: dict[str, array[int]] = {}
+    for topic_id, of in zip(
+        given.column("topic_id").take(rows[first]).to_pylist(), np.split(np.arange(len(rows)), first[1:]), strict=False
+    ):
+        values = np.full(int(number[rows[of]].max()) + 1, _UNKNOWN)
+        values[number[rows[of]]] = _whole(leading[of])
+        topics[topic_id] = array("q", values.tobytes())
+    brokers, at = np.unique(replicas.flatten().to_numpy(), return_inverse=True)
+    following = np.zeros(len(brokers), np.int64)
+    np.add.at(following, at, np.repeat(produce, count))
+    carried = dict(zip(brokers.tolist(), _whole(following).tolist(), strict=True))
     return Loads(PackedLoads(topics), dict(capacities), carried, terms.made_at)
 
 
-def _whole(hundredths: int) -> int:
+def _whole(hundredths: Ints) -> Ints:
     """Bytes/s, rounded up: a small load must not be taken for an unmeasured one."""
     return -(-hundredths // 100)

@@ -1,21 +1,19 @@
 """Verify a plan from three folders of a store: read problem, loads and plan, and pass them to ``plan_verifier``.
 
-In: a store opened at each folder. Out: the verifier's report, or a StoreError if a file cannot be read. All rows are
-streamed. Called by ``bellwether verify-plan`` and by the operator.
+In: a store opened at each folder. Out: the verifier's report, or a StoreError if a file cannot be read. Loads by hour
+are streamed. Called by ``bellwether verify-plan`` and by the operator.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import islice
-from typing import Any
 
 from bellwether_load.plan.documents import PLAN, PROBLEM, header_line
 from bellwether_load.plan.rebalance_plan import RebalancePlan
-from bellwether_load.store.columns import ahead, batches, rows
+from bellwether_load.store.columns import batches, table_of_batches
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import plan_files, problem_files
-from bellwether_load.store.plans.load_hours import known_hours, load_files, load_rows, read_account
+from bellwether_load.store.plans.load_hours import hour_blocks, known_hours, load_files, load_table, read_account
 from bellwether_load.store.store_errors import StoreError
 from bellwether_load.verify.plan_verifier import PROBLEM_DIGEST, Report, verify
 
@@ -43,12 +41,13 @@ def recheck(
     return verify(
         posed,
         header_line(posed),
-        _rows(ahead(batches(problem, problem_files.PARTITIONS, problem_files.SCHEMA))),
-        load_rows(loads, files, posed.objective.statistic, hours),
+        table_of_batches(batches(problem, problem_files.PARTITIONS, problem_files.SCHEMA), problem_files.SCHEMA),
+        load_table(loads, files, posed.objective.statistic),
         claimed,
-        _rows(plan_files.move_batches(plan)),
+        table_of_batches(plan_files.move_batches(plan), plan_files.SCHEMA),
         input_digest,
         hours,
+        hour_blocks(loads, files, len(hours), requests=posed.objective.request_bytes > 0),
         read_account(loads),
     )
 
@@ -68,10 +67,6 @@ def verified_from(store: Store, plan: RebalancePlan) -> tuple[str, str, Report] 
             )
         except StoreError:
             continue
-        if not report.faults_of(PROBLEM_DIGEST):
+        if report.faults_of(PROBLEM_DIGEST) == ():
             return problem, loads, report
     return None
-
-
-def _rows(found: Iterator[Any]) -> Iterator[Any]:
-    return (row for batch in found for row in rows(batch))

@@ -1,4 +1,4 @@
-"""Random cases of losses, as arrays and as the verifier's rows, and the lowest worst loss by trying every plan."""
+"""Random cases of losses, as arrays and as the verifier's case, and the lowest worst loss by trying every plan."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from fractions import Fraction
 import numpy as np
 
 from bellwether_load.balancing.blocks import Int32s
-from bellwether_load.losses.loss_bounds import LossBound
 from bellwether_load.losses.loss_input import LossInput, domains
 from bellwether_load.losses.loss_loads import busiest, losses, worst
-from bellwether_load.verify.loss_bound import LossCase, LossRow, LossWeights
+from bellwether_load.verify.losses import LossCase
 
 
 def loss_case(
@@ -52,30 +51,13 @@ def _packed(takers: Int32s, brokers: int) -> Int32s:
     return np.take_along_axis(takers, order, axis=1)
 
 
-def judged(case: LossInput, kind: str, limit: Fraction) -> tuple[LossCase, list[LossRow]]:
+def judged(case: LossInput, kind: str, limit: Fraction) -> LossCase:
     """What the verifier works on."""
-    ids = range(case.brokers)
-    domain = {b: None if case.domains[kind][b] < 0 else int(case.domains[kind][b]) for b in ids}
-    open_ = [b for b in ids if case.open[b]]
-    size, base = ({b: int(of[b]) for b in open_} for of in (case.capacity, case.base))
-    rows = []
-    for load, takers, may, leader, free in zip(
-        case.loads.tolist(), case.takers.tolist(), case.may.tolist(), case.leader.tolist(), case.free, strict=True
-    ):
-        able = [b for b in takers if b < case.brokers]
-        lead = [b for b, fits in zip(takers, may, strict=True) if fits and b < case.brokers]
-        stays = None if free else leader if leader < case.brokers else -1
-        rows.append(LossRow(load, able, lead, stays))
-    return LossCase(size, base, domain, limit), rows
-
-
-def weights_of(bound: LossBound) -> LossWeights:
-    """The weights of a bound as the verifier takes them."""
-    lost = {
-        domain: {b: weight for b, weight in enumerate(row) if weight} for domain, row in enumerate(bound.lost.tolist())
-    }
-    normal = {b: weight for b, weight in enumerate(bound.normal.tolist()) if weight}
-    return LossWeights({domain: of for domain, of in lost.items() if of}, normal, bound.threshold)
+    domain = np.append(case.domains[kind], -1).astype(np.int64)
+    limits = np.array([int(limit * int(size)) for size in case.capacity], np.int64) * case.open
+    takers, leader = case.takers.astype(np.int64), np.where(case.free, -1, case.leader)
+    sums = case.capacity, case.open, case.base, domain, case.loads
+    return LossCase(*sums, takers, case.may & (takers < case.brokers), leader, limits)
 
 
 def lowest(case: LossInput, kind: str, limit: Fraction) -> Fraction | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -17,14 +18,21 @@ from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import problem_files
 from bellwether_load.verify.plan_verifier import Report, verify
 from testkit.loads.approved_plans import write_plan
-from testkit.loads.small_planner import Loads, load_rows, planned, problem, write_loads
+from testkit.loads.small_planner import Loads, load_table, move_table, partition_table, planned, problem, write_loads
 
 _RACKS = ("a", "b", "c")
 
 
-def rechecked(posed: Problem, known: Loads, plan: RebalancePlan, moves: Iterable[RebalanceMove]) -> Report:
+def rechecked(
+    posed: Problem,
+    known: Loads,
+    plan: RebalancePlan,
+    moves: Iterable[RebalanceMove],
+    account: Mapping[str, Any] | None = None,
+) -> Report:
     """What the verifier says of a plan."""
-    return verify(posed.header, header_line(posed.header), posed.partitions, load_rows(posed, known), plan, moves)
+    tables = partition_table(posed.partitions), load_table(posed, known), plan, move_table(tuple(moves))
+    return verify(posed.header, header_line(posed.header), *tables, account=account)
 
 
 @st.composite

@@ -7,9 +7,11 @@ and what the verifier says of a plan that claims them.
 from __future__ import annotations
 
 import itertools
-from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
+from typing import Any
+
+import numpy as np
 
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.waves.approved_plan import RebalanceMove
@@ -17,9 +19,20 @@ from bellwether_load.plan.certificate import HourlyProof
 from bellwether_load.plan.documents import header_line
 from bellwether_load.plan.problem import NO_BROKER, Problem
 from bellwether_load.plan.rebalance_plan import RebalancePlan
-from bellwether_load.verify.load_rows import LoadRow
+from bellwether_load.verify.hour_sums import HourBlock
 from bellwether_load.verify.plan_verifier import Report, verify
-from testkit.loads.small_planner import Hourly, allowed, by_requests, carried, changed, load_rows, top, weigh
+from testkit.loads.small_planner import (
+    Hourly,
+    allowed,
+    by_requests,
+    carried,
+    changed,
+    load_table,
+    move_table,
+    partition_table,
+    top,
+    weigh,
+)
 
 _LATER = 1000
 
@@ -96,19 +109,28 @@ def lowest(posed: Problem, hourly: Hourly) -> Fraction:
     )
 
 
-def rows(asked: Problem, hourly: Hourly) -> Iterator[LoadRow]:
-    """The loads by hour as the verifier reads them; those of the first hour count as the statistic."""
-    for row in load_rows(asked, hourly.at(0)):
-        ins, outs = hourly.rates[PartitionKey(row[1], row[2])]
-        out = None if outs is None else memoryview(array("q", outs))
-        asked_for = hourly.requests.get(PartitionKey(row[1], row[2]))
-        requests = None if asked_for is None else memoryview(array("q", asked_for))
-        yield (*row[:5], memoryview(array("q", ins)), out, requests)
+def blocks(asked: Problem, hourly: Hourly) -> list[HourBlock]:
+    """The loads by hour as the verifier reads them."""
+    keys = [PartitionKey(row["topic_id"], row["partition"]) for row in load_table(asked, hourly.at(0)).to_pylist()]
+    none, rates = [0] * len(hourly.hours), [hourly.rates[key] for key in keys]
+    produce, consume = ([none if of[at] is None else of[at] for of in rates] for at in (0, 1))
+    requests = [hourly.requests.get(key, none) for key in keys]
+    matrices = [np.array(of, np.int64).reshape(len(keys), len(none)) for of in (produce, consume, requests)]
+    counted = asked.header.objective.request_bytes > 0
+    known = np.array([key in hourly.requests for key in keys], np.bool_)
+    return [(matrices[0], matrices[1], matrices[2] if counted else None, known if counted else None)]
 
 
 def checked(
-    asked: Problem, hourly: Hourly, plan: RebalancePlan, moves: tuple[RebalanceMove, ...], *given: LoadRow
+    asked: Problem,
+    hourly: Hourly,
+    plan: RebalancePlan,
+    moves: tuple[RebalanceMove, ...],
+    account: Mapping[str, Any] | None = None,
 ) -> Report:
-    """What the verifier finds; with other rows if given."""
-    loads = given or rows(asked, hourly)
-    return verify(asked.header, header_line(asked.header), asked.partitions, loads, plan, moves, hours=hourly.hours)
+    """What the verifier finds. The loads of the first hour count as the statistic."""
+    tables = partition_table(asked.partitions), load_table(asked, hourly.at(0)), plan, move_table(moves)
+    by_hour = blocks(asked, hourly)
+    return verify(
+        asked.header, header_line(asked.header), *tables, hours=hourly.hours, by_hour=by_hour, account=account
+    )

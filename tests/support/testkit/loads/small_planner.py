@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -30,9 +30,10 @@ from bellwether_load.plan.rebalance_plan import (
     RebalancePlan,
     plan_digest,
 )
+from bellwether_load.store.columns import table_of
 from bellwether_load.store.filesystems import Store
+from bellwether_load.store.plans import plan_files, problem_files
 from bellwether_load.store.plans.load_hours import LISTS, of_hours, write_account
-from bellwether_load.verify.load_rows import LoadRow
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -65,11 +66,28 @@ def by_requests(posed: Problem) -> Problem:
     return replace(posed, header=replace(posed.header, brokers=brokers, objective=asked))
 
 
-def load_rows(posed: Problem, known: Loads) -> Iterator[LoadRow]:
+def load_table(posed: Problem, known: Loads) -> pa.Table:
     """Loads as the verifier reads them, of every hour where they are known by hour."""
     topics = {one.topic_id: one.topic for one in posed.partitions}
-    for key in sorted(known, key=lambda k: (topics.get(k.topic_id, k.topic_id), k)):
-        yield topics.get(key.topic_id, key.topic_id), *key, *known[key], None, None, None
+    keys = sorted(known, key=lambda k: (topics.get(k.topic_id, k.topic_id), k))
+    return loads_of([(topics.get(k.topic_id, k.topic_id), *k, *known[k]) for k in keys])
+
+
+def loads_of(rows: Sequence[tuple[str, str, int, float | None, float | None]]) -> pa.Table:
+    """Rows of loads as a table."""
+    types = (pa.string(), pa.string(), pa.int32(), pa.float64(), pa.float64())
+    names = ("topic", "topic_id", "partition", "produce", "consume")
+    return pa.table({name: pa.array([row[i] for row in rows], types[i]) for i, name in enumerate(names)})
+
+
+def partition_table(partitions: Sequence[PartitionInput]) -> pa.Table:
+    """Partitions as the verifier reads them, whether they make sense or not."""
+    return table_of(partitions, problem_files.SCHEMA)
+
+
+def move_table(moves: Sequence[RebalanceMove]) -> pa.Table:
+    """Moves as the verifier reads them."""
+    return table_of(moves, plan_files.SCHEMA)
 
 
 def account(hourly: Hourly | None = None) -> dict[str, Any]:

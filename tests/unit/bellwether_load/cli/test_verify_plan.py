@@ -35,6 +35,13 @@ MANY_BROKERS = 100
 PEAK_MEMORY = """
 import sys
 from pathlib import Path
+
+class WithoutPandas:  # the extra has none, and Arrow looks for it
+    def find_spec(self, name, *_):
+        if name == "pandas":
+            raise ImportError(name)
+
+sys.meta_path.insert(0, WithoutPandas())
 from bellwether.cli.main import main
 try:
     main(sys.argv[1:])
@@ -109,16 +116,16 @@ def rows(path: Path, change: Callable[[pa.Table], pa.Table]) -> None:
     [
         (lambda w: edited(file(w, "plan"), lambda d: d["certificate"].update(bound=2400.0)), "bound: the plan says"),
         (lambda w: edited(file(w, "problem"), lambda d: d.update(clusterId="x")), "and 'x' in the problem"),
-        (lambda w: edited(file(w, "problem"), lambda d: d["brokers"].pop()), "which problem.json does not list"),
+        (lambda w: edited(file(w, "problem"), lambda d: d["brokers"].pop()), "of which problem.json lists not all"),
         (lambda w: edited(file(w, "problem"), lambda d: d["brokers"][0].update(capacity=50)), "problem digest"),
-        (lambda w: recolumned(file(w, "moves"), "load", lambda v: [v[0] + 1, *v[1:]]), "orders-1: load is"),
+        (lambda w: recolumned(file(w, "moves"), "load", lambda v: [v[0] + 1, *v[1:]]), "orders-1 has load"),
         (lambda w: recolumned(file(w, "moves"), "to_leader", lambda v: [1, *v[1:]]), "orders: orders-1"),
         (lambda w: recolumned(file(w, "moves"), "topic_id", lambda v: ["new", *v[1:]]), "is no partition of the"),
         (lambda w: rows(file(w, "moves"), lambda t: t.slice(1)), "plan digest"),
-        (lambda w: recolumned(file(w, "loads"), "produce_p95", lambda v: [float("nan"), *v[1:]]), "is not a number"),
-        (lambda w: recolumned(file(w, "loads"), "consume_p95", lambda v: [-7.0, *v[1:]]), "consume_p95 is -7"),
+        (lambda w: recolumned(file(w, "loads"), "produce_p95", lambda v: [float("nan"), *v[1:]]), "produce_p95 of nan"),
+        (lambda w: recolumned(file(w, "loads"), "consume_p95", lambda v: [-7.0, *v[1:]]), "consume_p95 of -7"),
         (lambda w: rows(file(w, "loads"), lambda t: t.slice(1)), "problem digest"),
-        (lambda w: rows(file(w, "partitions"), lambda t: t.slice(1)), "is 7, there are 6"),
+        (lambda w: rows(file(w, "partitions"), lambda t: t.slice(1)), "problem digest"),
         (lambda w: recolumned(file(w, "partitions"), "held", lambda v: ["Displaced", *v[1:]]), "problem digest"),
         (lambda w: recolumned(file(w, "partitions"), "leader", lambda v: [2, *v[1:]]), "problem digest"),
     ],
@@ -202,7 +209,7 @@ def test_loads_in_many_files_are_the_same_loads_in_order_only(written: Folders) 
     assert verified(written).exit_code == 0
     path.with_name("part-0.snappy.parquet").rename(path.with_name("part-9.snappy.parquet"))
     found = verified(written)
-    assert (found.exit_code, "orders-0 comes after orders-5, out of order: loads must be" in found.output) == (4, True)
+    assert (found.exit_code, "orders-0 comes after the partition that follows it" in found.output) == (4, True)
 
 
 def test_a_copied_folder_with_another_name_passes_with_a_note(written: Folders, tmp_path: Path) -> None:

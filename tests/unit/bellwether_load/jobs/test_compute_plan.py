@@ -295,7 +295,7 @@ def test_a_cluster_without_partitions_has_an_empty_plan(tmp_path: Path, hourly: 
 def test_loads_that_are_not_there_are_named(tmp_path: Path):
 
     write_problem(Store.open(str(tmp_path)), "main", problem(slot(0)))
-    with pytest.raises(StoreMissing, match="loads/main holds no loads: run the loads job first"):
+    with pytest.raises(StoreMissing, match="loads/main: contains no Parquet files: set the folder"):
         compute_plan(str(tmp_path), "main", "main")
 
 

@@ -10,8 +10,8 @@ from bellwether_load.losses.loss_bounds import LossProof
 from bellwether_load.losses.loss_input import LossInput, domains
 from bellwether_load.losses.loss_loads import busiest, losses, worst
 from bellwether_load.losses.order_descent import OrderDescent
-from bellwether_load.verify.loss_bound import loss_bound
-from testkit.loads.loss_cases import judged, loss_case, lowest, weights_of
+from bellwether_load.verify.losses import loss_bound
+from testkit.loads.loss_cases import judged, loss_case, lowest
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -42,7 +42,7 @@ def test_the_verifier_finds_the_same_bound(seed: int) -> None:
         best = proof.best(case.leader, case.takers)
         for factor in (0, 7, 8, 9, 10, 11):
             bound = proof.bound(best.lost, best.normal, best.value * Fraction(factor, 10)) if factor else best
-            assert loss_bound(*judged(case, kind, limit), weights_of(bound)) == bound.value
+            assert loss_bound(judged(case, kind, limit), bound.lost, bound.normal, bound.threshold) == bound.value
 
 
 def test_full_brokers_bound_losses_that_idle_ones_hide(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +62,7 @@ def test_full_brokers_bound_losses_that_idle_ones_hide(monkeypatch: pytest.Monke
     )
     assert hidden.value < limit
     assert limit * Fraction(127, 100) < found.value < limit * Fraction(128, 100)  # a partition of 1,000 falls to 3,600
-    assert loss_bound(*judged(case, "broker", limit), weights_of(found)) == found.value
+    assert loss_bound(judged(case, "broker", limit), found.lost, found.normal, found.threshold) == found.value
 
 
 def test_a_proof_of_some_losses_is_nearly_as_good(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,16 +113,3 @@ def test_orders_alone_change_no_leader() -> None:
     leader, _, rows = descent.result()
     assert (leader == case.leader).all()
     assert len(rows)
-
-
-def test_weights_of_a_lost_broker_are_refused() -> None:
-    case = loss_case(1, 6, 10)
-    limit = busiest(case, case.leader)
-    bound = LossProof(case, "broker", limit).best(case.leader, case.takers)
-    weights = weights_of(bound)
-    with pytest.raises(ValueError, match="does not survive"):
-        loss_bound(*judged(case, "broker", limit), type(weights)({2: {2: 1}}))
-    with pytest.raises(ValueError, match="whole numbers"):
-        loss_bound(*judged(case, "broker", limit), type(weights)({2: {1: -1}}))
-    with pytest.raises(ValueError, match="no domain"):
-        loss_bound(*judged(case, "broker", limit), type(weights)({9: {1: 1}}))

@@ -17,13 +17,12 @@ from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.settings.objective import Objective
 from bellwether.core.stored_documents import InvalidDocument, format_timestamp
 from bellwether.core.waves.approved_plan import RebalanceMove
-from bellwether_load.plan.documents import PLAN, header_line
+from bellwether_load.plan.documents import PLAN
 from bellwether_load.plan.problem import BrokerInput, Problem
 from bellwether_load.plan.rebalance_plan import RebalancePlan
-from bellwether_load.verify.plan_verifier import verify
-from testkit.loads.plan_verification import load_problems
-from testkit.loads.small_hours import proof, rows
-from testkit.loads.small_planner import Hourly, Loads, account, level, load_rows, planned, problem, slot, weigh
+from testkit.loads.plan_verification import load_problems, rechecked
+from testkit.loads.small_hours import checked, proof
+from testkit.loads.small_planner import Hourly, Loads, account, level, planned, problem, slot, weigh
 
 PROOFS = r"((w|requestW)eights\.\d+(\.\d+)?|moveWeight|threshold|limit|settled\.\d+|hourly\.partition)"
 """What proves figures, and is no figure: another proof of the same figures is one, too."""
@@ -71,16 +70,9 @@ def passing(
             made = PLAN.from_json(document)
         except InvalidDocument as error:
             return (str(error),)
-        return verify(
-            posed.header,
-            header_line(posed.header),
-            posed.partitions,
-            load_rows(posed, known) if hourly is None else rows(posed, hourly),
-            made,
-            moves,
-            hours=() if hourly is None else hourly.hours,
-            account=account(hourly),
-        ).faults
+        if hourly is not None:
+            return checked(posed, hourly, made, moves, account(hourly)).faults
+        return rechecked(posed, known, made, moves, account()).faults
 
     true = PLAN.to_json(plan)
     assert refusal(true) == ()
@@ -138,6 +130,5 @@ def test_no_changed_figure_of_a_plan_with_all_proofs_passes(by: float) -> None:
 def test_an_account_with_other_hours_than_the_loads_is_refused() -> None:
     posed, hourly, plan, moves = everything()
     claimed = replace(plan, evidence=replace(plan.evidence, hours=168))
-    line, loads = header_line(posed.header), rows(posed, hourly)
-    report = verify(posed.header, line, posed.partitions, loads, claimed, moves, hours=hourly.hours, account=account())
+    report = checked(posed, hourly, claimed, moves, account())
     assert report.faults == ("evidence: _loads.json says 168 hours, the loads have 2",)

@@ -81,15 +81,15 @@ def test_a_move_of_no_partition_or_out_of_order_is_named(moves: tuple[RebalanceM
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
-        ("replicas", (1, 3, 2), "orders-0: replicas is [1, 3, 2], in the problem [1, 2, 3]"),
-        ("replicas", (1, 2), "orders-0: replicas is [1, 2], in the problem [1, 2, 3]"),
-        ("from_leader", 3, "orders-0: from_leader is 3, in the problem 1"),
-        ("load", 20_001, "orders-0: load is 20001, in the problem 20000"),
-        ("order", (3, 2, 1), "orders-0: order is [3, 2, 1], expected 2 and then the others of [1, 2, 3]"),
-        ("order", (2, 1), "orders-0: order is [2, 1], expected"),
-        ("order", (2, 1, 3, 4), "orders-0: order is [2, 1, 3, 4], expected"),
-        ("order", (2, 1, 1), "orders-0: order is [2, 1, 1], expected"),
-        ("order", (), "orders-0: order is [], expected"),
+        ("replicas", (1, 3, 2), "orders-0 has replicas [1, 3, 2], in the problem [1, 2, 3]"),
+        ("replicas", (1, 2), "orders-0 has replicas [1, 2], in the problem [1, 2, 3]"),
+        ("from_leader", 3, "orders-0 has from_leader 3, in the problem 1"),
+        ("load", 20_001, "orders-0 has load 20001, in the problem 20000"),
+        ("order", (3, 2, 1), "orders-0 has the order [3, 2, 1], expected 2 and then the others of [1, 2, 3]"),
+        ("order", (2, 1), "orders-0 has the order [2, 1], expected"),
+        ("order", (2, 1, 3, 4), "orders-0 has the order [2, 1, 3, 4], expected"),
+        ("order", (2, 1, 1), "orders-0 has the order [2, 1, 1], expected"),
+        ("order", (), "orders-0 has the order [], expected"),
     ],
 )
 def test_a_move_that_is_not_the_partitions_is_named_by_field(field: str, value: object, said: str) -> None:
@@ -188,8 +188,8 @@ def test_the_plan_of_another_cluster_policy_or_objective_is_refused(changed: dic
     ("slots", "said"),
     [
         ([slot(0), slot(0)], "orders-0 occurs twice"),
-        ([slot(1), slot(0)], "orders-0 comes after orders-1, out of order"),
-        ([slot(0, (1, 9))], "orders-0 has replicas on broker 9, which problem.json does not list"),
+        ([slot(1), slot(0)], "orders-0 comes after the partition that follows it, out of order"),
+        ([slot(0, (1, 9))], "orders-0 has the replicas [1, 9], of which problem.json lists not all"),
         ([slot(0, (1, 1))], "orders-0 has the replicas [1, 1]"),
         ([slot(0, (1, 2), isr=(3,))], "orders-0 has the ISR [3]"),
         ([slot(0, (1, 2), leader=3)], "orders-0 is led by 3, which is not among its replicas"),

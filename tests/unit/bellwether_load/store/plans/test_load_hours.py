@@ -6,7 +6,15 @@ import pyarrow as pa
 import pytest
 
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.plans.load_hours import ACCOUNT, LISTS, known_hours, load_files, load_rows, of_hours
+from bellwether_load.store.plans.load_hours import (
+    ACCOUNT,
+    LISTS,
+    hour_blocks,
+    known_hours,
+    load_files,
+    load_table,
+    of_hours,
+)
 from bellwether_load.store.store_errors import StoreDamaged, StoreMissing
 
 
@@ -31,19 +39,20 @@ def write(
     store.write_bytes(ACCOUNT, b'{"format": 2}')
 
 
-def test_rows_come_file_by_file_with_the_numbers_of_every_hour(store: Store):
+def test_loads_come_file_by_file_with_the_numbers_of_every_hour(store: Store):
     write(store, "part-1.parquet", (3, 167), [(2, [5, 6], [7, 8])], [9, 0])
     write(store, "part-0.parquet", (3, 167), [(0, [1, 2], None), (1, [2**45, 0], [3, 4])])
     files = load_files(store)
     assert known_hours(store, files) == (3, 167)
-    read = load_rows(store, files, "P95", (3, 167))
-    found = [(*row[:3], *(None if r is None else r.tolist() for r in row[5:])) for row in read]
-    assert [row[:5] for row in load_rows(store, files, "P95")] == [("orders", "id", n, 1.0, None) for n in range(3)]
-    assert found == [
-        ("orders", "id", 0, [1, 2], None, None),
-        ("orders", "id", 1, [2**45, 0], [3, 4], None),
-        ("orders", "id", 2, [5, 6], [7, 8], [9, 0]),
-    ]
+    table = load_table(store, files, "P95").to_pylist()
+    assert [tuple(row.values()) for row in table] == [("orders", "id", n, 1.0, None) for n in range(3)]
+    blocks = list(hour_blocks(store, files, 2, requests=True))
+    assert [of.tolist() for of in blocks[0] if of is not None] == [
+        [[1, 2], [2**45, 0]], [[0, 0], [3, 4]], [[0, 0], [0, 0]], [False, False]
+    ]  # fmt: skip
+    assert [of.tolist() for of in blocks[1] if of is not None] == [[[5, 6]], [[7, 8]], [[9, 0]], [True]]
+    assert next(hour_blocks(store, files, 2, requests=False))[2:] == (None, None)
+    assert (next(hour_blocks(store, files, 3, requests=False))[0] == -1).all()
 
 
 def test_loads_without_lists_know_no_hour(store: Store):
@@ -69,14 +78,14 @@ def test_hours_that_no_week_has_are_refused(store: Store, hours: tuple[int, ...]
 def test_hours_without_columns_and_null_lists_are_refused(store: Store):
     store.write_table("a.parquet", pa.table({"topic": ["orders"]}).replace_schema_metadata(of_hours((3,))))
     with pytest.raises(StoreDamaged, match="has no column"):
-        list(load_rows(store, ["a.parquet"], "P95", (3,)))
+        list(hour_blocks(store, ["a.parquet"], 1, requests=False))
     columns = {"topic": ["o"], "topic_id": ["id"], "partition": pa.array([0], pa.int32())}
     columns |= {f"{what}_p95": pa.array([1.0]) for what in ("produce", "consume")}
     nulls = {LISTS[0].name: pa.array([None], LISTS[0].type), LISTS[1].name: pa.array([[1]], LISTS[1].type)}
     nulls[LISTS[2].name] = pa.array([None], LISTS[2].type)
     store.write_table("b.parquet", pa.table({**columns, **nulls}))
     with pytest.raises(StoreDamaged, match="column produce_hours contains nulls"):
-        list(load_rows(store, ["b.parquet"], "P95", (3,)))
+        list(hour_blocks(store, ["b.parquet"], 1, requests=False))
 
 
 def test_a_folder_without_loads_is_missing(store: Store):

@@ -68,7 +68,7 @@ def test_the_statistic_is_the_policys(store: Store, shelf: FilePlanStore):
 def test_a_load_that_is_no_load_makes_all_of_them_unusable(store: Store, shelf: FilePlanStore):
     run(store)
     write_loads(store, NAME, {**KNOWN, POSED.partitions[1].key: (-1.0, 0.0)})
-    with pytest.raises(StoreDamaged, match=rf"loads/{NAME}: orders-0: produce_p95 is -1"):
+    with pytest.raises(StoreDamaged, match=rf"loads/{NAME}: orders-0 has a produce_p95 of -1"):
         shelf.measured(NAME, Objective(), {})
 
 
