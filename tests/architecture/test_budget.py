@@ -35,7 +35,7 @@ LINES = {
     "spark/bellwether_load/losses": 994,  # leaders with orders within limits by hour, heavy partitions in the bound
     "spark/bellwether_load/page": 495,  # the sentences of terminal and status, too
     "spark/bellwether_load/plan": 934,  # what a plan rests on, what is missing for a proposal, losses; requests
-    "spark/bellwether_load/sampling": 1081,  # rolls up hours, removes old files; requests
+    "spark/bellwether_load/sampling": 976,  # rolls up hours, removes old files; requests
     "spark/bellwether_load/store": 1993,  # what a file unpacks to, by its footer; requests; loads for limits, packed
     "spark/bellwether_load/verify": 1341,  # evidence, and losses with their bound; requests
     "bench": 11419,  # the simulated months have acks=all, holds, fencing, slow syncs and freezes; destinations

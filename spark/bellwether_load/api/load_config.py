@@ -114,12 +114,6 @@ class LoadConfig(Model):
         default of ``spec.store``. Raises NotConfigured."""
         return self._store(policy, store).uri_of(policy.metadata.namespace, policy.metadata.name)
 
-    def uris(self, policy: LeadershipPolicy) -> dict[str, str]:
-        """URIs of the policy's own directories in all stores that its namespace may use, by the store's name."""
-        namespace, name = policy.metadata.namespace, policy.metadata.name
-        usable = (item for item in self.stores.items() if allows(item[1].namespaces, namespace))
-        return {key: store.uri_of(namespace, name) for key, store in usable}
-
     def settings(self, policy: LeadershipPolicy) -> LoadSettings:
         """The store and the profile that a policy's LeaderRebalance names. Raises NotConfigured."""
         named, metadata = policy.rebalance, policy.metadata

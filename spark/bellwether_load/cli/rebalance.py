@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.api.v1alpha1.spec.rebalance_spec import LeaderRebalanceSpec
 from bellwether.cli import exit_status
 from bellwether.cli.kafka_target import kafka_options
 from bellwether.cli.kubernetes_target import connect_policy, policy_options
@@ -23,6 +22,7 @@ from bellwether.ports.rebalance import RunState
 from bellwether_load.cli.approve import finish, show_left, show_run
 
 if TYPE_CHECKING:
+    from bellwether.api.v1alpha1.spec.rebalance_spec import LeaderRebalanceSpec
     from bellwether_load.plan.rebalance_plan import RebalancePlan
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -151,6 +151,7 @@ def _offline(options: dict[str, Any]) -> None:
 
 def _spec(file: Path | None) -> LeaderRebalanceSpec:
     """The settings of a LeaderRebalance in a file, or the defaults."""
+    from bellwether.api.v1alpha1.spec.rebalance_spec import LeaderRebalanceSpec
     from bellwether.cli.policies.policy_files import only_rebalance
 
     if file is None:

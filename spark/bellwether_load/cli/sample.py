@@ -18,7 +18,7 @@ from bellwether.cli.output import OUTPUT, print_rows
 from bellwether.cli.probe.prober_options import need, reported
 from bellwether.cli.process_options import LOG_FORMAT, LOG_LEVEL, METADATA_LIMIT, METRICS_PORT, selecting
 from bellwether.telemetry.heartbeat import STUCK_SECONDS
-from bellwether_load.cli.prometheus_options import PrometheusAccess, prometheus_options
+from bellwether_load.cli.prometheus_access import prometheus_access
 
 if TYPE_CHECKING:
     from bellwether.probes.runtime.watched_policies import Selection
@@ -77,17 +77,22 @@ if TYPE_CHECKING:
     help="Query for requests/s, likewise.  [default: TotalProduceRequestsPerSec and TotalFetchRequestsPerSec; with"
     " several policies requests are not measured]",
 )
-@prometheus_options
 @click.option(
-    "--rollups/--no-rollups", default=True, show_default=True, help="Roll up each hour, and delete expired files."
+    "--prometheus-credentials",
+    "credentials",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Directory, such as a mounted Secret, with the files token, or username and password, and ca.crt; each is"
+    " optional.",
+)
+@click.option(
+    "--prometheus-header",
+    "headers",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Header of each request to Prometheus, such as X-Scope-OrgID=orders; repeatable.",
 )
 @METADATA_LIMIT
 @METRICS_PORT
-@click.option(
-    "--health-port",
-    type=click.IntRange(1, 65535),
-    help="Additional port of /healthz and /readyz.",
-)
 @LOG_FORMAT
 @LOG_LEVEL
 def sample(
@@ -104,11 +109,10 @@ def sample(
     prometheus: str | None,
     consume_query: str | None,
     request_query: str | None,
-    access: PrometheusAccess,
-    rollups: bool,
+    credentials: Path | None,
+    headers: tuple[str, ...],
     metadata_mebibytes: int,
     metrics_port: int | None,
-    health_port: int | None,
     log_format: Any,
     log_level: str,
     kafka: KafkaTarget,
@@ -147,13 +151,15 @@ def sample(
         need(not once, "--policy", "the LeadershipPolicy to sample once (or --bootstrap)")
         _check_several(uri, load_config, prometheus, (consume_query or "", request_query or "$policy"))
     with reported():
-        if prometheus is None and access != PrometheusAccess():
+        if prometheus is None and (credentials or headers):
             raise click.UsageError("The options --prometheus-... require --prometheus.")
+        access = partial(prometheus_access, credentials, headers)
+        access()  # a mistake ends the command
         if prometheus is not None and not prometheus.startswith(("http://", "https://")):
             raise click.UsageError(
                 f"--prometheus {prometheus!r} is not a URL: use a value such as http://prometheus:9090."
             )
-        consumers = Consumers(prometheus, consume_query or DEFAULT_QUERY, access.read)
+        consumers = Consumers(prometheus, consume_query or DEFAULT_QUERY, access)
         if request_query is None and (by_hand or policy):
             request_query = DEFAULT_REQUEST_QUERY
         settings = Settings(
@@ -163,9 +169,8 @@ def sample(
             broker_timeout,
             retention_days,
             consumers,
-            rollups and not once,
             read_limits(period, metadata_mebibytes),
-            Consumers(prometheus, request_query, access.read) if request_query else None,
+            Consumers(prometheus, request_query, access) if request_query else None,
         )
         if once:
             anywhere = Selection(ANYWHERE)  # a person named the policy
@@ -177,13 +182,13 @@ def sample(
         health = Health()
         if by_hand:
             cluster, metrics = Cluster(kafka.connection), SamplingMetrics()
-            serve(health, metrics.registry, Ports(metrics_port, health_port))
+            serve(health, metrics.registry, Ports(metrics_port, None))
             alone = ClusterSampler(settings, lambda: cluster, metrics, stop_on_signals())
             health.watch(lambda: alone.problems(STUCK_SECONDS))
             alone.run()
         else:
             registry = JointRegistry("sampler")
-            serve(health, registry, Ports(metrics_port, health_port))
+            serve(health, registry, Ports(metrics_port, None))
             _sample_policies(target, selection, settings, registry, health)
 
 
@@ -248,8 +253,8 @@ def _print_one(output: str, _cluster: Cluster, rounds: Rounds, writer: SampleWri
             click.echo(f"{what}: {found.troubles[what]}", err=output != "table")
     leaderless = sum(leader < 0 for leader in found.rows.leader)
     click.echo(
-        f"{len(found.rows)} partitions, {leaderless} without a leader, in {found.seconds:.1f} s; "
-        f"{size} bytes written to {store}",
+        f"{len(found.rows)} partitions, {leaderless} without a leader, in {found.seconds:.1f} s; {size} bytes written"
+        f" to {store}",
         err=output != "table",
     )
     return exit_status.FOUND if found.troubles else 0

@@ -7,14 +7,9 @@ In: settings that all clusters share, and where a cluster is. Out: samples in th
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
-
-import structlog
-from pydantic import ValidationError
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.brokers.log_dirs import LogDirs
@@ -35,11 +30,11 @@ from bellwether.telemetry.metrics.metric_registry import JointRegistry
 from bellwether_load.api.load_config import LoadConfig
 from bellwether_load.sampling.rollup_worker import RollupWorker
 from bellwether_load.sampling.rounds import Rounds, Sources
-from bellwether_load.sampling.sampler import Sampler, Schedule
+from bellwether_load.sampling.sampler import Sampler
 from bellwether_load.sampling.sampler_metrics import SamplingMetrics
 from bellwether_load.sampling.topic_consumption import BODY_LIMIT, SERIES_LIMIT, TopicReaders
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.samples.sample_files import SampleWriter, list_rounds
+from bellwether_load.store.samples.sample_files import Rows, SampleWriter
 
 MARKS = ("$namespace", "$policy")
 """Replaced in a query by those of the policy."""
@@ -60,7 +55,6 @@ class Settings:
     broker_timeout: float
     retention_days: int | None
     consumers: Consumers
-    rollups: bool
     limits: Limits
     requests: Consumers | None = None
 
@@ -116,20 +110,23 @@ class ClusterSampler:
                 timeout_seconds=settings.broker_timeout,
                 period_seconds=settings.period,
             )
-            rollups = RollupWorker(store, uri, settings.retention_days or cluster.days, clock, self._metrics)
-            writer = SampleWriter(store, rollups.start if settings.rollups else lambda: None)
-            self._rollups = rollups
+            days = settings.retention_days or cluster.days
+            self._rollups = RollupWorker(store, uri, days, clock, self._metrics)
             try:
-                return work(cluster, rounds, writer, store)
+                return work(cluster, rounds, SampleWriter(store), store)
             finally:
-                rollups.stop()
+                self._rollups.stop()
                 rounds.close()
         finally:
             cluster.close()
 
     def _sample(self, cluster: Cluster, rounds: Rounds, writer: SampleWriter, _store: Store) -> int:
+        settings, rollups = self._settings, self._rollups
+        assert rollups is not None  # noqa: S101 - ``work`` has set it
 
-        settings = self._settings
+        def write(rows: Rows) -> None:
+            writer.write(rows)
+            rollups.start()  # not before: the store may be that of another cluster
 
         def prepare() -> None:
             changed, readers = cluster.read(), settings.readers(cluster.policy)
@@ -138,7 +135,7 @@ class ClusterSampler:
             if cluster.settings_changed():  # last: the connection does not depend on LeaderRebalances
                 self._stop.set()  # begun again with the store and the days that hold now
 
-        self._sampler = Sampler(rounds, writer.write, Schedule(settings.period), SystemClock(), self._metrics)
+        self._sampler = Sampler(rounds, write, settings.period, SystemClock(), self._metrics)
         self._sampler.run(self._stop, prepare)
         return 0
 
@@ -156,7 +153,8 @@ class Cluster:
         self._present = present
         self.connection = read()
         self.policy = present()
-        self._kept = _kept(self.policy, (None, None if self.policy is not None else _DEFAULTS.history_days))
+        unknown = (_DEFAULTS.store, None if self.policy is not None else _DEFAULTS.history_days)
+        self._kept = _kept(self.policy, unknown)
         self.close = close
         """Removes temporary files of the connection."""
 
@@ -177,22 +175,10 @@ class Cluster:
         return _kept(self._present(), self._kept) != self._kept
 
     def uri(self, loads: LoadConfig | None) -> str:
-        """The policy's directory in the store that its LeaderRebalance names.
-
-        While none does, where its newest samples are, and without any the store that is the default: a sampler that
-        starts while the LeaderRebalance is being replaced goes on where it was. Raises NotConfigured, StoreError.
-        """
+        """The policy's directory in the store that its LeaderRebalance names, or in the default. Raises
+        NotConfigured."""
         assert loads is not None and self.policy is not None  # noqa: S101, PT018 - the options were checked
-        if self._kept[0] is not None:
-            return loads.uri(self.policy, self._kept[0])
-        found = {}
-        for name, uri in loads.uris(self.policy).items():
-            if rounds := list_rounds(Store.open(uri)).rounds:
-                found[name] = rounds[-1].at
-        store = max(found, key=found.__getitem__, default=_DEFAULTS.store)
-        why = "it has the newest samples" if found else "it is the default"
-        structlog.get_logger(__name__).info("no_rebalance_names_a_store", store=store, chosen_because=why)
-        return loads.uri(self.policy, store)
+        return loads.uri(self.policy, self._kept[0])
 
     def read(self) -> bool:
         """Read the policy and its Secrets, or the options' files, again; returns whether the connection changed.
@@ -203,26 +189,13 @@ class Cluster:
         return former != self.connection
 
 
-def _kept(policy: LeadershipPolicy | None, former: tuple[str | None, int | None]) -> tuple[str | None, int | None]:
-    """The store that samples are written to, and for how many days they are kept.
+def _kept(policy: LeadershipPolicy | None, former: tuple[str, int | None]) -> tuple[str, int | None]:
+    """The store that samples are written to, and for how many days they are kept, by the policy's LeaderRebalance.
 
-    What the policy's LeaderRebalance says of both holds even if it is invalid otherwise; ``former`` holds while it says
-    nothing valid or there is none: a mistake in it, or its replacement, must not delete history. None: not known.
+    ``former`` holds while there is none or it is invalid: a mistake in it, or its replacement, must not delete history.
     """
-    spec = policy.rebalances.body.get("spec") if policy is not None else None
-    if spec is None:
-        return former
-    store, days = former
-    with suppress(ValidationError):
-        store = _with(spec, "store").store
-    with suppress(ValidationError):
-        days = _with(spec, "historyDays").history_days
-    return store, days
-
-
-def _with(spec: Mapping[str, Any], field: str) -> LeaderRebalanceSpec:
-    given = {field: spec[field]} if field in spec else {}
-    return LeaderRebalanceSpec.model_validate({"policy": "any", **given})
+    used = policy.rebalance if policy is not None else None
+    return former if used is None else (used.spec.store, used.spec.history_days)
 
 
 def read_limits(period: int, metadata_mebibytes: int) -> Limits:

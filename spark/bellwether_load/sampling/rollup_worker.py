@@ -91,7 +91,6 @@ class RollupWorker:
             if not done.bytes:
                 kept |= {file.path for file in due.files}
                 continue
-            self._metrics.rolled(done.bytes)
             hour = datetime.fromtimestamp(due.hour, UTC).isoformat()
             self._log.info("hour_rolled_up", hour=hour, partitions=done.rows, bytes=done.bytes)
             if done.skipped:
@@ -120,7 +119,6 @@ class RollupWorker:
             self._store.delete(path)
         for folder in {path.rsplit("/", 1)[0] for path in (*rounds, *rollups)}:
             self._store.delete_empty(folder)
-        self._metrics.removed(len(rounds), len(rollups))
 
     def _run(self) -> None:
         while not self._stop.is_set():

@@ -3,8 +3,7 @@
 In: rounds, a clock, and where to write. Out: rows in the store, and log events on changes. Called by
 ``bellwether sample``. A round that the store does not take is kept and tried again with the next ones; the sampler has
 no other state, so it may be killed and started at any time. Rounds begin at whole multiples of the period, by the wall
-clock, so that restarts and replicas fall in step; one that would begin late is left out and counted, so no two rounds
-have the same time.
+clock, so that restarts and replicas fall in step; one that would begin late is left out and counted.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import structlog
@@ -26,72 +24,24 @@ from bellwether_load.store.samples.sample_files import Rows
 
 # At 200,000 partitions one takes some 20 MB.
 MOST_KEPT = 10
-# A clock that was set back by so little is waited for: times in samples go on from where they were.
-PATIENCE = timedelta(minutes=5)
 # How often the clock is looked at, which may be set at any time.
 _LOOK_SECONDS = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduleStep:
-    """What to do now: begin a round (``begin`` is its time, in whole seconds), or wait ``wait`` seconds.
-
-    ``missed`` rounds were skipped. ``set_back``: by how many seconds the clock went back, if that is not
-    waited for.
-    """
-
-    begin: datetime | None = None
-    wait: float = 0.0
-    missed: int = 0
-    set_back: float = 0.0
-
-
-class Schedule:
-    """The rounds of one process; ``period_seconds`` is at least 1."""
-
-    def __init__(self, period_seconds: int) -> None:
-        self._period = timedelta(seconds=period_seconds)
-        # A wake-up later than this no longer measures the time of its round.
-        self._tolerated = max(timedelta(seconds=1), self._period / 20)
-        self._due: datetime | None = None
-
-    def next_step(self, now: datetime) -> ScheduleStep:
-        """What to do at this time (UTC)."""
-        if self._due is None:
-            self._due = self._next(now - timedelta(microseconds=1))
-        set_back = self._due - self._period - now
-        if set_back > PATIENCE:
-            self._due = self._next(now)
-            return ScheduleStep(set_back=set_back.total_seconds())
-        if now < self._due:
-            return ScheduleStep(wait=min(_LOOK_SECONDS, (self._due - now).total_seconds()))
-        late = now - self._due
-        if late > self._tolerated:
-            self._due = self._next(now)
-            return ScheduleStep(missed=1 + late // self._period)
-        self._due = self._next(now)
-        return ScheduleStep(begin=now.replace(microsecond=0))
-
-    def _next(self, now: datetime) -> datetime:
-        """The first multiple of the period after a time."""
-        since = now - datetime.fromtimestamp(0, UTC)
-        return datetime.fromtimestamp(0, UTC) + (since // self._period + 1) * self._period
-
-
 class Sampler:
-    """One cluster's sampler. ``write`` puts one round into the store: the bytes it took, or Transient or Terminal."""
+    """One cluster's sampler. ``write`` puts one round into the store, or raises Transient or Terminal."""
 
     def __init__(
         self,
         rounds: Rounds,
-        write: Callable[[Rows], int],
-        schedule: Schedule,
+        write: Callable[[Rows], object],
+        period_seconds: int,
         clock: Clock,
         metrics: SamplingMetrics,
     ) -> None:
         self._rounds = rounds
         self._write = write
-        self._schedule = schedule
+        self._period = timedelta(seconds=period_seconds)
         self._clock = clock
         self._metrics = metrics
         self._log = structlog.get_logger(__name__)
@@ -106,20 +56,31 @@ class Sampler:
 
     def run(self, stop: threading.Event, prepare: Callable[[], None] = lambda: None) -> None:
         """Sample until ``stop``. ``prepare`` is called before each round, and may raise Transient or Terminal."""
+        due: datetime | None = None
+        # A wake-up later than this no longer measures the time of its round.
+        tolerated = max(timedelta(seconds=1), self._period / 20)
         while not stop.is_set():
             self._pulse.beat()
-            step = self._schedule.next_step(self._clock.now())
-            if step.set_back:
-                self._log.warning("clock_set_back", seconds=step.set_back)
-            if step.missed:
-                self._metrics.late.inc(step.missed)
-                self._log.warning("sampling_rounds_skipped", rounds=step.missed)
-            if step.begin is not None:
-                self._attempt("preparation", prepare)
-                self.round(step.begin)
-            elif step.wait:
-                stop.wait(step.wait)
+            now = self._clock.now()
+            if due is None or due - now > self._period:  # it begins, or the clock was set back
+                due = self._after(now - timedelta(microseconds=1))
+            if now < due:
+                stop.wait(min(_LOOK_SECONDS, (due - now).total_seconds()))
+                continue
+            late, due = now - due, self._after(now)
+            if late > tolerated:
+                missed = 1 + late // self._period
+                self._metrics.late.inc(missed)
+                self._log.warning("sampling_rounds_skipped", rounds=missed)
+                continue
+            self._attempt("preparation", prepare)
+            self.round(now.replace(microsecond=0))
         self._flush()
+
+    def _after(self, now: datetime) -> datetime:
+        """The first multiple of the period after a time."""
+        start = datetime.fromtimestamp(0, UTC)
+        return start + ((now - start) // self._period + 1) * self._period
 
     def round(self, at: datetime) -> SamplingRound | None:
         """Take the round of this moment and write it; None when it came to nothing."""
@@ -132,9 +93,8 @@ class Sampler:
         self._say({}, ("round",))
         self._say(found.troubles, self._failing - {"store", "preparation"})
         failing = [number for number, answers in found.answers.items() if answers.problem]
-        known = sum(end is not None for end in found.rows.end_offset)
         self._metrics.keep(found.answers)
-        self._metrics.sampled(found.seconds, len(found.rows), known, failing, not found.troubles)
+        self._metrics.sampled(failing, complete=not found.troubles)
         self._kept.append(found.rows)
         self._flush()
         return found
@@ -145,12 +105,12 @@ class Sampler:
             rows = self._kept[0]
             self._pulse.beat()
             try:
-                size = self._write(rows)
+                self._write(rows)
             except (Transient, Terminal) as error:
                 self._metrics.refused.inc()
                 self._say({"store": str(error)}, ("store",))
                 break
-            self._metrics.written(rows.at.timestamp(), size)
+            self._metrics.last_written.set(rows.at.timestamp())
             self._kept.popleft()
             self._say({}, ("store",))
         while len(self._kept) > MOST_KEPT:

@@ -146,7 +146,6 @@ def test_a_policys_cluster_is_sampled_into_its_history_with_what_consumers_read(
         with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=limit(30)) as answer:
             figures = answer.read().decode()
         assert re.search(r'bellwether_sampler_rounds_total{[^}]*result="complete"[^}]*} [1-9]', figures)
-        assert re.search(r'bellwether_sampler_rows_total{[^}]*end="known"[^}]*} [1-9]', figures)
         slow = noted("sampling_failed")  # a machine that hung: not what this is about
         # The cluster behind the policy's addresses goes away, and its API server's word on it changes.
         api.merge(POLICIES, namespace, "main", {"spec": {"kafka": {"bootstrapServers": ["127.0.0.1:1"]}}})

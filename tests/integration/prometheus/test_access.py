@@ -16,7 +16,7 @@ from bellwether.cli.probe.prometheus import prometheus
 from bellwether.destinations import ANYWHERE
 from bellwether.kafka_connection import HttpProxy
 from bellwether.ports.errors import Terminal
-from bellwether_load.cli.prometheus_options import PrometheusAccess
+from bellwether_load.cli.prometheus_access import prometheus_access
 from realparts.httpproxy import HttpProxy as RealProxy
 from realparts.prometheus import PrometheusServer
 from realparts.tls import Authority
@@ -130,12 +130,10 @@ def test_token_of_pod_goes_to_server_that_administrator_named(
 def test_a_sampler_s_options_get_in_as_well(
     server: PrometheusServer, authority: Authority, proxy: RealProxy, tmp_path: Path
 ) -> None:
-    password = tmp_path / "password"
-    password.write_text(f"{PASSWORD}\n")
-    access = PrometheusAccess(
-        username=USER, password_file=password, headers=("X-Scope-OrgID=orders",), ca=authority.path
-    )
-    assert PrometheusClient(server.url, access.read()).ask("vector(7)", "broker", 30).samples == (({}, 7.0),)
+    for name, content in (("username", USER), ("password", f"{PASSWORD}\n"), ("ca.crt", authority.path.read_text())):
+        (tmp_path / name).write_text(content)
+    access = prometheus_access(tmp_path, ("X-Scope-OrgID=orders",))
+    assert PrometheusClient(server.url, access).ask("vector(7)", "broker", 30).samples == (({}, 7.0),)
 
 
 def test_server_in_clear_is_asked_by_way_of_proxy_too(tmp_path: Path, proxy: RealProxy) -> None:

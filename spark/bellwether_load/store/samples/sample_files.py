@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
@@ -156,11 +156,10 @@ def write_table(store: Store, cluster_id: str, at: datetime, samples: Any, tag: 
 
 
 class SampleWriter:
-    """Writes the rounds of one cluster; ``begun`` is called once the first one is stored."""
+    """Writes the rounds of one cluster."""
 
-    def __init__(self, store: Store, begun: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._begun = begun
         self._cluster = ""
 
     def write(self, rows: Rows) -> int:
@@ -173,8 +172,6 @@ class SampleWriter:
                     f" {rows.cluster_id}: use a separate store for each cluster"
                 )
         size = write_round(self._store, rows)
-        if not self._cluster:
-            self._begun()
         self._cluster = rows.cluster_id
         return size
 

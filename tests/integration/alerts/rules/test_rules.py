@@ -113,10 +113,8 @@ def used(registry: CollectorRegistry) -> str:
 
 def sampler() -> SamplingMetrics:
     metrics = SamplingMetrics({"namespace": "kafka", "policy": "main"})
-    metrics.sampled(0.5, 10, 9, [1], False)
-    metrics.written(1.0, 100)
-    metrics.rolled(10)
-    metrics.removed(1, 1)
+    metrics.sampled([1], complete=False)
+    metrics.last_written.set(1.0)
     return metrics
 
 

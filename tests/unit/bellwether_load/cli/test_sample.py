@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner
 
 from bellwether.cli.main import main
-from bellwether_load.cli.prometheus_options import PrometheusAccess
+from bellwether.ports.errors import Terminal
+from bellwether_load.cli.prometheus_access import prometheus_access
 from testkit.messages import assert_wording
 
 
@@ -37,7 +37,7 @@ def sample(*arguments: str) -> tuple[int, str]:
             ("--bootstrap", "h:1", "--store", "x", "--prometheus", "prometheus:9090"),
             "is not a URL: use a value such as",
         ),
-        (("--bootstrap", "h:1", "--store", "x", "--prometheus-ca", __file__), "require --prometheus"),
+        (("--bootstrap", "h:1", "--store", "x", "--prometheus-credentials", "/"), "require --prometheus"),
     ],
 )
 def test_options_that_make_no_sense_are_refused_with_the_remedy(arguments: tuple[str, ...], said: str) -> None:
@@ -60,27 +60,31 @@ def test_a_cluster_that_does_not_answer_is_named_and_nothing_is_written(tmp_path
     assert not (tmp_path / "store").exists()
 
 
-def test_a_user_and_headers_for_prometheus_come_from_options_and_a_file(tmp_path: Path) -> None:
-    password = tmp_path / "password"
-    password.write_text("pr0m\n")
-    found = PrometheusAccess(
-        username="me", password_file=password, headers=("X-Scope-OrgID=a=b",), proxy="http://proxy:3128"
-    ).read()
-    assert (found.username, found.password, found.headers) == ("me", "pr0m", (("X-Scope-OrgID", "a=b"),))
+def test_credentials_and_headers_for_prometheus(tmp_path: Path) -> None:
+    for name, content in (("username", "me"), ("password", "pr0m\n"), ("ca.crt", "")):
+        (tmp_path / name).write_text(content)
+    found = prometheus_access(tmp_path, ("X-Scope-OrgID=a=b",))
+    assert (found.username, found.password, found.ca) == ("me", "pr0m", tmp_path / "ca.crt")
+    assert found.headers == (("X-Scope-OrgID", "a=b"),)
     assert "pr0m" not in repr(found)
 
 
+@pytest.mark.parametrize("files", [["username"], ["username", "password", "token"]])
+def test_credentials_for_prometheus_that_cannot_work_are_refused(tmp_path: Path, files: list[str]) -> None:
+    for name in files:
+        (tmp_path / name).write_text("x")
+    with pytest.raises(Terminal, match="must have token, or username and password"):
+        prometheus_access(tmp_path, ())
+
+
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("header", "said"),
     [
-        ({"username": "me"}, "Set both --prometheus-username and --prometheus-password-file"),
-        ({"username": "me", "password_file": Path("p"), "token_file": Path("t")}, "Set either --prometheus-token-file"),
-        ({"headers": ("X-Scope-OrgID",)}, "--prometheus-header must be NAME=VALUE"),
-        ({"headers": ("X=a\r\nHost: b",)}, "--prometheus-header must be NAME=VALUE"),
-        ({"headers": ("authorization=x",)}, "--prometheus-header authorization is reserved"),
-        ({"proxy": "proxy"}, "--prometheus-proxy 'proxy' is not http://host:port"),
+        ("X-Scope-OrgID", "must be NAME=VALUE"),
+        ("X=a\r\nHost: b", "must be NAME=VALUE"),
+        ("authorization=x", "is reserved"),
     ],
 )
-def test_options_for_prometheus_that_cannot_work_are_usage_errors(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(click.UsageError, match=said):
-        PrometheusAccess(**options)
+def test_headers_for_prometheus_that_cannot_work_are_usage_errors(header: str, said: str) -> None:
+    with pytest.raises(click.UsageError, match=f"--prometheus-header.* {said}"):
+        prometheus_access(None, (header,))

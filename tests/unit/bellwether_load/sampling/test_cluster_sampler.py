@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,12 @@ from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal, Unauthenticated
 from bellwether.probes.runtime.watched_policies import Selection
 from bellwether_load.api.load_config import LoadConfig
-from bellwether_load.cli.prometheus_options import PrometheusAccess
+from bellwether_load.cli.prometheus_access import prometheus_access
 from bellwether_load.sampling.cluster_sampler import Cluster, ClusterSampler, Consumers, Settings, read_limits
 from bellwether_load.sampling.sampler_metrics import SamplingMetrics
 from bellwether_load.sampling.topic_consumption import DEFAULT_QUERY
-from bellwether_load.store.filesystems import Store
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
-from testkit.loads.load_histories import steady
-from testkit.loads.sample_files import write_rounds
 from testkit.values.security_settings import PLAINTEXT
 
 BY_HAND = Selection(ANYWHERE)
@@ -62,13 +60,13 @@ def test_a_file_that_goes_bad_is_said_and_what_was_read_before_stays(tmp_path: P
 def test_a_renewed_token_for_prometheus_makes_another_client(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("one")
-    consumers = Consumers("http://prometheus:9090", DEFAULT_QUERY, PrometheusAccess(token_file=token).read)
+    consumers = Consumers("http://prometheus:9090", DEFAULT_QUERY, partial(prometheus_access, tmp_path, ()))
     first = consumers.read()
     assert consumers.read() is first
     token.write_text("two")
     assert consumers.read() is not first
-    token.unlink()
-    with pytest.raises(Terminal, match=r"--prometheus-token-file .* cannot be read as text"):
+    token.write_bytes(b"\xff")
+    with pytest.raises(Terminal, match=r"--prometheus-credentials: .*/token cannot be read as text"):
         consumers.read()
 
 
@@ -97,19 +95,13 @@ def of_rebalance(**spec: Any) -> tuple[MemoryApi, Cluster]:
     return api, Cluster.of_policy("main", api, "default", BY_HAND)
 
 
-def test_invalid_rebalance_still_says_store_and_days() -> None:
-    api, cluster = of_rebalance()
-    api.merge(LEADER_REBALANCES, "default", api_objects.LOADS, {"spec": {"schedule": "99 99 * * *"}})
-    assert not cluster.settings_changed()
-    again = Cluster.of_policy("main", api, "default", BY_HAND)
-    assert (again.days, again.uri(STORES)) == (91, "/archive/default/main")
-
-
-@pytest.mark.parametrize("spec", [{"historyDays": 0, "store": ["archive"]}, {"historyDays": "many"}])
-def test_store_and_days_that_are_invalid_leave_the_former(spec: dict[str, Any]) -> None:
+@pytest.mark.parametrize("spec", [{"schedule": "99 99 * * *"}, {"historyDays": 0, "store": ["archive"]}])
+def test_an_invalid_rebalance_leaves_store_and_days(spec: dict[str, Any]) -> None:
     api, cluster = of_rebalance()
     api.merge(LEADER_REBALANCES, "default", api_objects.LOADS, {"spec": spec})
     assert not cluster.settings_changed()
+    again = Cluster.of_policy("main", api, "default", BY_HAND)
+    assert again.days is None, "nothing is removed by a sampler that starts meanwhile"
 
 
 def test_absence_of_the_rebalance_changes_neither_store_nor_days() -> None:
@@ -117,18 +109,6 @@ def test_absence_of_the_rebalance_changes_neither_store_nor_days() -> None:
     api.delete(LEADER_REBALANCES, "default", api_objects.LOADS)
     assert not cluster.settings_changed()
     assert (cluster.days, cluster.uri(STORES)) == (91, "/archive/default/main")
-
-
-def test_sampler_without_rebalance_goes_on_where_the_newest_samples_are(tmp_path: Path) -> None:
-    uris = {name: str(tmp_path / name) for name in ("default", "archive", "former", "foreign")}
-    stores = {name: {"namespaces": ["other" if name == "foreign" else "*"], "uri": uri} for name, uri in uris.items()}
-    loads = LoadConfig.model_validate({"stores": stores})
-    for name, minutes in (("archive", 3), ("former", 2), ("foreign", 4)):
-        write_rounds(Store.open(f"{uris[name]}/default/main"), {("apples", 0): steady(minutes)})
-    api, cluster = of_rebalance()
-    api.delete(LEADER_REBALANCES, "default", api_objects.LOADS)
-    again = Cluster.of_policy("main", api, "default", BY_HAND)
-    assert (again.uri(loads), again.days, again.settings_changed()) == (cluster.uri(loads), None, False)
 
 
 def test_days_are_unknown_until_there_is_a_rebalance() -> None:
@@ -154,7 +134,7 @@ def test_credentials_are_renewed_while_rebalances_cannot_be_listed(tmp_path: Pat
             raise Terminal("leaderrebalances is forbidden")
 
     cluster = Cluster(read, present=present)
-    consumers = Consumers(None, DEFAULT_QUERY, PrometheusAccess().read)
-    settings = Settings(str(tmp_path), None, 1, 0.1, None, consumers, False, read_limits(1, 1))
+    consumers = Consumers(None, DEFAULT_QUERY, partial(prometheus_access, None, ()))
+    settings = Settings(str(tmp_path), None, 1, 0.1, None, consumers, read_limits(1, 1))
     ClusterSampler(settings, lambda: cluster, SamplingMetrics(), stop).run()
     assert len(reads) == 2
