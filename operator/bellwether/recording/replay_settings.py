@@ -69,7 +69,7 @@ def policy_of(section: Document, name: str, namespace: str, changes: Iterable[Se
     A path starts below ``spec``: ``promotion.stabilizationSeconds``. A limit by load is left out (``limits_loads``).
     """
     spec: dict[str, Any] = _copied(section)
-    sources = [*spec.pop("sources", ()), *_former_sources(spec.get("detection") or {})]
+    sources = spec.pop("sources", ())
     spec["kafka"] = {"bootstrapServers": [NOWHERE]}
     for path, value in changes:
         _put(spec, path, value)
@@ -79,16 +79,6 @@ def policy_of(section: Document, name: str, namespace: str, changes: Iterable[Se
     metadata = {"name": name, "namespace": namespace}
     policy = LeadershipPolicy.read({"kind": "LeadershipPolicy", "metadata": metadata, "spec": spec})
     return policy.with_sources({"metadata": {"name": one["name"]}, "spec": one["spec"]} for one in sources)
-
-
-def _former_sources(detection: dict[str, Any]) -> list[dict[str, Any]]:
-    """The sources of a trace that was recorded while they were fields of the policy; its policy names them now."""
-    specs = [{"prometheus": prometheus}] if (prometheus := detection.pop("prometheus", None)) else []
-    specs += [{"plugin": plugin} for plugin in detection.pop("plugins", None) or ()]
-    found = [{"name": f"recorded-{number}", "spec": spec} for number, spec in enumerate(specs)]
-    if found:
-        detection["signalSources"] = [{"name": one["name"]} for one in found]
-    return found
 
 
 def limits_loads(section: Document) -> bool:

@@ -78,16 +78,6 @@ def test_neither_addresses_nor_credentials_are_kept():
     )
 
 
-def test_sources_in_policy_of_a_trace_are_read():
-    rules = [{"name": "slow", "query": "x", "threshold": "1"}]
-    recorded = section() | {
-        "detection": {"prometheus": {"url": "http://left-out", "rules": rules}, "plugins": [{"type": "Custom"}]}
-    }
-    found = policy_of(recorded, "main", "default").policy().detection
-    assert [rule.name for rule in found.prometheus_rules] == ["slow"]
-    assert [one.type for one in found.plugins] == ["Custom"]
-
-
 @pytest.mark.parametrize(
     ("text", "found"),
     [
