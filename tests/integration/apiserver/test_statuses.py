@@ -10,7 +10,7 @@ import pytest
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, EVENTS, POLICIES, SECRETS, KubernetesClient
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
-from bellwether.adapters.kubernetes.objects.broker_health_objects import BrokerHealths, Tidied
+from bellwether.adapters.kubernetes.objects.broker_health_objects import BrokerHealths
 from bellwether.adapters.kubernetes.objects.event_recorder import DISTINCT, SERIES_SECONDS, EventWriter
 from bellwether.adapters.kubernetes.objects.status_writer import StatusWriter
 from bellwether.destinations import ANYWHERE
@@ -48,12 +48,13 @@ def test_brokers_get_their_objects_once_and_lose_them_when_nothing_names_them(
     api: KubernetesClient, namespace: str, policy: Any
 ) -> None:
     keeper = BrokerHealths(api, SystemClock())
-    assert keeper.ensure_broker_healths(policy, [3, 1, 2]) == Tidied(made=(1, 2, 3))
+    made = keeper.ensure_broker_healths(policy, [3, 1, 2])
     before = versions(api, namespace)
     assert set(before) == {"main-1", "main-2", "main-3"}
-    assert keeper.ensure_broker_healths(policy, [1, 2, 3]) == Tidied()
+    assert keeper.ensure_broker_healths(policy, [1, 2, 3]) == made
     assert versions(api, namespace) == before
-    assert keeper.ensure_broker_healths(policy, [1, 3]) == Tidied(deleted=(2,))
+    assert keeper.ensure_broker_healths(policy, [1, 3]).keys() == {1, 3}
+    assert set(versions(api, namespace)) == {"main-1", "main-3"}
     owner = api.get(BROKER_HEALTHS, namespace, "main-1")["metadata"]["ownerReferences"][0]
     assert owner["uid"] == policy["metadata"]["uid"]
 
@@ -74,7 +75,7 @@ def test_object_that_person_made_is_adopted_and_keeps_override(
         }
         api.create(BROKER_HEALTHS, namespace, body)
     keeper = BrokerHealths(api, SystemClock())
-    assert keeper.ensure_broker_healths(policy, [1]) == Tidied(made=(1,))
+    assert keeper.ensure_broker_healths(policy, [1]).keys() == {1}
     found = api.get(BROKER_HEALTHS, namespace, "main-1")
     assert found["spec"]["override"]["reason"] == "disk swap"
     assert found["metadata"]["labels"]["bellwether.dev/broker-id"] == "1"

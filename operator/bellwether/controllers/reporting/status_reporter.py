@@ -263,7 +263,7 @@ class StatusReporter:
         ids = frozenset(b.broker for b in report.brokers)
         now = self._clock.monotonic()
         if ids != said.known or now - said.tidied_at > TIDY_SECONDS:
-            said.uids = self._healths.ensure_broker_healths(about, ids).uids
+            said.uids = self._healths.ensure_broker_healths(about, ids)
             try:
                 self._healths.collect(namespace, name)
             except BellwetherError as error:  # statuses do not depend on it

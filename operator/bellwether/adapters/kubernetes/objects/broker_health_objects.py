@@ -7,7 +7,7 @@ reconcile; a settled cluster causes one list request and no write.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
 
 import structlog
 
@@ -23,15 +23,6 @@ GONE_AFTER_SECONDS = 3600.0
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Tidied:
-    """What a call changed, by broker id; ``uids`` are those of the objects that exist now."""
-
-    made: tuple[int, ...] = ()
-    deleted: tuple[int, ...] = ()
-    uids: Mapping[int, str] = field(default_factory=dict, compare=False)
-
-
 class BrokerHealths:
     """Maintains the BrokerHealth objects of policies."""
 
@@ -41,8 +32,8 @@ class BrokerHealths:
         # By policy and Lease: its last renewal, and since when there was no other.
         self._silent: dict[tuple[str, str], dict[str, tuple[str, float]]] = {}
 
-    def ensure_broker_healths(self, policy: Object, ids: Collection[int]) -> Tidied:
-        """Create one object for each id, and delete those of other brokers that the operator created.
+    def ensure_broker_healths(self, policy: Object, ids: Collection[int]) -> Mapping[int, str]:
+        """Create one object for each id, and delete those of other brokers that the operator created. Returns the uids.
 
         An object that a user created first, to override a broker early, is adopted. One that a user created for an
         unknown broker is left alone, and the policy's status names it.
@@ -51,24 +42,17 @@ class BrokerHealths:
         labels = {MADE_LABEL: "bellwether", object_names.POLICY_LABEL: object_names.legal(name)}
         found = {o["metadata"]["name"]: o for o in self._api.list(BROKER_HEALTHS, namespace, labels)}
         wanted = {object_names.broker_health(name, broker): broker for broker in ids}
-        made = []
         for object_name, broker in sorted(wanted.items(), key=lambda one: one[1]):
             if object_name in found:
                 continue
             body = _broker_health(policy, broker)
             found[object_name] = self._api.apply(BROKER_HEALTHS, namespace, object_name, body, MANAGER)
-            made.append(broker)
-        deleted = []
         for object_name, one in found.items():
             if object_name in wanted or one["metadata"].get("deletionTimestamp"):
                 continue
-            try:
+            with suppress(NotFound, Conflict):  # deleted already, or just changed: the next call decides again
                 self._api.delete(BROKER_HEALTHS, namespace, object_name, one["metadata"]["resourceVersion"])
-            except (NotFound, Conflict):
-                continue  # deleted already, or just changed: the next call decides again
-            deleted.append(int(one["spec"]["brokerId"]))
-        uids = {broker: found[one]["metadata"]["uid"] for one, broker in wanted.items() if one in found}
-        return Tidied(tuple(made), tuple(sorted(deleted)), uids)
+        return {broker: found[one]["metadata"]["uid"] for one, broker in wanted.items()}
 
     def collect(self, namespace: str, policy: str, gone_after_seconds: float = GONE_AFTER_SECONDS) -> tuple[str, ...]:
         """Remove the entries of probers whose Lease has been missing or not renewed for that long, by this process's
