@@ -45,12 +45,6 @@ RULE_LIMIT = 32
 
 _RULE = source_settings.PrometheusRule(name="", query="", threshold=0)
 
-_ON_FAILING = "Effect of a failing signal: Demote makes the broker Sick, Suspect only reports it."
-_BROKER_LABEL = (
-    "Label that identifies the broker: its value is a node id, a host name or an address that the broker advertises, or"
-    " the name of its pod. A number at the end of a name counts only if every broker is matched exactly once by it."
-)
-
 SourceName = Annotated[
     str,
     Matching("^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$", "must consist of letters, digits, '-', '_' and '.'", 63),
@@ -150,12 +144,16 @@ class PrometheusRule(Model):
     """A value is bad only if it is also at least this multiple of the median of the other brokers (Below: at most that
     fraction). 0 disables the comparison.
     """
-    broker_label: Annotated[LabelName, Field(description=_BROKER_LABEL)] = _RULE.broker_label
+    broker_label: LabelName = _RULE.broker_label
+    """Label that identifies the broker: its value is a node id, a host name or an address that the broker advertises,
+    or the name of its pod. A number at the end of a name counts only if every broker is matched exactly once by it.
+    """
     leaders_only: bool = Field(default=_RULE.leaders_only, strict=True)
     """The value is meaningful only while the broker leads, such as produce latency: a demoted broker is not judged by
     it.
     """
-    on_failing: source_settings.OnFailing = Field(default=_RULE.on_failing, description=_ON_FAILING)
+    on_failing: source_settings.OnFailing = _RULE.on_failing
+    """Effect of a failing signal: Demote makes the broker Sick, Suspect only reports it."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
