@@ -21,11 +21,9 @@ from bellwether.core.model.loads import Loads
 from bellwether.extras import needed_extra
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal
-from bellwether_load.api.job_profile import JobType
 from bellwether_load.api.load_config import LoadConfig
-from bellwether_load.controller.job_commands import PlanJobs, Work, file_name
+from bellwether_load.controller.job_commands import file_name
 from bellwether_load.controller.kubernetes_jobs import KubernetesJobs
-from bellwether_load.controller.process_jobs import ProcessJobs, inherited
 from bellwether_load.controller.rebalance_controller import RebalanceBackend, RebalanceController
 from bellwether_load.store.store_uri import Redacted
 
@@ -44,7 +42,7 @@ class LoadSide:
         log.info("load_configured", stores=sorted(config.stores), profiles=sorted(config.profiles))
 
         def make(status: LeaderRebalanceStatus, wake: Callable[[], None]) -> RebalanceController:
-            tools = partial(rebalance_backend, api, clock, config)
+            tools = partial(rebalance_backend, api, config)
             made = RebalanceController(status, config.settings, tools, clock, wake)
             made.start()
             return made
@@ -70,27 +68,20 @@ class LoadSide:
 
 
 def rebalance_backend(
-    api: KubernetesClient, clock: Clock, config: LoadConfig, policy: LeadershipPolicy, cluster_id: str
+    api: KubernetesClient, config: LoadConfig, policy: LeadershipPolicy, cluster_id: str
 ) -> RebalanceBackend:
     """The backend of the policy's rebalance controller, from the store and the profile that the policy names.
 
     Raises StoreError, NotConfigured if the administrator has not configured them for the policy, or another Terminal.
     """
     settings, metadata = config.settings(policy), policy.metadata
-    profile = settings.profile
     try:  # Arrow is for policies that rebalance
         from bellwether_load.store.filesystems import Store  # noqa: PLC0415
         from bellwether_load.store.plans.plan_store import FilePlanStore  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise Terminal(f"a LeaderRebalance {needed_extra(error)}") from error
     plans = FilePlanStore(Store.open(settings.uri), cluster_id, f"{metadata.namespace}/{metadata.name}")
-    jobs: PlanJobs
-    if profile.type is JobType.PROCESS:
-        environment = inherited(profile.environment_variables)
-        jobs = ProcessJobs(lambda run: Work.of(policy, settings.uri, run, cluster_id), profile, clock, environment)
-    else:
-        jobs = KubernetesJobs(api, policy, settings, cluster_id)
-    return RebalanceBackend(plans, jobs)
+    return RebalanceBackend(plans, KubernetesJobs(api, policy, settings, cluster_id))
 
 
 class Samples:

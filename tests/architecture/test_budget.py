@@ -29,9 +29,9 @@ LINES = {
     "operator/bellwether/simulation": 2103,  # replays, and the cluster in memory that all of it runs on
     "operator/bellwether/telemetry": 1420,  # one scrape at a time
     "spark": 4047,
-    "spark/bellwether_load/api": 250,
+    "spark/bellwether_load/api": 226,
     "spark/bellwether_load/cli": 1264,  # losses, a verb of its own; requests
-    "spark/bellwether_load/controller": 1389,  # losses of brokers and racks as numbers in status; requests
+    "spark/bellwether_load/controller": 1243,  # losses of brokers and racks as numbers in status; requests
     "spark/bellwether_load/losses": 994,  # leaders with orders within limits by hour, heavy partitions in the bound
     "spark/bellwether_load/page": 495,  # the sentences of terminal and status, too
     "spark/bellwether_load/plan": 934,  # what a plan rests on, what is missing for a proposal, losses; requests

@@ -10,7 +10,7 @@ and, for SparkOnKubernetes, with its account and a confined pod template. In: th
 {{- range $name, $given := .Values.load.profiles }}
 {{- $profile := deepCopy $given }}
 {{- $type := $given.type | default "Job" }}
-{{- if and (ne $type "Process") (not $given.image) }}
+{{- if not $given.image }}
 {{- $profile = set $profile "image" $image }}
 {{- end }}
 {{- if eq $type "SparkOnKubernetes" }}

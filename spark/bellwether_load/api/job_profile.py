@@ -20,17 +20,13 @@ Quantity = Annotated[
 ConfName = Annotated[
     str, Checked(r"^spark\.[A-Za-z0-9._-]+$", "must be the name of a Spark setting, such as spark.driver.memory", 253)
 ]
-VariableName = Annotated[
-    str, Checked("^[A-Za-z_][A-Za-z0-9_]*$", "must be the name of an environment variable, such as AWS_REGION", 253)
-]
 
 
 class JobType(StrEnum):
-    """How a plan is computed."""
+    """Where a plan is computed."""
 
     JOB = "Job"
     SPARK_ON_KUBERNETES = "SparkOnKubernetes"
-    PROCESS = "Process"
 
 
 class PodResources(Model):
@@ -60,12 +56,9 @@ class JobProfile(Model):
     ]
     type: JobType = Field(
         default=JobType.JOB,
-        description="Job: Spark in one pod (local[*]). SparkOnKubernetes: that pod and executor pods. Process: one"
-        " process in the operator's container, without Spark.",
+        description="Job: Spark in one pod (local[*]). SparkOnKubernetes: that pod and executor pods.",
     )
-    image: Image | None = Field(
-        default=None, description="Container image with Bellwether and Spark. Required unless type is Process."
-    )
+    image: Annotated[Image, Field(description="Container image with Bellwether and Spark.")]
     service_account_name: ObjectName | None = Field(
         default=None,
         description="ServiceAccount of the job's pods, in the policy's namespace. SparkOnKubernetes requires one that"
@@ -74,21 +67,10 @@ class JobProfile(Model):
     resources: PodResources = Field(default_factory=PodResources, description="CPU and memory of the job's pod.")
     spark_conf: dict[ConfName, str] = Field(default_factory=dict, description="Spark settings, passed unchanged.")
     executors: Executors = Field(default_factory=Executors, description="Spark executors, for SparkOnKubernetes.")
-    environment_variables: tuple[VariableName, ...] = Field(
-        default=(),
-        description="For Process: names of variables that the process inherits from the operator, such as credentials"
-        " of the store, in addition to PATH, HOME, LANG, TMPDIR and PYTHONPATH.",
-    )
     timeout_seconds: int = integer(3600, 60, 86400, "Maximum duration of the job in seconds; after that it has failed.")
 
     def model_post_init(self, _context: Any) -> None:
         """Reject a profile that lacks what its type requires."""
-        if self.type is not JobType.PROCESS and self.image is None:
-            raise refusal("must be an image with Bellwether and Spark, unless type is Process: set it", "image")
         if self.type is JobType.SPARK_ON_KUBERNETES and self.service_account_name is None:
             text = "must be a ServiceAccount that may create pods, because type is SparkOnKubernetes: set it"
             raise refusal(text, "serviceAccountName")
-        if self.type is not JobType.PROCESS and self.environment_variables:
-            raise refusal("is only for type Process: remove it", "environmentVariables")
-        if self.type is JobType.PROCESS and self.spark_conf:
-            raise refusal("has no effect with type Process, which runs without Spark: remove it", "sparkConf")

@@ -1,7 +1,7 @@
 """Jobs that measure loads and compute a rebalance plan: the two command lines, Spark's settings, the state of a job.
 
-Pure. In: a job profile, and a run's name. Out: argument lists and variables, the same for a local process, a Job in one
-pod and Spark on Kubernetes: one job code. ``PlanJobs`` runs them: in ``process_jobs`` and ``kubernetes_jobs``.
+Pure. In: a job profile, and a run's name. Out: argument lists and variables, the same for a Job in one pod and Spark on
+Kubernetes: one job code. ``PlanJobs`` runs them.
 """
 
 from __future__ import annotations
@@ -54,10 +54,6 @@ class PlanJobs(Protocol):
         """Its status; None if there is no such job."""
         ...
 
-    def close(self) -> None:
-        """Stop polling; end jobs that would be orphaned."""
-        ...
-
 
 @dataclass(frozen=True, slots=True)
 class Work:
@@ -86,15 +82,12 @@ def file_name(namespace: str, policy: str, run: str) -> str:
     return f"{namespace}.{policy}.{run}"
 
 
-def commands(work: Work, profile: JobProfile, python: str = "python") -> tuple[list[str], list[str]]:
+def commands(work: Work, profile: JobProfile) -> tuple[list[str], list[str]]:
     """The two steps, one after the other: measure the loads, make the plan, which needs no Spark."""
-    heap = ["--memory", f"{heap_mebibytes(profile.resources.memory)}m"]
-    engine = {
-        JobType.PROCESS: ["--engine", "process"],
-        JobType.JOB: heap,
-        JobType.SPARK_ON_KUBERNETES: [*heap, "--master", KUBERNETES_MASTER],
-    }[profile.type]
-    base = [python, "-m", "bellwether_load"]
+    engine = ["--memory", f"{heap_mebibytes(profile.resources.memory)}m"]
+    if profile.type is JobType.SPARK_ON_KUBERNETES:
+        engine += ["--master", KUBERNETES_MASTER]
+    base = ["python", "-m", "bellwether_load"]
     store = ["--store", work.uri]
     cluster = ["--cluster", work.cluster_id] if work.cluster_id else []
     loads = [*base, "loads", *store, "--name", work.name, "--days", str(work.days), *cluster, *engine]

@@ -55,9 +55,6 @@ class KubernetesJobs:
                 return JobStatus(JobState.FAILED, self._why(run, condition))
         return JobStatus(JobState.ACTIVE, self._trouble(run))
 
-    def close(self) -> None:
-        """Nothing to close: Jobs continue, and the next process finds them."""
-
     def _why(self, run: str, condition: Object) -> str:
         name = object_names.plan_job(self._policy.metadata.name, run)
         said = f"Job {name}: {condition.get('reason', 'Failed')}"

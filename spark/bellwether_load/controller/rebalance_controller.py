@@ -130,7 +130,7 @@ class RebalanceController:
         self._thread.start()
 
     def close(self, timeout_seconds: float = 1.0) -> None:
-        """End; local jobs end, too, those of Kubernetes go on and are found again.
+        """End; jobs go on and are found again.
 
         A recheck under way is not waited for: what it may still do, may be done twice.
         """
@@ -138,8 +138,6 @@ class RebalanceController:
         self._news.set()
         if self._thread is not None:
             self._thread.join(timeout_seconds)
-        if self._tools is not None:
-            self._tools.jobs.close()
 
     def unhealthy_reason(self) -> str | None:
         """That its thread has died, if so; how long the work of one step takes is bounded by the work alone."""
@@ -337,9 +335,6 @@ class RebalanceController:
     def _tools_of(self, facts: _Facts) -> RebalanceBackend:
         wanted = (facts.policy.rebalance and facts.policy.rebalance.spec, facts.cluster_id)
         if self._tools is None or self._tools_for != wanted:
-            if self._tools is not None:
-                self._tools.jobs.close()
-                self._tools = None
             self._tools = self._make_tools(facts.policy, facts.cluster_id)
             self._tools_for = wanted
         return self._tools

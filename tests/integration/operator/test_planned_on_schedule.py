@@ -1,4 +1,4 @@
-"""An operator that does all of it by itself: its schedule, the jobs as local processes, the waves."""
+"""An operator that does all of it by itself: its schedule, the jobs, the waves."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans.plan_files import read_plan
 from testkit.loads.load_configs import options
 from testkit.loads.skewed_loads import records_a_minute, write_skewed_history
+from testkit.processes.plan_jobs import run_jobs
 
 if TYPE_CHECKING:
     from testkit.processes.sites import Site
@@ -33,13 +34,14 @@ def test_schedule_plan_and_waves_run_without_a_person(bare_site: Site, tmp_path:
         }
     )
     before = site.orders()
-    site.operator(*options(tmp_path, uri, type="Process", resources={"memory": "2Gi"}))
+    site.operator(*options(tmp_path, uri))
     site.until_reported()
     write_skewed_history(store, site.partitions().values(), str(site.status()["clusterId"]))
 
     applications: list[PlanApplication] = []
 
     def applied() -> bool:
+        run_jobs(site)
         record = site.record()
         found = record.application if record is not None else None
         if found is not None and found.ended is not None:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from bellwether.adapters.clocks import SystemClock
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.ports.errors import Terminal
 from bellwether_load.api.load_config import LoadConfig
-from bellwether_load.controller.kubernetes_jobs import KubernetesJobs
-from bellwether_load.controller.process_jobs import ProcessJobs
 from bellwether_load.controller.rebalance_controller import RebalanceBackend
 from bellwether_load.load_side import rebalance_backend
 from bellwether_load.store.store_errors import StoreUnusable
@@ -25,21 +21,11 @@ from testkit.loads.small_planner import problem, slot
 
 def made(config: LoadConfig, policy: LeadershipPolicy | None = None) -> RebalanceBackend:
     policy = policy or api_objects.rebalanced()
-    return rebalance_backend(MemoryApi(), SystemClock(), config, policy, "cluster-1")
+    return rebalance_backend(MemoryApi(), config, policy, "cluster-1")
 
 
-@pytest.mark.parametrize(
-    ("profile", "kind"),
-    [
-        ({"type": "Job"}, KubernetesJobs),
-        ({"type": "SparkOnKubernetes", "serviceAccountName": "spark"}, KubernetesJobs),
-        ({"type": "Process"}, ProcessJobs),
-    ],
-)
-def test_each_type_of_profile_has_its_own_kind_of_job(tmp_path: Path, profile: dict[str, Any], kind: type):
-    found = made(load_config(str(tmp_path), **profile))
-    assert isinstance(found.jobs, kind)
-    assert not found.plans.has_problem("default.main.at-1")
+def test_a_new_store_has_no_problem(tmp_path: Path):
+    assert not made(load_config(str(tmp_path))).plans.has_problem("default.main.at-1")
 
 
 def test_the_files_of_a_policy_are_in_a_directory_of_its_namespace(tmp_path: Path):

@@ -26,10 +26,9 @@ WITH_EXECUTORS: dict[str, Any] = {
 def body(uri: str, *, store: dict[str, Any] | None = None, **profile: Any) -> dict[str, Any]:
     """The content of a configuration file: store ``default`` at that URI, and profile ``default``."""
     everyone = {"namespaces": ["*"]}
-    image = {} if profile.get("type") == "Process" else {"image": IMAGE}
     return {
         "stores": {"default": {**everyone, "uri": uri, **(store or {})}},
-        "profiles": {"default": {**everyone, **image, **profile}},
+        "profiles": {"default": {**everyone, "image": IMAGE, **profile}},
     }
 
 

@@ -55,7 +55,6 @@ class Planner:
     gone: bool = False
     tamper: Callable[[RebalancePlan], RebalancePlan] = lambda plan: plan
     started: list[str] = field(default_factory=list)
-    closed: int = 0
     left: dict[str, int] = field(default_factory=dict)
 
     def start(self, run: str) -> None:
@@ -75,10 +74,6 @@ class Planner:
             return JobStatus(JobState.FAILED, self.fails)
         self.work(file_name(*self.policy, run))
         return JobStatus(JobState.SUCCEEDED)
-
-    def close(self) -> None:
-        """Counted."""
-        self.closed += 1
 
     def work(self, name: str) -> None:
         """Measure and plan: what the jobs of a run do."""

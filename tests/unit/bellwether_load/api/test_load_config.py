@@ -124,16 +124,12 @@ BAD: dict[str, tuple[Any, str]] = {
     ),
     "a job without an image": (
         {"profiles": {"a": {"namespaces": ["*"]}}},
-        "profiles.a.image: must be an image with Bellwether and Spark, unless type is Process: set it",
+        "profiles.a.image: is required: set it",
     ),
     "executors without an account": (
         {"profiles": {"a": {"namespaces": ["*"], "type": "SparkOnKubernetes", "image": "x"}}},
         "profiles.a.serviceAccountName: must be a ServiceAccount that may create pods, because type is"
         " SparkOnKubernetes: set it",
-    ),
-    "variables for a pod": (
-        {"profiles": {"a": {"namespaces": ["*"], "image": "x", "environmentVariables": ["AWS_REGION"]}}},
-        "profiles.a.environmentVariables: is only for type Process: remove it",
     ),
     "a setting that is not Spark's": (
         {"profiles": {"a": {"namespaces": ["*"], "image": "x", "sparkConf": {"java.opts": "x"}}}},

@@ -25,11 +25,6 @@ def test_loads_are_measured_and_then_the_plan_is_made_from_them():
     assert_wording(shlex.join(loads), shlex.join(plan))
 
 
-def test_a_process_runs_without_spark():
-    loads, _ = commands(WORK, profile(type="Process"))
-    assert loads[-2:] == ["--engine", "process"]
-
-
 @pytest.mark.parametrize(
     ("memory", "mebibytes"),
     [("4Gi", 2457), ("1Gi", 614), ("512Mi", 512), ("8G", 4577), ("1.5Gi", 921), ("64Gi", 39321)],
