@@ -15,7 +15,7 @@ from chartvalues.shared_values import Model
 class Profile(JobProfile):
     """A job profile; the templates complete what is empty."""
 
-    image: Image | None = Field(
+    image: Image | None = Field(  # type: ignore[assignment]
         default=None, description="Container image with Bellwether and Spark. Empty: that of spark.image."
     )
     service_account_name: ObjectName | None = Field(

@@ -7,7 +7,7 @@ Called by the desk (``rebalance_controller``), in its thread and outside of its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -62,11 +62,6 @@ class LoadQuery:
         latest = f"{prefix}{run.run}" if run.run and run.state not in _UNFINISHED else ""
         return cls(prefix, rebalance.spec.store, settings.objective, settings.capacities, latest)
 
-    @property
-    def terms(self) -> object:
-        """All fields except the run: a new run needs a read, other terms change the meaning of loads already read."""
-        return self.prefix, self.store, self.objective, self.capacities
-
 
 class LoadCache:
     """See the module. One thread reads; ``known`` may be asked from any other."""
@@ -74,10 +69,9 @@ class LoadCache:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._loads: Loads | None = None
-        self._terms: object = None  # by which the loads were weighed
-        self._taken = 0
+        self._taken_for: LoadQuery | None = None
         self._query: LoadQuery | None = None
-        self._tried: float | None = None
+        self._tried = 0.0
         self._wanted_since: float | None = None
         self.trouble: Refusal | None = None
         """Why the newest loads could not be read, if so."""
@@ -91,7 +85,7 @@ class LoadCache:
 
     def known(self) -> Loads | None:
         """The loads for a reconcile: ``AWAITED`` before the first read, None where there are none."""
-        if self._loads is not None or self._tried is not None:
+        if self._query is not None:
             return self._loads
         since = self._wanted_since
         return LOADS_PENDING if since is None or self._clock.monotonic() - since < AWAITED_SECONDS else None
@@ -99,23 +93,21 @@ class LoadCache:
     @property
     def shown(self) -> object:
         """What changes the result of a reconcile when it changes."""
-        return self._taken, self._tried is not None, self.trouble
+        return self._taken_for, self._query is not None, self.trouble
 
-    def due(self, query: LoadQuery | None) -> bool:
-        """Whether there may be something to read."""
+    def refresh(self, plans: Callable[[], FilePlanStore], query: LoadQuery | None) -> bool:
+        """Read the newest loads, if these may be others than those that are known; returns whether it did.
+
+        A failure is reported by ``trouble``, keeps the former loads, and is tried again later.
+        """
         if query is None:
-            self._loads, self._query, self._tried, self.trouble = None, None, None, None
+            self._loads = self._taken_for = self._query = self.trouble = None
             return False
-        before = self._query
-        if before is None or self._tried is None or query.terms != before.terms:
-            return True
-        if query.latest and query.latest != before.latest:
-            return True
-        return self.trouble is not None and self._clock.monotonic() - self._tried >= AGAIN_SECONDS
-
-    def read(self, plans: Callable[[], FilePlanStore], query: LoadQuery) -> None:
-        """Read the newest loads; a failure is reported by ``trouble`` and keeps the former loads."""
-        before, trouble = self._query, ""
+        if self._query is not None and not query.latest:  # a run is under way: those of the one before
+            query = replace(query, latest=self._query.latest)
+        now, trouble = self._clock.monotonic(), ""
+        if query == self._query and (self.trouble is None or now - self._tried < AGAIN_SECONDS):
+            return False
         try:
             self._read(plans(), query)
         except BellwetherError as error:
@@ -124,33 +116,27 @@ class LoadCache:
             log.exception("load_read_failed_unexpectedly")
             trouble = f"{type(error).__name__}: {error}"
         self.trouble = Refusal(Reason.STORE_UNAVAILABLE, f"{FOR}: {trouble}") if trouble else None
-        kept = before.latest if before is not None and not query.latest else query.latest
-        self._query = replace(query, latest=kept)
-        self._tried = self._clock.monotonic()
+        self._query, self._tried = query, self._clock.monotonic()
+        return True
 
     def _read(self, plans: FilePlanStore, query: LoadQuery) -> None:
         """The loads of the run that ended last; while there are none by these terms, those of an older one do."""
         failure: StoreError | None = None
-        if query.latest:
+        for name in self._candidates(plans, query):
             try:
-                self._take(plans, query, query.latest)
-                return
+                self._loads = plans.measured(name, query.objective, query.capacities)
             except (StoreDamaged, StoreMissing) as error:
-                failure = error
-        if self._loads is None or self._terms != query.terms:
-            for name in plans.finished(query.prefix):
-                try:
-                    self._take(plans, query, name)
-                    break
-                except (StoreDamaged, StoreMissing) as error:
-                    failure = failure or error
+                failure = failure or error
+                continue
+            self._taken_for = replace(query, latest=name)
+            log.info("loads_read", loads=name, partitions=len(self._loads.partitions))
+            break
         if failure is not None:
             raise failure
 
-    def _take(self, plans: FilePlanStore, query: LoadQuery, name: str) -> None:
-        began = self._clock.monotonic()
-        self._loads = plans.measured(name, query.objective, query.capacities)
-        self._terms = query.terms
-        self._taken += 1
-        seconds = round(self._clock.monotonic() - began, 1)
-        log.info("loads_read", loads=name, partitions=len(self._loads.partitions), seconds=seconds)
+    def _candidates(self, plans: FilePlanStore, query: LoadQuery) -> Iterator[str]:
+        if query.latest:
+            yield query.latest
+        known = self._taken_for
+        if known is None or replace(known, latest=query.latest) != query:
+            yield from (name for name in plans.finished(query.prefix) if name != query.latest)

@@ -318,8 +318,7 @@ class RebalanceController:
     def _read_loads(self, run: Run, facts: _Facts) -> Refusal | None:
         """The loads of the run that ended last, where the policy limits by load; why they could not be had, if so."""
         query = LoadQuery.of(facts.policy, facts.settings, run)
-        if self._reading.due(query) and query is not None:
-            self._reading.read(lambda: self._tools_of(facts).plans, query)
+        self._reading.refresh(lambda: self._tools_of(facts).plans, query)
         return self._reading.trouble
 
     def _failed(self, run: Run, error: Exception, text: str) -> Run:
