@@ -206,7 +206,7 @@ def test_a_status_is_written_apart_from_the_spec(api: KubernetesClient):
 def test_a_status_has_its_bounds(api: KubernetesClient):
     create(api, api_objects.health(3, name="bound-3"))
     many = [api_objects.entry(f"v{n}") for n in range(65)]
-    with pytest.raises(Terminal, match=r"status\.signals"):
+    with pytest.raises(Terminal, match=r"signals: Too many"):
         apply_status(api, "bound-3", {"signals": many}, "prober")
     with pytest.raises(Terminal, match="source"):
         apply_status(api, "bound-3", {"signals": [api_objects.without(api_objects.entry(), "source")]}, "prober")
