@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from bellwether.cli.kubernetes_target import Target, connect, policy_options
-from bellwether.cli.output import document_text
+from bellwether.cli.output import print_document
 from bellwether.foreign_text import printable
 from bellwether.ports.errors import BellwetherError, Terminal
 from bellwether_load.page.plan_summary import Story, tell
@@ -37,12 +36,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Output format; documents have no moves.",
 )
-@click.option(
-    "--output-file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="File to write the document or the page to.  [default: standard output]",
-)
-def show(digest: str | None, uri: str, target: Target, top: int, output: str, output_file: Path | None) -> None:
+def show(digest: str | None, uri: str, target: Target, top: int, output: str) -> None:
     """Show a load plan of a store: its moves and its improvement.
 
     Shows the balance before and after, and the gap to the best possible balance. Without DIGEST it shows the newest
@@ -52,8 +46,6 @@ def show(digest: str | None, uri: str, target: Target, top: int, output: str, ou
     from bellwether_load.store.filesystems import Store
     from bellwether_load.store.plans import plan_files
 
-    if output_file is not None and output == "table":
-        raise click.UsageError("--output-file requires -o json, yaml or html")
     try:
         store = Store.open(uri)
         history = plan_files.plans(store)
@@ -61,11 +53,11 @@ def show(digest: str | None, uri: str, target: Target, top: int, output: str, ou
         if output in ("json", "yaml"):
             from bellwether_load.plan.documents import PLAN
 
-            _write(output_file, document_text(PLAN.to_json(found), output))
+            print_document(PLAN.to_json(found), output)
             return
         story = _verified(store, tell(found, plan_files.read_moves(store, found.digest), history, str(store)))
         if output == "html":
-            _write(output_file, plan_page(story, top))
+            click.echo(plan_page(story, top), nl=False)
             return
     except BellwetherError as error:
         raise click.ClickException(printable(str(error))) from None
@@ -103,14 +95,3 @@ def _policy(target: Target) -> str | None:
     if target.policy is None:
         return None
     return f"{target.namespace or connect(target)[1]}/{target.policy}"
-
-
-def _write(file: Path | None, text: str) -> None:
-    if file is None:
-        click.echo(text.rstrip("\n"))
-        return
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise Terminal(f"--output-file {file} cannot be written ({error.strerror}): use another file") from None
-    click.echo(f"written to {file}", err=True)

@@ -6,6 +6,7 @@ correct, 4 if the plan is rejected, 1 if an input cannot be read.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
@@ -14,7 +15,9 @@ from bellwether.cli import exit_status
 from bellwether.cli.output import OUTPUT, print_document, printed
 from bellwether.foreign_text import printable
 from bellwether.ports.errors import BellwetherError
-from bellwether_load.verify.plan_verifier import Report
+
+if TYPE_CHECKING:
+    from bellwether_load.verify.plan_verifier import Report
 
 _UNITS = "(maximum, mean, item and bound: bytes/s per 100 units of capacity; moved load: hundredths of a byte/s)"
 

@@ -7,12 +7,13 @@ Kubernetes: one job code. ``PlanJobs`` runs them.
 from __future__ import annotations
 
 import math
-import re
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
+
+from kubernetes.utils import parse_quantity
 
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether_load.api.job_profile import JobProfile, JobType
@@ -20,8 +21,6 @@ from bellwether_load.api.job_profile import JobProfile, JobType
 KUBERNETES_MASTER = "k8s://https://kubernetes.default.svc"
 HEAP_SHARE = 0.6
 """Of a pod's memory; the rest is for Python, Arrow and the JVM itself."""
-
-_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 
 
 class JobState(StrEnum):
@@ -122,9 +121,4 @@ def last_words(lines: Iterable[str], most: int = 600) -> str:
 
 
 def _number(quantity: str) -> float:
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(m?|[kMGT]i?|Ki)", quantity)
-    if found is None:
-        raise ValueError(f"{quantity!r} is no quantity")
-    if found[2] == "m":
-        return float(found[1]) / 1000
-    return float(found[1]) * _UNITS[found[2]]
+    return float(parse_quantity(quantity))

@@ -5,10 +5,13 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from bellwether.core.waves.approved_plan import RebalanceMove
 from bellwether_load.plan.rebalance_plan import RebalancePlan
-from bellwether_load.verify.plan_verifier import Report
+
+if TYPE_CHECKING:  # numpy is for policies that rebalance
+    from bellwether_load.verify.plan_verifier import Report
 
 HEAVIEST = 25
 FORMER = 10

@@ -131,10 +131,10 @@ def test_the_page_says_what_decides_the_bound() -> None:
     assert "not verified" not in text
 
 
-def test_without_problem_and_loads_the_brokers_alone_are_named() -> None:
+def test_without_problem_and_loads_the_brokers_alone_are_counted() -> None:
     plan, moves = small_plan()
     some = replace(plan, certificate=replace(plan.certificate, weights={1: 1, 2: 0}))
-    assert "The proof of the bound rests on broker 1, or on a single partition." in words(plan_page(tell(some, moves)))
+    assert "The proof of the bound rests on 1 of 3 open brokers, or on a single" in words(plan_page(tell(some, moves)))
 
 
 def test_a_plan_that_fails_its_verification_is_not_recommended() -> None:
