@@ -1,7 +1,7 @@
 """Convert Arrow columns to Python lists, for millions of rows, and check them against the expected schema.
 
 In: record batches. Out: rows of integers, floats, strings and tuples. Called by the readers of problems, loads and
-plans. Values are read from Arrow's buffers: creating a scalar object for each would take minutes.
+plans. Numbers come by way of numpy: creating a scalar object for each would take minutes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from bellwether_load.store.filesystems import Store
 from bellwether_load.store.store_errors import StoreDamaged
 
 BATCH_ROWS = 65_536
-_LETTERS = {pa.int32(): "i", pa.int64(): "q", pa.float64(): "d"}
 _AHEAD = 4
 """Batches that are read before they are used."""
 
@@ -104,25 +103,14 @@ def values(array: Any) -> list[Any]:
 
     None for a null number; the others have no nulls.
     """
-    dictionary = pa.types.is_dictionary(array.type)
-    if dictionary or pa.types.is_string(array.type):
-        packed = array if dictionary else array.dictionary_encode()
-        words = packed.dictionary.to_pylist()
-        return [words[i] for i in _numbers(packed.indices)]
+    if pa.types.is_string(array.type):
+        array = array.dictionary_encode()
+    if pa.types.is_dictionary(array.type):
+        words = array.dictionary.to_pylist()
+        return [words[i] for i in array.indices.to_numpy().tolist()]
     if pa.types.is_list(array.type):
-        flat = _numbers(array.values)
-        return [tuple(flat[start:end]) for start, end in pairwise(_numbers(array.offsets))]
-    if not array.null_count:
-        return _numbers(array)
-    missing = _numbers(array.is_null().cast(pa.int32()))
-    return [None if gone else value for value, gone in zip(_numbers(array), missing, strict=True)]
-
-
-def _numbers(array: Any) -> list[Any]:
-    """Read from Arrow's buffer: numpy, which the verifier does not need, takes 30 MB."""
-    letter: Any = "q" if pa.types.is_timestamp(array.type) else _LETTERS[array.type]
-    buffer = array.buffers()[1]
-    if not len(array) or buffer is None:
-        return []
-    found: list[Any] = memoryview(buffer).cast("B").cast(letter)[array.offset : array.offset + len(array)].tolist()
-    return found
+        flat = array.values.to_numpy().tolist()
+        return [tuple(flat[start:end]) for start, end in pairwise(array.offsets.to_numpy().tolist())]
+    if pa.types.is_timestamp(array.type):
+        array = array.cast(pa.int64())
+    return list(array.to_pylist()) if array.null_count else list(array.to_numpy().tolist())

@@ -99,14 +99,6 @@ def test_two_writers_of_one_moment_take_nothing_from_each_other(store: Store) ->
     assert held(store) == noted(rows(0)) + noted(rows(0))
 
 
-def test_the_first_round_that_is_stored_is_reported_once(store: Store) -> None:
-    begun: list[int] = []
-    writer = SampleWriter(store, lambda: begun.append(1))
-    for minute in range(3):
-        writer.write(rows(minute))
-    assert begun == [1]
-
-
 def test_a_store_of_another_cluster_is_refused_and_left_as_it_is(store: Store) -> None:
     SampleWriter(store).write(rows(0, cluster_id="another"))
     before = store.list()
