@@ -33,7 +33,7 @@ LINES = {
     "spark/bellwether_load/cli": 1264,  # losses, a verb of its own; requests
     "spark/bellwether_load/controller": 1243,  # losses of brokers and racks as numbers in status; requests
     "spark/bellwether_load/losses": 994,  # leaders with orders within limits by hour, heavy partitions in the bound
-    "spark/bellwether_load/page": 495,  # the sentences of terminal and status, too
+    "spark/bellwether_load/page": 498,  # the sentences of terminal and status, too
     "spark/bellwether_load/plan": 934,  # what a plan rests on, what is missing for a proposal, losses; requests
     "spark/bellwether_load/sampling": 976,  # rolls up hours, removes old files; requests
     "spark/bellwether_load/store": 1993,  # what a file unpacks to, by its footer; requests; loads for limits, packed

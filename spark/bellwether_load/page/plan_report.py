@@ -23,7 +23,7 @@ from bellwether_load.plan.rebalance_plan import RebalancePlan
 
 TOP = 20
 """Brokers and moves that are shown."""
-PAGE_WIDTH = 130
+PAGE_WIDTH = 110
 _BAR = 40
 _FULL, _BEFORE, _BOUND = "█", "○", "│"
 
@@ -34,24 +34,28 @@ _PAGE = """<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1"/><title>Load plan</title><style>
 {stylesheet}
 body {{ margin: 20px; color: {foreground}; background: {background}; }}
-pre {{ font: 14px/1.3 ui-monospace, "SF Mono", "DejaVu Sans Mono", monospace; overflow-x: auto; }}
+pre {{ font: 14px/1.3 ui-monospace, "SF Mono", "DejaVu Sans Mono", monospace; white-space: pre-wrap; }}
+@media (max-width: 980px) {{ pre {{ font-size: 1.45vw; }} }}
 </style></head><body><pre>{code}</pre></body></html>
 """
 
 
 def print_report(story: Story, top: int = TOP, waves: RebalanceWaves = WAVES) -> None:
     """Print the report in the terminal."""
-    console = Console(highlight=False)
-    for part in _parts(story, top, waves, console.width):
-        console.print(part, soft_wrap=isinstance(part, Text))
+    _print(Console(highlight=False), story, top, waves)
 
 
 def plan_page(story: Story, top: int = TOP) -> str:
     """The report as an HTML page that needs nothing from elsewhere; the same for the same story."""
     console = Console(record=True, file=io.StringIO(), width=PAGE_WIDTH, highlight=False, color_system="truecolor")
-    for part in _parts(story, top, WAVES, PAGE_WIDTH):
-        console.print(part)
+    _print(console, story, top, WAVES)
     return console.export_html(code_format=_PAGE)
+
+
+def _print(console: Console, story: Story, top: int, waves: RebalanceWaves) -> None:
+    """Sentences and commands are single lines, which may be copied."""
+    for part in _parts(story, top, waves, console.width):
+        console.print(part, soft_wrap=isinstance(part, Text))
 
 
 def _parts(story: Story, top: int, waves: RebalanceWaves, width: int) -> Iterator[RenderableType]:
