@@ -13,16 +13,17 @@ from fractions import Fraction
 
 import numpy as np
 
-from bellwether_load.balancing.blocks import Block, Brokers, Floats, Tell
+from bellwether_load.balancing.blocks import Block, Brokers, Floats, Int64s, Tell
 from bellwether_load.balancing.bounds import Bound, Priced, Prices, heaviest_item, highest, prefix_bound
 from bellwether_load.balancing.descent import Descent, Parts, returned
 from bellwether_load.balancing.exchanges import exchanged
-from bellwether_load.balancing.fewest_changes import MOST_PARTITIONS
 from bellwether_load.balancing.programs import CORE, Program, Relaxation, pruned_bound, relax
 
 TOLERANCE = Fraction(1, 1000)
 SHARPNESS = (50.0, 200.0, 800.0, 3200.0)
 """Of the smooth maximum, stage by stage."""
+MOST_PARTITIONS = 20_000
+"""As many are given to the programs without a cap, too."""
 MOST_PRUNED = 5_000
 """Partitions up to which the bound is pruned: of 20,000 it takes a minute, and hardly ever finds a better one."""
 _NEAR = 0.7e-3
@@ -79,10 +80,16 @@ def balance(block: Block, brokers: Brokers, tell: Tell = lambda _: None) -> Bala
             found = min(found, enough, key=lambda answer: answer.block.changed)
     goal = Fraction(found.floor) * (1 + TOLERANCE)
     block = exchanged(found.block, brokers, goal)
-    carried, top = brokers.fixed + block.led, max(goal, brokers.busiest(brokers.fixed + block.led))
+    top = max(goal, brokers.busiest(brokers.fixed + block.led))
     limit = np.where(brokers.settled, brokers.ceiling, brokers.limits(top))
+    return replace(found, block=at_home(block, brokers, limit))
+
+
+def at_home(block: Block, brokers: Brokers, limit: Int64s) -> Block:
+    """Leaders that changed without need are back, the lightest first, as far as no broker is above its limit."""
+    carried = brokers.fixed + block.led
     loads, load, most = (values.astype(np.float64)[:, None] for values in (block.loads, carried, limit))
-    return replace(found, block=block.led_by(returned(block, loads, load, most, block.home[None])))
+    return block.led_by(returned(block, loads, load, most, block.home[None]))
 
 
 def capped(block: Block, brokers: Brokers, most: int | None, tell: Tell = lambda _: None) -> Balance:

@@ -12,10 +12,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from bellwether_load.balancing.balance import TOLERANCE, Balance, capped
+from bellwether_load.balancing.balance import TOLERANCE, Balance, at_home, capped
 from bellwether_load.balancing.blocks import Block, Bools, Brokers, Int32s, Int64s, Tell
 from bellwether_load.balancing.bounds import Bound, Priced, bound_of
-from bellwether_load.balancing.fewest_changes import reduce_changes
 from bellwether_load.balancing.hourly import HourlyResult
 
 MOST_LEVELS = 8
@@ -95,7 +94,7 @@ def levelled(
             # Without a lower or a proved busiest broker, the next level differs by that one broker alone.
             break
     before = block.changed
-    block = reduce_changes(block, every, _limits([level.brokers for level in levels], every.fixed + block.led))
+    block = at_home(block, every, _limits([level.brokers for level in levels], every.fixed + block.led))
     tell(f"{before:,} leaders change for these levels, {block.changed:,} are enough")
     hourly = None if by_hours is None else by_hours(block, every, allowed, tell)
     block = block if hourly is None else hourly.block

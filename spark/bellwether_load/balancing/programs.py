@@ -1,5 +1,4 @@
-"""The linear and the integer program over some partitions: the lowest busiest broker with so many changed leaders, or
-the fewest changed leaders with no broker above its ceiling.
+"""The linear and the integer program over some partitions: the lowest busiest broker with so many changed leaders.
 
 All other partitions stay where they are. HiGHS solves both; the same input gives the same answer. Which partitions are
 worth moving, column generation finds: the linear program over candidates gives prices; all partitions then name the
@@ -35,7 +34,6 @@ MOST_HALVINGS = 12
 _WEIGHT, _MOVE = 2.0**30, 2.0**62
 _DIVIDED = 1e-7
 _PENALTY = 1e3
-_ROUNDED = 1e-6
 
 
 @dataclass(frozen=True)
@@ -51,11 +49,10 @@ class Program:
     """Minimize the relative load of the busiest broker that is not settled, by moves of a block's partitions: each
     column is one, of row ``partition`` of the block to broker ``to``.
 
-    ``carried``: load of all brokers before these moves. ``most``: how many partitions may leave their home. With
-    ``fewest`` all brokers are settled, none may exceed its ceiling, and the number of those partitions is minimized.
+    ``carried``: load of all brokers before these moves. ``most``: how many partitions may leave their home.
     """
 
-    def __init__(self, block: Block, brokers: Brokers, carried: Int64s, most: int, *, fewest: bool = False) -> None:
+    def __init__(self, block: Block, brokers: Brokers, carried: Int64s, most: int) -> None:
         other = (block.eligible < block.brokers) & (block.eligible != block.leader[:, None])
         partition, slot = np.nonzero(other)
         self.block = block
@@ -64,9 +61,7 @@ class Program:
         self._load = max(float(carried[self._open].mean()), 1.0)
         self._capacity = float(brokers.capacity[self._open].mean())
         self._matrix, self._most = self._rows(brokers, carried, most)
-        self._fewest = fewest
-        leaves = block.leader[partition] == block.home[partition]
-        self._objective = np.append(leaves, [0.0, 0.0]) if fewest else np.append(0.0 * leaves, [1.0, _PENALTY])
+        self._objective = np.append(np.zeros(len(partition)), [1.0, _PENALTY])
 
     def __len__(self) -> int:
         return len(self.to)
@@ -76,9 +71,7 @@ class Program:
         count = len(self)
         # The stubs know neither a sparse matrix nor an array of limits.
         matrix: Any = self._matrix
-        # Doubles are not exact; what is above a ceiling by that much is repaired.
-        over = _ROUNDED if self._fewest else np.inf
-        limits: Any = np.stack([np.zeros(count + 2), np.append(np.ones(count), [np.inf, over])], axis=1)
+        limits: Any = np.stack([np.zeros(count + 2), np.append(np.ones(count), [np.inf, np.inf])], axis=1)
         found = linprog(self._objective, A_ub=matrix, b_ub=self._most, bounds=limits, method="highs-ds")
         if found.x is None:
             raise ArithmeticError(f"the linear program of {count:,} moves has no solution: {found.message}")
@@ -151,7 +144,7 @@ class Program:
         weights = np.maximum(duals[: len(self._open)], 0)
         if not weights.any():  # an optimum of 0 has no price, and equal ones prove as much
             weights = np.ones_like(weights)
-        move = (max(float(duals[len(self._open)]), 0.0) + self._fewest) * self._load
+        move = max(float(duals[len(self._open)]), 0.0) * self._load
         unit = min(_WEIGHT / max(float(weights.max()), 1e-300), _MOVE / max(move, 1e-300))
         by_broker = np.zeros(self.block.brokers, np.int64)
         by_broker[self._open] = np.rint(weights * unit)

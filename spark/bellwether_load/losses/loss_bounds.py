@@ -1,8 +1,8 @@
 """Bound on the worst loss of one kind, and the weights that prove it.
 
 In: a case and the limit of the normal case. Out: whole weights by lost domain and broker, and the exact bound that they
-give (``verify.loss_bound`` says why it holds). Weights come from the dual of a linear program where that is small, else
-from what a balanced plan must carry and from a plan's own loads.
+give (``verify.losses`` says why it holds). Weights come from what a balanced plan must carry and from a plan's own
+loads.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from operator import attrgetter, mul
-from typing import Any
 
 import numpy as np
 
@@ -24,8 +23,6 @@ _WHOLE = 1_000_000
 """The largest weight."""
 _ROUGH = 255
 """The largest weight of room: times a load, it is no more than 64 bits hold."""
-_VARIABLES = 30_000
-"""Most of a linear program that is solved for weights."""
 _STATED = 100_000
 """Weights that a proof may have, of whole losses: all those of 1,000 brokers would be 16 MB of a plan."""
 _CLOSE = 1.0002
@@ -70,9 +67,8 @@ class LossProof:
         rough = [] if tight is None else [np.rint(tight * (_ROUGH / max(1, tight.max()))).astype(np.int64)]
         self._normals = [np.zeros(case.brokers, np.int64), *rough]
 
-    def best(self, leader: Int32s, takers: Int32s, near: float = 1.0) -> LossBound:
-        """The highest bound that is found, with a plan that comes close to it; without a linear program where that
-        plan is at most ``near`` times the bound."""
+    def best(self, leader: Int32s, takers: Int32s) -> LossBound:
+        """The highest bound that is found, with a plan that comes close to it."""
         now = carried(self.case, self.kind, leader, self.case.heirs(self.kind, leader, takers))
         loads = relative(self.case, self.kind, now)
         found = max((self.bound(*_heaviest(*whole)) for whole in self._guesses(now, loads)), key=_value)
@@ -80,10 +76,6 @@ class LossProof:
         top = float(loads.max(initial=0.0))
         for normal in self._normals:
             found = max(found, self._impossible(normal, float(found.value), top), key=_value)
-        for threshold in (None, Fraction(top)) if top > float(found.value) * near else ():
-            solved = self._solved(threshold)
-            if solved is not None:
-                found = max(found, self.bound(*solved, threshold), key=_value)
         return found
 
     def _impossible(self, normal: Int64s, low: float, high: float) -> LossBound:
@@ -180,65 +172,6 @@ class LossProof:
             above = np.minimum(sharpness * (now.normal / np.maximum(self.limits, 1) - 1), 0.0)
             yield _whole(steep, np.zeros(self.case.brokers))
             yield _whole(steep, np.exp(above) * self.case.open / self.case.capacity)
-
-    def _solved(self, threshold: Fraction | None) -> tuple[Int64s, Int64s] | None:
-        """Weights from the dual of the linear program; None where it is too large, or not solved."""
-        from scipy.optimize import linprog  # noqa: PLC0415 - takes a second to import
-        from scipy.sparse import coo_array, csr_array, hstack  # noqa: PLC0415
-
-        valid = self._pairs.valid if threshold is None else self.possible(threshold, self._every)
-        if valid is None:
-            return None
-        # Partitions with the same alternatives are one, as loads are divisible here.
-        heir = np.where(valid, self._pairs.heir[self.kind], -1)
-        leader = np.where(valid, self._pairs.leader, -1)
-        # By a hash: where two have the same, weights are worse, and no bound is false.
-        factors = np.random.default_rng(0).integers(2**62, size=2 * leader.shape[1])
-        hashes = np.hstack([leader, heir]).astype(np.int64) @ factors
-        _, first, which = np.unique(hashes, return_index=True, return_inverse=True)
-        leaders, heirs = leader[first], heir[first]
-        at, spot = np.nonzero(leaders >= 0)
-        if not len(at) or len(at) > _VARIABLES:
-            return None
-        unit = max(float(self._loads.sum() + self._fixed.normal.sum()) / self.case.brokers, 1.0)
-        load = np.bincount(which.ravel(), self._loads, len(first)) / unit
-        used, column = np.argwhere(self._there), np.full(np.add(self._there.shape, 1), -1, np.int64)
-        column[used[:, 0], used[:, 1]] = np.arange(len(used))
-        row, value = self._entries(leaders[at, spot], heirs[at, spot], column, len(used))
-        many = len(used) + self.case.brokers
-        upper = coo_array((np.ones(len(row)), (row, value)), shape=(many, len(at))).tocsr()
-        size = self.case.capacity.astype(np.float64) / self.case.capacity.mean()
-        lost, broker = used[:, 0], used[:, 1]
-        rest = (self._fixed.normal[broker] + self._fixed.fallen[lost, broker]) / unit
-        open_ = np.flatnonzero(self.case.open)
-        right = np.concatenate([-rest, ((self.limits - self._fixed.normal) / unit)])
-        right[len(used) :][~self.case.open] = np.inf
-        left = csr_array(np.concatenate([-size[broker], np.zeros(self.case.brokers)])[:, None])
-        whole: Any = hstack([upper, left]).tocsr()
-        keep = np.concatenate([np.arange(len(used)), len(used) + open_])
-        equal: Any = coo_array((np.ones(len(at)), (at, np.arange(len(at)))), shape=(len(first), len(at) + 1)).tocsr()
-        cost = np.zeros(len(at) + 1)
-        cost[-1] = 1.0
-        done = linprog(cost, whole[keep], right[keep], equal, load, method="highs", options={"time_limit": 60.0})
-        if done.status != 0:
-            return None
-        price = np.maximum(-done.ineqlin.marginals, 0)
-        weights, normal = np.zeros(self._there.shape), np.zeros(self.case.brokers)
-        weights[lost, broker] = price[: len(used)]
-        normal[open_] = price[len(used) :]
-        return _whole(weights, normal)
-
-    def _entries(self, leader: Int32s, heir: Int32s, column: Int64s, many: int) -> tuple[Int64s, Int64s]:
-        """Which rows of the program each alternative adds its load to, as (row, alternative) entries."""
-        number = np.arange(len(leader))
-        home = np.append(self._domain, -1)[leader]
-        domains = column.shape[0] - 1
-        every = column[:domains, :][:, leader].T  # (alternatives, domains): the leader survives
-        at, of = np.nonzero(every >= 0)
-        falls = column[home, heir]
-        falling = np.flatnonzero((falls >= 0) & (home >= 0))
-        row = np.concatenate([every[at, of], falls[falling], many + leader])
-        return row, np.concatenate([at, falling, number])
 
 
 def _sole(brokers: Int32s, valid: Bools, none: int) -> Int32s:

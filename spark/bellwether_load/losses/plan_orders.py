@@ -89,7 +89,7 @@ def planned_orders(
         again = proof.bound(known.lost, known.normal, known.threshold)
         last = worst(losses(after, kind, leader, order))
         if last is not None:
-            best = max((again, proof.best(leader, order, near=_ORDERS)), key=lambda bound: bound.value)
+            best = max((again, proof.best(leader, order)), key=lambda bound: bound.value)
             names = [str(i) for i in ids] if kind != RACK else sorted({rack for rack in racks if rack})
             found.append(_stated(kind, before[kind], last, best, ids, names))
     return PlannedOrders(leader, second, PlanLosses(tuple(found)))

@@ -93,14 +93,14 @@ def changed_leaders_and_the_fewest(seeds: range) -> tuple[int, float]:
 
 def test_hardly_more_leaders_change_than_must():
     changed, least = changed_leaders_and_the_fewest(FIXED)
-    assert least <= changed <= least * 1.05
+    assert least <= changed <= least * 1.1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seeds", MORE, ids=str)
 def test_in_more_problems_hardly_more_leaders_change_than_must(seeds: range):
     changed, least = changed_leaders_and_the_fewest(seeds)
-    assert least <= changed <= least * 1.05
+    assert least <= changed <= least * 1.1
 
 
 def test_pruned_choices_prove_a_plan_that_divisible_partitions_do_not():

@@ -57,8 +57,7 @@ def test_full_brokers_bound_losses_that_idle_ones_hide(monkeypatch: pytest.Monke
     monkeypatch.setattr(LossProof, "_guesses", lambda *_: iter([(1 - np.eye(9, dtype=np.int64), equal[2])]))
     limit = busiest(case, case.leader)
     hidden, found = (
-        LossProof(case, "broker", limit, tight).best(case.leader, takers, near=9)
-        for tight in (None, np.repeat([1, 0], [6, 3]))
+        LossProof(case, "broker", limit, tight).best(case.leader, takers) for tight in (None, np.repeat([1, 0], [6, 3]))
     )
     assert hidden.value < limit
     assert limit * Fraction(127, 100) < found.value < limit * Fraction(128, 100)  # a partition of 1,000 falls to 3,600
@@ -70,9 +69,9 @@ def test_a_proof_of_some_losses_is_nearly_as_good(monkeypatch: pytest.MonkeyPatc
     alike = (~np.eye(30, dtype=bool)).astype(np.int64)
     monkeypatch.setattr(LossProof, "_guesses", lambda *_: iter([(alike, np.zeros(30, np.int64))]))
     proof = LossProof(case, "broker", busiest(case, case.leader))
-    every = proof.best(case.leader, case.takers, near=9)
+    every = proof.best(case.leader, case.takers)
     monkeypatch.setattr(loss_bounds, "_STATED", 5 * 30)
-    some = proof.best(case.leader, case.takers, near=9)
+    some = proof.best(case.leader, case.takers)
     assert (np.count_nonzero(every.lost), np.count_nonzero(some.lost)) == (30 * 29, 5 * 29)
     assert some.value >= every.value * Fraction(99, 100)
 
