@@ -45,7 +45,7 @@ LINES = {
     "packaging": 478,  # a release: built twice, signed, published, pulled back; what it refuses, what differs
     "tests": 210,
     "tests/architecture": 3010,  # one version everywhere, linted workflows, what a release refuses, on a registry
-    "tests/cluster": 928,  # installed from a registry
+    "tests/cluster": 985,  # installed from a registry, and upgraded during a demotion
     "tests/contract": 855,
     "tests/e2e": 166,  # the cures bench in its quick form
     "tests/integration": 18365,  # losses behind a frozen broker; what ended a sender; floods of each kind; destinations

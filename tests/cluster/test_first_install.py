@@ -1,10 +1,12 @@
 """The quick start of ``docs/install.md``, followed by a stranger on a whole node, from a registry with the release.
 
-Then ``examples/several-clusters``. It runs before the tests that share one installation, and leaves none.
+Then ``examples/several-clusters``, and an upgrade during a demotion. It runs before the tests that share one
+installation, and leaves none.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -17,10 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bellwether import __version__
 from chartvalues.platform_values import REGISTRY
 from node.addresses import HOST_END
 from node.kubectl import eventually
 from realparts import gotools, kubernetes_binaries
+from realparts.kafka_topics import create_topics, delete_topics
 from realparts.registry import Registry
 from sourcetree import ROOT
 from waiting import limit, ran, until
@@ -36,6 +40,9 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1500)]
 EXAMPLE = ROOT / "examples" / "several-clusters"
 BROKERS = 3
 CUT = 2
+NEXT = "99.0.0"
+MANY = "many"
+"""A topic whose partitions are moved one by one, which takes longer than an upgrade."""
 # The node is the only one of both zones.
 STANDS_FOR = {
     f"oci://{REGISTRY}/charts/bellwether": "oci://{registry}/charts/bellwether --plain-http",
@@ -48,11 +55,12 @@ ZONE = "topology.kubernetes.io/zone=eu-west-1a"
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The quick start: its commands, and its files by name; how to test the release."""
+    """The quick start: its commands, and its files by name; how to test the release, and to upgrade to the next."""
 
     commands: Sequence[str]
     files: Mapping[str, str]
     check: str
+    upgrade: str
 
 
 def quick_start(bootstrap: Sequence[str], registry: str) -> Page:
@@ -65,8 +73,11 @@ def quick_start(bootstrap: Sequence[str], registry: str) -> Page:
     commands, *files = re.findall(r"^```(?:yaml)?\n(.*?)^```", section[1], re.MULTILINE | re.DOTALL)
     names = re.findall(r"^`([\w.]+)`[:,]", section[1], re.MULTILINE)
     check = re.search(r"`(helm test [^`]+)`", text)
+    upgrade = re.search(r"^    (helm upgrade .+)$", text, re.MULTILINE)
     assert check is not None
-    return Page(commands.splitlines(), dict(zip(names, files, strict=True)), check[1])
+    assert upgrade is not None
+    to_next = upgrade[1].replace(f"--version {__version__} ", f"--version {NEXT} ")
+    return Page(commands.splitlines(), dict(zip(names, files, strict=True)), check[1], to_next)
 
 
 def run(tree: Path, *arguments: str | Path) -> None:
@@ -75,9 +86,22 @@ def run(tree: Path, *arguments: str | Path) -> None:
     subprocess.run([sys.executable, *arguments], cwd=tree, env={**os.environ, "PYTHONPATH": paths}, check=True)
 
 
+def publish(tree: Path, version: str, where: str) -> None:
+    """Publish the checkout as that version; the next one differs in its number alone."""
+    if version != __version__:
+        init = tree / "operator" / "bellwether" / "__init__.py"
+        init.write_text(init.read_text().replace(__version__, version))
+        run(tree, "-m", "chartvalues.generate")
+        commit = ["-c", "user.name=tests", "-c", "user.email=tests@example.com", "commit", "--quiet", "--all"]
+        subprocess.run(["git", *commit, "--message", version], cwd=tree, check=True)
+    out, key = tree.parent / version, tree.parent / "key.pem"
+    run(tree, "packaging/release.py", "build", "--out", out, "--image", "operator")
+    run(tree, "packaging/release.py", "publish", "--out", out, "--registry", where, "--key", key)
+
+
 @pytest.fixture(scope="module")
 def registry(places: Places, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where this version is published; the node pulls from there what the real registry would have."""
+    """Where this version and the next are published; the node pulls from there what the real registry would have."""
     from node import images, lifecycle
 
     folder = tmp_path_factory.mktemp("releases")
@@ -87,9 +111,8 @@ def registry(places: Places, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     published, _, organisation = REGISTRY.partition("/")
     with Registry(folder / "registry", HOST_END) as running:
         where = f"{running.address}/{organisation}"
-        run(tree, "packaging/release.py", "build", "--out", folder / "dist", "--image", "operator")
-        asked = ("--out", folder / "dist", "--registry", where, "--key", folder / "key.pem")
-        run(tree, "packaging/release.py", "publish", *asked)
+        for version in (__version__, NEXT):
+            publish(tree, version, where)
         images.mirror(places, lifecycle.running(places), published, running.address)
         yield where
 
@@ -231,3 +254,53 @@ def test_each_further_kafka_cluster_takes_one_kubectl_apply_and_has_its_own_cut_
     assert installed() == before
     for kafka in further:
         kafka.join(CUT)
+
+
+def test_upgrade_during_a_demotion_goes_on_and_restores_every_order(
+    site: Site, kubectl: Kubectl, record_property: Callable[[str, object], None]
+) -> None:
+    from nodeparts.release import Release
+
+    kafka, shell, bootstrap = site.kafkas[0], site.shell, ",".join(site.kafkas[0].external)
+
+    def change(**spec: object) -> None:
+        shell.run(f"kubectl patch leadershippolicy orders -n kafka --type merge --patch '{json.dumps({'spec': spec})}'")
+
+    def displaced() -> int:
+        count: int = kubectl.get("leadershippolicy", "orders", "-n", "kafka")["status"]["displacedPartitions"]
+        return count
+
+    def moved() -> int:
+        return sum(order != orders[partition] for partition, order in kafka.orders().items())
+
+    def history() -> list[dict[str, Any]]:
+        return list(json.loads(shell.run(f"{sys.executable} -m bellwether history --policy orders -n kafka -o json")))
+
+    create_topics(bootstrap, {MANY: 900})
+    change(election={"batchSize": 1}, promotion={"stabilizationSeconds": 10, "waves": {"skipUpToLeaders": 1000}})
+    eventually(displaced, lambda count: count == 0, 240, "the broker of the first test is not promoted")
+    leaders, orders, entries = kafka.leaders(), kafka.orders(), len(history())
+    kafka.cut(CUT)
+    led = list(leaders.values()).count(CUT)
+    eventually(lambda: kafka.led_by(CUT), lambda now: now < led, 60, "the cut broker is not demoted")
+    shell.run(site.page.upgrade)
+    record_property("leaders_to_move_after_helm_upgrade", f"{kafka.led_by(CUT)} of {led}")
+    Release(kubectl, shell.folder).roll_out()
+    assert NEXT in shell.run("kubectl exec -n bellwether deployment/bellwether-operator -- bellwether --version")
+    eventually(lambda: kafka.led_by(CUT), lambda now: now == 0, 240, "the cut broker still leads")
+    # Orders change after the leaders.
+    eventually(lambda: (moved(), displaced()), lambda seen: seen[0] == seen[1], 240, "not all orders are changed")
+    # What each holder of the Lease still had to reorder when it began.
+    plans: dict[int, int] = {}
+    for entry in history()[entries:]:
+        plans.setdefault(entry["epoch"], entry.get("moves", {}).get("reorders", 0))
+    record_property("reorders_that_each_holder_planned", list(plans.values()))
+    first, *further = plans.values()
+    assert first == displaced() > 0
+    assert [first, *further] == sorted(plans.values(), reverse=True)
+    change(election=None)
+    kafka.join(CUT)
+    eventually(lambda: (kafka.leaders(), kafka.orders()), lambda now: now == (leaders, orders), 240, "not all is back")
+    changes = [one for entry in history()[entries:] for one in entry.get("brokers", ())]
+    assert [(one["broker"], one["became"]) for one in changes] == [(CUT, "Demoted"), (CUT, "Promoted")]
+    delete_topics(bootstrap, [MANY])

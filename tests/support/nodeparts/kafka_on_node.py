@@ -112,6 +112,11 @@ class KafkaOnNode:
             for number, partition in topic.partitions.items()
         }
 
+    def orders(self) -> dict[tuple[str, int], Sequence[int]]:
+        """The replica order of each partition."""
+        topics = self._seen().topics.values()
+        return {(topic.topic, number): one.replicas for topic in topics for number, one in topic.partitions.items()}
+
     def led_by(self, broker: int) -> int:
         """How many partitions a broker leads."""
         return sum(leader == broker for leader in self.leaders().values())
