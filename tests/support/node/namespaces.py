@@ -56,10 +56,15 @@ class Namespaces:
 
     @property
     def alive(self) -> bool:
-        """Whether they still exist."""
-        with contextlib.suppress(ChildProcessError):  # a child of ours that has ended stays until its status is read
+        """Whether they still exist. A holder that has ended counts as gone, though its parent has not asked how."""
+        with contextlib.suppress(ChildProcessError):  # a child that has ended stays until its status is read
             os.waitpid(self.pid, os.WNOHANG)
-        return guardian.start_ticks(self.pid) == self.ticks
+        if guardian.start_ticks(self.pid) != self.ticks:
+            return False
+        try:
+            return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        except OSError:
+            return False
 
     def inside(self, *command: str | Path) -> list[str]:
         """The command line that runs a command in them, from the host's folder and with the host's files."""

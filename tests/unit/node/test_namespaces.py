@@ -34,3 +34,17 @@ def test_a_later_process_of_the_same_id_is_not_killed() -> None:
     Namespaces(stranger.pid, "1").end()
     assert stranger.alive
     stranger.end()
+
+
+def test_holder_whose_parent_does_not_ask_for_its_end_is_gone():
+    parent = subprocess.Popen(["sh", "-c", "sleep 600 & echo $!; exec sleep 600"], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    pid = int(parent.stdout.readline())
+    held = Namespaces(pid, guardian.start_ticks(pid) or "")
+    try:
+        assert held.alive
+        held.end()
+        assert not held.alive
+    finally:
+        parent.kill()
+        parent.communicate()
