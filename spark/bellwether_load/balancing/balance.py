@@ -17,15 +17,13 @@ from bellwether_load.balancing.blocks import Block, Brokers, Floats, Int64s, Tel
 from bellwether_load.balancing.bounds import Bound, Priced, Prices, heaviest_item, highest, prefix_bound
 from bellwether_load.balancing.descent import Descent, Parts, returned
 from bellwether_load.balancing.exchanges import exchanged
-from bellwether_load.balancing.programs import CORE, Program, Relaxation, pruned_bound, relax
+from bellwether_load.balancing.programs import CORE, Program, Relaxation, relax
 
 TOLERANCE = Fraction(1, 1000)
 SHARPNESS = (50.0, 200.0, 800.0, 3200.0)
 """Of the smooth maximum, stage by stage."""
 MOST_PARTITIONS = 20_000
 """As many are given to the programs without a cap, too."""
-MOST_PRUNED = 5_000
-"""Partitions up to which the bound is pruned: of 20,000 it takes a minute, and hardly ever finds a better one."""
 _NEAR = 0.7e-3
 """How far above the bound the descent leaves a broker: some of the tolerance stays for what single partitions weigh."""
 
@@ -107,11 +105,7 @@ def capped(block: Block, brokers: Brokers, most: int | None, tell: Tell = lambda
     if not over and replace(found, bound=relaxed.bound).tight(brokers):
         return replace(found, bound=relaxed.bound)
     other = _rounded(start, brokers, most, found, relaxed)
-    found = other if over or other.top(brokers) < found.top(brokers) else replace(found, bound=other.bound)
-    if len(start) > MOST_PRUNED or found.tight(brokers):
-        return found
-    high = float(found.top(brokers))
-    return replace(found, bound=pruned_bound(start, brokers, most, found.bound, found.floor, high))
+    return other if over or other.top(brokers) < found.top(brokers) else replace(found, bound=other.bound)
 
 
 def _descended(block: Block, brokers: Brokers, sharpness: float, goal: float) -> Block:

@@ -5,51 +5,17 @@ every plan from below. Prices of 1 on a set of brokers and 0 elsewhere say: load
 lead stay in it, whatever the plan; so these, with the set's fixed load, over the set's capacity, bound its busiest
 broker. The best set is a minimum cut, and gives the optimum of divisible partitions. Candidates are the sets of the
 busiest k brokers, for all k at once: a partition stays inside as soon as the least busy of its eligible brokers is in.
-
-Pruning leaves out leaders that no plan has whose busiest broker is below a threshold: a partition that would bring a
-broker to the threshold, together with what this one carries in any case, cannot be led there by such a plan (Lenstra,
-Shmoys and Tardos). The bound of the remaining choices is higher, and it or the threshold, whichever is lower, bounds
-every plan.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from bellwether_load.balancing.blocks import Block, Brokers, Floats, Int64s, sums
-
-_ANY = 2**62
-
-
-@dataclass(frozen=True)
-class Pruning:
-    """``threshold``: a relative load. ``heaviest``: the heaviest partition that each broker may lead below it."""
-
-    threshold: float
-    heaviest: Int64s
-
-    @classmethod
-    def of(cls, brokers: Brokers, threshold: float) -> Pruning:
-        """Of brokers that are not settled: a settled one may be above the threshold."""
-        exact = Fraction(threshold)
-        pairs = zip(brokers.capacity, brokers.fixed, strict=True)
-        limits = [min(-(-exact * int(c) // 1) - 1 - int(f), _ANY) for c, f in pairs]
-        return cls(threshold, np.where(brokers.free, np.array(limits, np.int64), _ANY))
-
-    def of_block(self, block: Block) -> Block:
-        """The block without such choices. A partition that would have none keeps all of them.
-
-        Where the leader is out of the question another is chosen: a mandatory change.
-        """
-        fits = block.loads[:, None] <= np.append(self.heaviest, -1)[block.eligible]
-        fits |= ~fits.any(axis=1, keepdims=True)
-        pruned = replace(block, eligible=np.where(fits, block.eligible, block.brokers).astype(np.int32))
-        kept = (pruned.eligible == block.leader[:, None]).any(axis=1)
-        return pruned.led_by(np.where(kept, block.leader, pruned.spread_leaders).astype(np.int32))
 
 
 @dataclass(frozen=True)
@@ -59,7 +25,6 @@ class Prices:
 
     weights: Int64s
     move: int = 0
-    pruning: Pruning | None = None
 
 
 @dataclass(frozen=True)
@@ -76,8 +41,6 @@ class Priced:
         """A block at these prices."""
         if not len(block):
             return cls(np.zeros(block.brokers, np.int64), 0, np.empty(0))
-        if prices.pruning:
-            block = prices.pruning.of_block(block)
         costs = costs_of(block, prices)
         chosen = block.eligible[np.arange(len(block)), costs.argmin(axis=1)]
         here = block.eligible == block.leader[:, None]
@@ -107,11 +70,6 @@ class Bound:
 
     value: Fraction
     prices: Prices
-
-    @property
-    def by_weights(self) -> bool:
-        """Whether the weights decide it, not the threshold of pruning."""
-        return self.prices.pruning is None or self.value < Fraction(self.prices.pruning.threshold)
 
 
 def highest(bounds: Iterable[Bound]) -> Bound:
@@ -143,7 +101,7 @@ def bound_of(
     free = brokers.free.tolist()
     capacity = sum(w * int(c) for w, c, ours in zip(weights, brokers.capacity, free, strict=True) if w and ours)
     value = Fraction(total) / capacity if capacity else Fraction(0)
-    return Bound(min(value, Fraction(prices.pruning.threshold)) if prices.pruning else value, prices)
+    return Bound(value, prices)
 
 
 def prefix_bound(block: Block, brokers: Brokers, carried: Int64s) -> Bound:

@@ -115,7 +115,7 @@ def _settling(brokers: Brokers, found: Balance, carried: Int64s) -> Bools:
     """The brokers that the prices prove to be as low as they can be if they do, and the busiest ones."""
     top = float(brokers.busiest(carried))
     busiest = carried / brokers.capacity >= top * (1 - float(TOLERANCE))
-    proved = (found.bound.prices.weights > 0) & found.bound.by_weights
+    proved = found.bound.prices.weights > 0
     return brokers.free & (busiest | (proved if top <= float(found.bound.value) * CLOSE else False))
 
 

@@ -7,7 +7,7 @@ moves that gain most at these prices, until none gains. The prices prove the bou
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import coo_array, csr_array
 
 from bellwether_load.balancing.blocks import Block, Bools, Brokers, Floats, Int32s, Int64s, Tell
-from bellwether_load.balancing.bounds import Bound, Priced, Prices, Pruning, bound_of, costs_of, highest
+from bellwether_load.balancing.bounds import Bound, Priced, Prices, bound_of, costs_of, highest
 
 CORE = 1_500
 """Columns of which the integer program decides."""
@@ -29,7 +29,6 @@ MOST_ROUNDS = 60
 FRESH = 2_000
 """New candidates in a round, or as many as leaders may change if that is more."""
 CLOSE = 1e-4
-MOST_HALVINGS = 12
 
 _WEIGHT, _MOVE = 2.0**30, 2.0**62
 _DIVIDED = 1e-7
@@ -181,38 +180,7 @@ def relax(
             break
         candidates = np.sort(np.append(candidates, fresh))
         found = Program(block.take(candidates), brokers, brokers.fixed + block.led, allowed).relaxed()
-        top, prices = found.highest, replace(found.prices, pruning=prices.pruning)
+        top, prices = found.highest, found.prices
         over = max(0.0, top / float(bound.value) - 1) if bound.value else 0.0
         tell(f"{len(candidates):,} candidates: the busiest broker is {over:.3%} over the bound")
     return Relaxation(bound, prices, candidates)
-
-
-def pruned_bound(block: Block, brokers: Brokers, most: int | None, bound: Bound, low: float, high: float) -> Bound:
-    """A better bound from pruned choices: the highest threshold that its own bound reaches, by halving.
-
-    ``low``: the best bound so far. ``high``: the busiest broker's relative load, which the bound cannot exceed.
-    """
-    threshold = high
-    for _ in range(MOST_HALVINGS):
-        pruning = Pruning.of(brokers, threshold)
-        pruned = pruning.of_block(block)
-        value = 0.0
-        if (pruned.eligible != block.eligible).any():
-            found = _bound_of_pruned(pruned, brokers, most, replace(bound.prices, pruning=pruning))
-            bound, value = highest([bound, found]), float(found.value)
-        low = max(low, value)
-        if value < threshold:
-            high = threshold
-        if high <= low * (1 + CLOSE):
-            break
-        threshold = (low + high) / 2
-    return bound
-
-
-def _bound_of_pruned(pruned: Block, brokers: Brokers, most: int | None, prices: Prices) -> Bound:
-    if most is not None and pruned.changed > most:
-        # One leader too many must change: the cost of that one exceeds every load.
-        prices = replace(prices, weights=brokers.free.astype(np.int64), move=int(_MOVE))
-        return bound_of(prices, brokers, Priced.at(pruned, prices), most)
-    bound = bound_of(prices, brokers, Priced.at(pruned, prices), most)
-    return relax(pruned, brokers, most, prices, bound).bound

@@ -194,8 +194,8 @@ def _hourly(brokers: Brokers, found: HourlyResult) -> HourlyProof:
     return HourlyProof(by_resource[0], prices.move, bound.item, float(bound.value), by_resource[1])
 
 
-def _proof(level: Level) -> tuple[dict[int, int], int, float | None]:
-    """The weights of brokers and of a changed leader, and the threshold."""
+def _proof(level: Level) -> tuple[dict[int, int], int]:
+    """The weights of brokers and of a changed leader."""
     brokers, prices = level.brokers, level.bound.prices
     weights = {int(brokers.ids[b]): int(prices.weights[b]) for b in np.flatnonzero(brokers.open)}
-    return weights, prices.move, prices.pruning.threshold if prices.pruning else None
+    return weights, prices.move

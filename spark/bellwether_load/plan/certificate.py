@@ -23,7 +23,6 @@ class CertificateLevel:
     limit: float
     weights: Mapping[int, int]
     move_weight: int
-    threshold: float | None
     bound: float
 
 
@@ -51,16 +50,13 @@ class HourlyProof:
 class Certificate:
     """Proof of a plan's quality: dual weights per eligible broker, and the lower bound that they give.
 
-    ``move_weight`` is the weight of a changed leader, above 0 only where ``maxMoves`` limits them. ``threshold`` is a
-    relative load: the weights count only leaders that a plan below it can have. None where they count all.
-    ``levels`` prove
-    how low the brokers below the busiest ones are, level by level. ``hourly``: the same question for the busiest
+    ``move_weight`` is the weight of a changed leader, above 0 only where ``maxMoves`` limits them. ``levels``
+    prove how low the brokers below the busiest ones are, level by level. ``hourly``: the same question for the busiest
     broker-hour; None where no hour is known.
     """
 
     weights: Mapping[int, int]
     move_weight: int
-    threshold: float | None
     bound: float
     levels: tuple[CertificateLevel, ...] = ()
     hourly: HourlyProof | None = None

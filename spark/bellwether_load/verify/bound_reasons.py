@@ -36,13 +36,12 @@ def bound_reasons(
             return _alone(bounds, bound, ids, name)
         weights = Weights((np.arange(len(ids)) == held[0]).astype(np.int64))
     of = weights.of[opened]
-    if (of == of[0]).all() and not weights.change and weights.threshold is None:
+    if (of == of[0]).all() and not weights.change:
         return f"All {len(opened):,} open brokers prove the bound: it is their mean."
     proving = np.flatnonzero(weights.of).tolist()
     cap = f"With {weights.most:,} changed leaders " if weights.change else ""
     said = f"{cap}{proving_brokers([ids[b] for b in proving], len(opened), start=not cap)} cannot go lower"
-    may = bounds.left(weights.threshold, {})
-    leader, none = bounds.cheapest(weights, may), len(ids)
+    may, leader, none = bounds.may, bounds.cheapest(weights), len(ids)
     paid = bounds.load * np.append(weights.of, 0)[leader].astype(np.float64)
     least = np.append(weights.of, np.iinfo(np.int64).max)[may].min(axis=1) > 0
     parts = {

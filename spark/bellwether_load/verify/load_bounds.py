@@ -2,8 +2,7 @@
 
 Weak duality, in short: with weights w on open brokers, sum(w * load) <= T * sum(w * capacity) for the largest relative
 load T; and the left side is at least sum(w * base) + sum(load(p) * smallest w of those that may lead p). Where at most
-K leaders may change, each change may cost a weight m as well, and K * m is taken off the sum. A plan that is below a
-threshold cannot have every leader: either it is not, or a higher bound holds.
+K leaders may change, each change may cost a weight m as well, and K * m is taken off the sum.
 """
 
 from __future__ import annotations
@@ -21,12 +20,11 @@ from bellwether_load.verify.rows import Bools, Ints, total
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights by broker and of a changed leader, of which there are at most ``most``, and a threshold."""
+    """Weights by broker and of a changed leader, of which there are at most ``most``."""
 
     of: Ints
     change: int = 0
     most: int = 0
-    threshold: Fraction | None = None
 
 
 class Bounds:
@@ -52,21 +50,9 @@ class Bounds:
         over = (int(before[b]) - top * int(self.size[b]) for b in np.flatnonzero(self.open))
         return -(-sum((o for o in over if o > 0), Fraction(0)) // 1)
 
-    def left(self, threshold: Fraction | None, settled: Mapping[int, Fraction]) -> Ints:
-        """Who may lead each partition if brokers that are not settled are below the threshold; all where none may."""
-        if threshold is None:
-            return self.may
-        limits = [-(-threshold * size // 1) - 1 for size in self.size.tolist()]
-        able = [limit - fixed for limit, fixed in zip(limits, self.fixed.tolist(), strict=True)]
-        most = np.array(
-            [MAX_INT64 if b in settled else max(-1, min(of, MAX_INT64)) for b, of in enumerate(able)] + [-1]
-        )
-        fits = self.load[:, None] <= most[self.may]
-        return np.where(fits | ~fits.any(axis=1, keepdims=True), self.may, len(self.size))
-
-    def cheapest(self, weights: Weights, may: Ints) -> Ints:
+    def cheapest(self, weights: Weights) -> Ints:
         """The leader of each partition that weighs least, the present one if a change is not worth its weight."""
-        weight = np.append(weights.of, MAX_INT64)[may]
+        may, weight = self.may, np.append(weights.of, MAX_INT64)[self.may]
         best = may[np.arange(len(may)), weight.argmin(axis=1)]
         of = np.append(weights.of, 0)
         gain = of[self.home] - of[best]
@@ -82,14 +68,13 @@ class Bounds:
         which one must have a weight.
         """
         settled = settled or {}
-        leader = self.cheapest(weights, self.left(weights.threshold, settled))
+        leader = self.cheapest(weights)
         carried, of = self.base + total(leader, self.load, len(self.size)), weights.of.tolist()
         paid: Fraction | int = sum(w * load for w, load in zip(of, carried.tolist(), strict=True))
         paid += weights.change * (int((leader != self.home).sum()) - weights.most)
         paid -= sum((of[b] * int(self.size[b]) * limit for b, limit in settled.items()), Fraction(0))
         capacity = sum(w * int(self.size[b]) for b, w in enumerate(of) if b not in settled)
-        bound: Fraction = max(Fraction(paid) / capacity, Fraction(0))
-        return bound if weights.threshold is None else min(bound, weights.threshold)
+        return max(Fraction(paid, capacity), Fraction(0))
 
     def alone(self, low: Fraction, settled: Mapping[int, Fraction]) -> tuple[Fraction, int | None]:
         """The largest that the leader of one partition carries at least, if that is above ``low``, and its row here; of

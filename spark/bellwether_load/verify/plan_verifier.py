@@ -345,7 +345,7 @@ class _Figures:
         return None
 
     def _weights(self, claimed: Certificate | CertificateLevel, check: str) -> Weights | None:
-        """The weights, or None where something is wrong with them or the threshold."""
+        """The weights, or None where something is wrong with them."""
         ids, faults = {b: at for at, b in enumerate(self._ids)}, self._faults
         found = np.zeros(len(ids), np.int64)
         for b, weight in claimed.weights.items():
@@ -354,16 +354,12 @@ class _Figures:
                 faults.add(check, f"broker {b} has a weight and is {what}")
             else:
                 found[ids[b]] = weight
-        threshold = claimed.threshold
-        if threshold is not None and threshold <= 0:
-            faults.add(check, f"threshold is {threshold!r}: expected a load above 0")
         if claimed.move_weight and self._allowed is None:
             said = f"a changed leader has the weight {claimed.move_weight}, and the problem has no maxMoves"
             faults.add(check, said)
         if not found.any() and not faults.any(check):
             faults.add(check, "all are 0: they prove nothing")
-        exact = None if threshold is None else Fraction(threshold)
-        return None if faults.any(check) else Weights(found, claimed.move_weight, self._allowed or 0, exact)
+        return None if faults.any(check) else Weights(found, claimed.move_weight, self._allowed or 0)
 
 
 def _terms(of: ProblemHeader | RebalancePlan) -> dict[str, str]:

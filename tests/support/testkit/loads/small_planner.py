@@ -246,35 +246,20 @@ def bound(
     weights: Mapping[int, int],
     move_weight: int = 0,
     least: Fraction | None = Fraction(0),
-    threshold: float | None = None,
-    settled: Collection[int] = (),
 ) -> Fraction:
-    """The dual bound of these weights, without that of single partitions; ``least`` if it is below.
-
-    With a threshold, of leaders that do not bring a broker to it, apart from settled ones; the threshold is not its
-    limit here.
-    """
+    """The dual bound of these weights, without that of single partitions; ``least`` if it is below."""
     free = {b.id: b for b in posed.header.brokers if b.open}
     following = carried(posed, weighed, [NO_BROKER] * len(weighed))
     total = sum(weights.get(b, 0) * following[b] for b in free)
     for one in weighed:
         if one.counts:
-            may = one.eligible
-            if threshold is not None:
-                below = [b for b in may if b in settled or (b in free and _alone(posed, weighed, one, b) < threshold)]
-                may = tuple(below) or may
             total += min(
-                one.load * (weights.get(b, 0) if b in free else 0) + move_weight * (b != one.slot.leader) for b in may
+                one.load * (weights.get(b, 0) if b in free else 0) + move_weight * (b != one.slot.leader)
+                for b in one.eligible
             )
     total -= move_weight * (allowed(posed, weighed) or 0)
     found = Fraction(total, sum(weights.get(b, 0) * slot.capacity for b, slot in free.items()))
     return found if least is None else max(found, least)
-
-
-def _alone(posed: Problem, weighed: Sequence[Weighed], one: Weighed, broker: int) -> Fraction:
-    """Relative load of a broker with this partition and what the broker carries in any case."""
-    size = next(b.capacity for b in posed.header.brokers if b.id == broker)
-    return Fraction(_fixed(posed, weighed)[broker] + one.load, size)
 
 
 def _fixed(posed: Problem, weighed: Sequence[Weighed]) -> dict[int, int]:
@@ -304,23 +289,19 @@ def level(
     limit: float,
     weights: Mapping[int, int],
     move_weight: int = 0,
-    threshold: float | None = None,
 ) -> CertificateLevel:
     """What a plan may claim of the open brokers that are not settled, with these weights."""
     rest = [b for b in posed.header.brokers if b.open and b.id not in settled]
     over = sum(weights.get(b.id, 0) * b.capacity for b in posed.header.brokers if b.open)
-    numerator = bound(posed, weighed, weights, move_weight, None, threshold, settled) * over
+    numerator = bound(posed, weighed, weights, move_weight, None) * over
     size = {b.id: b.capacity for b in posed.header.brokers}
     numerator -= sum((weights.get(b, 0) * size[b] * Fraction(limit) for b in settled), Fraction(0))
     proved = numerator / sum(weights.get(b.id, 0) * b.capacity for b in rest)
-    if threshold is not None:
-        proved = min(max(proved, Fraction(0)), Fraction(threshold))
     return CertificateLevel(
         tuple(settled),
         limit,
         dict(weights),
         move_weight,
-        threshold,
         float(max([Fraction(0), proved, *least_loads(posed, weighed, settled)])),
     )
 
@@ -331,7 +312,6 @@ def planned(
     leaders: Sequence[int] | None = None,
     weights: Mapping[int, int] | None = None,
     move_weight: int = 0,
-    threshold: float | None = None,
     hourly: Hourly | None = None,
     proof: HourlyProof | None = None,
 ) -> tuple[RebalancePlan, tuple[RebalanceMove, ...]]:
@@ -349,8 +329,8 @@ def planned(
         sets = [c for n in range(1, len(free) + 1) for c in itertools.combinations([b.id for b in free], n)]
         weights = dict.fromkeys(max(sets, key=lambda s: bound(posed, weighed, dict.fromkeys(s, 1))), 1)
     singles = least_loads(posed, weighed)
-    dual = bound(posed, weighed, weights, move_weight, threshold=threshold)
-    proved = max([dual if threshold is None else min(dual, Fraction(threshold)), *singles])
+    dual = bound(posed, weighed, weights, move_weight)
+    proved = max([dual, *singles])
     highest = top(posed, weighed, chosen)
     start, end = carried(posed, weighed, before), carried(posed, weighed, chosen)
     must = sum((max(Fraction(0), start[b.id] - highest * b.capacity) for b in free), Fraction(0))
@@ -362,7 +342,7 @@ def planned(
         problem_digest=problems_digest,
         digest=plan_digest(problems_digest, moves),
         objective=posed.header.objective,
-        certificate=Certificate(dict(weights), move_weight, threshold, float(proved), hourly=proof),
+        certificate=Certificate(dict(weights), move_weight, float(proved), hourly=proof),
         moved=MoveTotals(
             partitions=sum(m.moves_leader for m in moves),
             reordered=sum(not m.moves_leader for m in moves),

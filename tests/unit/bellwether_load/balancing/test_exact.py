@@ -33,8 +33,7 @@ def capped_plans_come_within_a_hundredth(seeds: range) -> int:
         best = lowest(of, whole, max(most, forced))
         assert float(found.top(of)) <= best * 1.01, seed
         assert found.floor <= best * ROUNDED, seed
-        if found.bound.prices.pruning is None:
-            assert float(found.bound.value) <= lowest(of, whole, max(most, forced), divisible=True) * ROUNDED, seed
+        assert float(found.bound.value) <= lowest(of, whole, max(most, forced), divisible=True) * ROUNDED, seed
         limited += free.changed > max(most, forced)
     return limited
 
@@ -50,28 +49,10 @@ def levels_come_within_a_hundredth(seeds: range) -> int:
             assert level.load <= lowest(level.brokers, whole, None) * 1.01, (seed, number)
             more = [b for b in np.flatnonzero(level.brokers.settled).tolist() if b not in limits]
             limits |= dict.fromkeys(more, level.limit)
-            # Pruning bounds whole partitions, the weights alone divisible ones, too.
-            divisible = level.bound.prices.pruning is None
-            best = lowest(level.brokers, whole, None, divisible=divisible, limits=limits)
+            best = lowest(level.brokers, whole, None, divisible=True, limits=limits)
             assert float(level.bound.value) <= best * ROUNDED, (seed, number)
             lower += number > 0
     return lower
-
-
-def gaps_that_pruning_closes(seeds: range) -> tuple[int, int]:
-    """How many plans are more than 0.1 % above the bound of divisible partitions, and how many of them are proved."""
-    gaps = closed = 0
-    for seed in seeds:
-        of, whole = hard_problem(seed)
-        if not len(whole):
-            continue
-        found = capped(whole, of, None)
-        top, best = float(found.top(of)), lowest(of, whole, None)
-        assert found.floor <= best * ROUNDED, seed
-        if top > max(lowest(of, whole, None, divisible=True), found.heaviest) * 1.001:
-            gaps += 1
-            closed += top <= found.floor * 1.001
-    return gaps, closed
 
 
 def changed_leaders_and_the_fewest(seeds: range) -> tuple[int, float]:
@@ -101,11 +82,6 @@ def test_hardly_more_leaders_change_than_must():
 def test_in_more_problems_hardly_more_leaders_change_than_must(seeds: range):
     changed, least = changed_leaders_and_the_fewest(seeds)
     assert least <= changed <= least * 1.1
-
-
-def test_pruned_choices_prove_a_plan_that_divisible_partitions_do_not():
-    gaps, closed = gaps_that_pruning_closes(range(12, 20))
-    assert 0 < closed < gaps
 
 
 def test_without_partitions_every_broker_is_a_level_of_what_it_carries_in_any_case():

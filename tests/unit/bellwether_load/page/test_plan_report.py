@@ -213,7 +213,7 @@ def test_consumption_that_is_not_measured_is_said_unless_it_weighs_nothing() -> 
 
 def test_the_brokers_below_the_busiest_have_their_own_figures_and_bound() -> None:
     plan, moves = small_plan()
-    level = CertificateLevel((1,), 35e6, {2: 1, 3: 1}, 0, None, 24e6)
+    level = CertificateLevel((1,), 35e6, {2: 1, 3: 1}, 0, 24e6)
     text = words(plan_page(tell(replace(plan, certificate=replace(plan.certificate, levels=(level,))), moves)))
     before = max(b.before for b in plan.brokers if b.id != 1) / 1e6
     assert f"without the 1 above {before:.2f} MB/s 35.00 MB/s bound 24.00 MB/s, gap 45.83 %" in text

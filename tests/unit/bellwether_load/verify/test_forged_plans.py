@@ -24,7 +24,7 @@ from testkit.loads.plan_verification import load_problems, rechecked
 from testkit.loads.small_hours import checked, proof
 from testkit.loads.small_planner import Hourly, Loads, account, level, planned, problem, slot, weigh
 
-PROOFS = r"((w|requestW)eights\.\d+(\.\d+)?|moveWeight|threshold|limit|settled\.\d+|hourly\.partition)"
+PROOFS = r"((w|requestW)eights\.\d+(\.\d+)?|moveWeight|limit|settled\.\d+|hourly\.partition)"
 """What proves figures, and is no figure: another proof of the same figures is one, too."""
 MAY_STAY = re.compile(rf"certificate\.(.*\.)?{PROOFS}")
 
