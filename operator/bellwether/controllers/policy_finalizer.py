@@ -1,6 +1,6 @@
 """Finalizer handling: add it, export or delete the undo record, then release the object.
 
-The finalizer is ours and not kopf's, so that a process that stands by cannot let a policy go whose orders another one
+The finalizer is ours and not kopf's, so that a standby process cannot let a policy go whose orders another one
 is still restoring (decision 0005). An undo record that cannot be restored is exported before it is removed: to a
 ConfigMap in its namespace or in another one, or to the log. Called by ``policy_controller`` and ``policy_deletion``.
 """

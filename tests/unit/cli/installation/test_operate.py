@@ -29,7 +29,7 @@ def test_times_too_short_to_work_with_are_refused(arguments: list[str], said: st
 
 def test_an_invalid_configuration_ends_the_start_with_its_fields(tmp_path: Path) -> None:
     path = tmp_path / "load.yaml"
-    path.write_text("stores: {default: {uri: /x}}\nprofiles: {default: {namespaces: ['*'], img: x}}")
+    path.write_text("stores: {default: {uri: /x}}\nprofiles: {default: {namespaces: ['*'], image: x, img: x}}")
     found = CliRunner().invoke(main, ["operator", "--load-config", str(path), "--metrics-port", "0"])
     assert found.exit_code == 1
     said = " ".join(found.output.split())
