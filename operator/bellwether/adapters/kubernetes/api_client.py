@@ -176,7 +176,7 @@ class KubernetesClient:
     def list(self, resource: Resource, namespace: str | None, labels: Mapping[str, str] | None = None) -> list[Object]:
         """List all objects with these labels, in one namespace or (None) in all, page by page.
 
-        Raises Terminal if they have more than ``LIST_LIMIT`` bytes in all.
+        An empty value of a label means any. Raises Terminal if they have more than ``LIST_LIMIT`` bytes in all.
         """
         return self.list_version(resource, namespace, labels)[0]
 
@@ -381,7 +381,8 @@ def from_configuration(configuration: Any, timeout_seconds: float = DEFAULT_TIME
 
 
 def _selector(labels: Mapping[str, str] | None) -> dict[str, str]:
-    return {"labelSelector": ",".join(f"{key}={value}" for key, value in labels.items())} if labels else {}
+    wanted = ",".join(f"{key}={value}" if value else key for key, value in (labels or {}).items())
+    return {"labelSelector": wanted} if wanted else {}
 
 
 def _outcome(error: Exception) -> str:

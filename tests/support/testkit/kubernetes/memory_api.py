@@ -88,13 +88,18 @@ class MemoryApi(KubernetesClient):
         return [keep(one) for one in found if largest is None or len(json.dumps(one)) <= largest], ""
 
     def list(self, resource: Resource, namespace: str | None, labels: Mapping[str, str] | None = None) -> list[Object]:
-        """All with these labels."""
+        """All with these labels; an empty value means any."""
         self._meet("list", resource)
+        wanted = (labels or {}).items()
         return [
             o
             for o in self.all(resource)
             if namespace in (None, o["metadata"].get("namespace", "default"))
-            and (labels or {}).items() <= (o["metadata"].get("labels") or {}).items()
+            and all(
+                key in has and value in ("", has[key])
+                for has in [o["metadata"].get("labels") or {}]
+                for key, value in wanted
+            )
         ]
 
     def schemas(self, *_: str) -> dict[str, Object]:

@@ -209,11 +209,11 @@ def paged() -> Iterator[Paged]:
 
 def test_a_list_is_read_page_by_page(paged: Paged, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api_client, "PAGE_SIZE", 2)
-    found = client_of(paged.server.server_port).list(CONFIG_MAPS, "ns", {"a": "b"})
+    found = client_of(paged.server.server_port).list(CONFIG_MAPS, "ns", {"a": "b", "c": ""})
     assert [one["metadata"]["name"] for one in found] == [f"c-{n}" for n in range(5)]
     assert found[0]["kind"] == "ConfigMap"
     assert [query.get("continue") for query in paged.queries] == [None, ["2"], ["4"]]
-    assert all(query["labelSelector"] == ["a=b"] and query["limit"] == ["2"] for query in paged.queries)
+    assert all(query["labelSelector"] == ["a=b,c"] and query["limit"] == ["2"] for query in paged.queries)
 
 
 @pytest.mark.parametrize("page", [1, 1000])

@@ -44,7 +44,8 @@ class ConfigMapRecords:
         self._api = api
         self._namespace = namespace
         self._name = object_names.undo_record(policy)
-        self._labels = {object_names.POLICY_LABEL: object_names.legal(policy)}
+        # Other ConfigMaps with the policy's label are not listed: who writes these may not write records.
+        self._labels = {object_names.POLICY_LABEL: object_names.legal(policy), PART_LABEL: ""}
         self._policy = policy
         self._writer = str(uuid.uuid4())
         self._lock = threading.Lock()
@@ -179,8 +180,7 @@ class ConfigMapRecords:
         return record
 
     def _load(self) -> dict[str, Object]:
-        found = self._api.list(CONFIG_MAPS, self._namespace, self._labels)
-        mine = {o["metadata"]["name"]: o for o in found if PART_LABEL in o["metadata"].get("labels", {})}
+        mine = {o["metadata"]["name"]: o for o in self._api.list(CONFIG_MAPS, self._namespace, self._labels)}
         return {name: mine[name] for name in (self._name, *map(self._shard_name, range(SHARDS))) if name in mine}
 
     def _take_over(self, cluster_id: str) -> UndoRecord:
