@@ -1,4 +1,4 @@
-"""What was not seen: whoever is away, and for however long, a broker returns after the asked seconds known to be good.
+"""What was not seen: whatever is away, and for however long, a broker returns after the asked seconds known to be good.
 
 And what is called safe to stop is so by the cluster itself. This file keeps its own accounts of both, from what probers
 said and from what a turn could see of it.
@@ -83,7 +83,7 @@ class Accounts(Play):
         assert self.site.store.record is not None
         return self.site.store.record.demoted
 
-    # What befalls the view of it.
+    # What happens to the view of it.
 
     def fail_between_turns(self) -> None:
         if self.silent_since is None:
@@ -125,7 +125,7 @@ ABSENCES: dict[str, Callable[[Accounts], object]] = {
     "metadata does not list it": lambda play: play.unlisted(5),
     "metadata is not read": lambda play: play.unreadable(40),
     "it fails between turns": lambda play: play.fail_between_turns(),
-    "it fails while nobody looks": lambda play: (play.fail_between_turns(), play.nobody(60)),
+    "it fails while no prober looks": lambda play: (play.fail_between_turns(), play.nobody(60)),
 }
 
 

@@ -86,7 +86,7 @@ class Mixture(Play):
 def people() -> st.SearchStrategy[Step]:
     """Other preferred racks, a rebalance plan, an override, a rebalance that begins or ends."""
     wishes = placements().map(
-        lambda w: ("wish", lambda play: setattr(play, "policy", replace(play.policy, placement=w)))
+        lambda w: ("placement", lambda play: setattr(play, "policy", replace(play.policy, placement=w)))
     )
     plans = st.integers(0, 5).map(lambda n: (f"plan({n})", lambda play: play.plan(n)))
     words = st.tuples(st.integers(1, 3), st.sampled_from(OverrideState)).map(

@@ -44,7 +44,7 @@ def test_invariant_3_a_drained_broker_leads_only_where_a_named_reason_holds_the_
     perform(play, script)
     play.hear()
     play.drain(drained, None)
-    # Long enough for whoever contests an order to be answered.
+    # Long enough for an answer to a tool that contests an order.
     play.reconciles(40, seconds=30.0)
     said = play.operator.reports[-1] if play.operator.reports else None
     if not any(b.active for b in cluster.brokers.values()) or said is None:

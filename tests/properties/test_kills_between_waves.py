@@ -1,4 +1,4 @@
-"""kill -9 before the first and after every side effect of a return in waves: a new process goes on where it stood."""
+"""kill -9 before the first and after every side effect of a return in waves: a new process goes on from there."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from testkit.values.builders import name
 
 
 def moved(site: MemorySite, target: Sequence[int]) -> Callable[[], None]:
-    """Somebody moves the partition's data, and is done with it."""
+    """Another tool moves the partition's data, and ends."""
 
     def act() -> None:
         site.cluster.foreign_reassign(name(), target)
@@ -104,7 +104,7 @@ def test_a_foreign_reassignment_is_never_cancelled(site: MemorySite):
     operator = Operator(site).reconciles(2)
     displaced = orders(site).replicas
     moved(site, (2, 3, 4))()
-    # They put back what stood before, which is our very order; but that had been seen, so it is theirs.
+    # They put back the order before, which is our order; but its end had been seen, so it is theirs.
     site.cluster.kill(1)
     site.cluster.foreign_reassign(name(), displaced)
     assert orders(site).target == displaced
@@ -387,7 +387,7 @@ def test_other_replicas_that_one_read_shows_may_be_metadata_that_trails(site: Me
     seen: list[str] = []
 
     class Trailing(FaultyReader):
-        """The first read behind the reorder comes from a broker that has not heard of the end of a reassignment."""
+        """The first read behind the reorder comes from a broker that does not know the end of a reassignment yet."""
 
         def partitions(self, topics: Collection[str]) -> tuple[Partition, ...]:
             seen.append("read")

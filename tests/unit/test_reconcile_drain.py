@@ -66,7 +66,7 @@ def test_it_is_not_while_first_where_another_broker_leads():
 
 
 def test_what_stays_with_it_for_want_of_room_is_counted(made: MemorySite):
-    """Nothing is on its way any more: whoever waits for the drain must hear what keeps it from ending."""
+    """Nothing is on its way any more: the status must say what keeps the drain from ending."""
     operator = Operator(made, replace(POLICY, demotion=Demotion(capacity=Capacity(max_leaders=2))))
     made.signals.drain(2)
     operator.reconciles(5)

@@ -152,7 +152,7 @@ def test_a_policys_cluster_is_sampled_into_its_history_with_what_consumers_read(
         until(lambda: noted("sampling_failed") == slow + 1, 60, seen=log.read_text)
         api.merge(POLICIES, namespace, "main", {"spec": {"kafka": {"bootstrapServers": kafka.bootstrap.split(",")}}})
         until(lambda: noted("sampling_recovered") == slow + 1, 60, seen=log.read_text)
-        # Another store or other days begin anew, without a restart of the process.
+        # Another store or other days are followed without a restart of the process.
         rebalance = api_objects.rebalance(historyDays=30)
         rebalance["metadata"]["namespace"] = namespace
         api.create(LEADER_REBALANCES, namespace, rebalance)

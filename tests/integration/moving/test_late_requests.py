@@ -105,7 +105,7 @@ class FreezingMover:
 
 
 class PausedMover(FreezingMover):
-    """The mover of an operator that is paused right before its first reorder; afterwards as if its clocks had stood."""
+    """Paused right before its first reorder; afterwards as if its clocks had stopped."""
 
     def __init__(self, nodes: BrokerPool, seconds: float) -> None:
         self._nodes, self._seconds = nodes, seconds

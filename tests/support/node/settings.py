@@ -44,7 +44,7 @@ config_path = "{registries(places)}"
 
 
 def registries(places: Places) -> Path:
-    """Where containerd finds, at each pull, which registry stands for another one."""
+    """Where containerd finds, at each pull, the mirror of a registry."""
     return places.settings / "registries"
 
 

@@ -25,7 +25,7 @@ from waiting import until
 
 @dataclass
 class Post:
-    """A quarantine agent beside broker 1 of three, on a clock that a test moves."""
+    """A quarantine agent in the pod of broker 1 of three, on a clock that a test moves."""
 
     clock: ManualClock = field(default_factory=ManualClock)
     orders: MemoryOrders = field(default_factory=MemoryOrders)
@@ -92,7 +92,7 @@ def test_a_restarted_agent_releases_the_broker_held_before() -> None:
     post = Post().held()
     post.process.keeper = False
     post.process.die()
-    assert post.process.stopped, "nobody was there to release it"
+    assert post.process.stopped, "no process was left to release it"
     again = QuarantineAgent(1, "broker-1", post.process, post.orders, post.said.append, post.clock)
     again.reconcile()
     assert not post.process.stopped
@@ -221,7 +221,7 @@ def test_an_agent_on_standby_holds_no_broker() -> None:
     post.run(2)
     post.order()
     post.run(20)
-    assert not post.process.stopped, "another quarantine agent reports of this broker: nobody would know of this hold"
+    assert not post.process.stopped, "another quarantine agent reports of this broker: no status would show this hold"
     post.leads = True
     post.run(20)
     assert not post.process.stopped, "the order was another's to obey"

@@ -28,7 +28,7 @@ PROC = Path("/proc")
 SLEEPS = ("-c", "import time; time.sleep(120)")
 # Looks like no other broker on this machine.
 MINE = rf"(^|.*/)java\0.*\0test\.Kafka{os.getpid()}\0"
-# Holds the process of that id, and then stands still or ends without a word, as it is asked.
+# Holds the process of that id, and then hangs or ends without output, as it is asked.
 AGENT = """
 import structlog, sys, time
 from bellwether.quarantine.broker_process import BrokerProcess

@@ -238,7 +238,7 @@ spec:
 
 @contextmanager
 def sampling(brokers: KafkaCluster, prometheus: PrometheusServer, store: Path) -> Iterator[None]:
-    """``bellwether sample`` into that store, from the first round on; its log is beside it."""
+    """``bellwether sample`` into that store, from the first round on; its log is in the same folder."""
     command = [sys.executable, "-m", "bellwether", "sample", "--bootstrap", brokers.bootstrap, "--period", "5"]
     command += ["--store", str(store), "--prometheus", prometheus.url, "--consume-query", QUERY]
     with store.with_suffix(".log").open("wb") as log:

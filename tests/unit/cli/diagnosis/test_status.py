@@ -81,7 +81,7 @@ def prober_lease(source: str, seconds_ago: float, holder: str | None = None) -> 
 
 
 class Site:
-    """The API of a cluster; ``show`` lets it stand as a report says."""
+    """The API of a cluster; ``show`` sets it to what a report says."""
 
     def __init__(self) -> None:
         self.api = MemoryApi()

@@ -1,4 +1,4 @@
-"""What one partition is told alone: what clients see, and an unclean election with its loss and the exact commands."""
+"""The remedy of one partition: what clients see, and an unclean election with its loss and the exact commands."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def order(
 
 @dataclass
 class Post:
-    """A quarantine agent at work, and the process beside it, which does what it is asked."""
+    """A quarantine agent at work, and a process in its pod that does what it is asked."""
 
     watch: AgentState = field(default_factory=AgentState)
     process: ProcessState = ProcessState.RUNNING

@@ -181,7 +181,7 @@ def test_partition_that_may_lead_in_own_rack_is_to_return():
     [
         pytest.param(replace(AWAY, leader=3), id="led by another than its first"),
         pytest.param(replace(AWAY, adding=(2,)), id="being reassigned"),
-        pytest.param(replace(AWAY, leader=None, isr=()), id="led by nobody"),
+        pytest.param(replace(AWAY, leader=None, isr=()), id="without a leader"),
     ],
 )
 def test_misplaced_partitions_do_not_count_as_placed(seen: Partition):
