@@ -53,12 +53,10 @@ class HourlyBound:
 
 @dataclass(frozen=True)
 class HourlyResult:
-    """The leaders, the load of each broker in each hour before and after, and the bound."""
+    """The leaders, and the bound."""
 
     block: Block
     hours: tuple[int, ...]
-    before: Int64s
-    after: Int64s
     bound: HourlyBound
 
 
@@ -81,7 +79,7 @@ def by_hours(
         tell("the plan for the statistic is as good by hour: no other plan lowers its busiest hour by 0.5 %")
     sums = hourly.sums(block, brokers, best.prices, held.fixed)
     bound = bound_of(best.prices, sums, held.fixed, brokers, most)
-    return HourlyResult(block, hourly.hours, sums.before, sums.after, bound)
+    return HourlyResult(block, hourly.hours, bound)
 
 
 def bound_of(prices: HourlyPrices, sums: HourlySums, fixed: Int64s, brokers: Brokers, most: int | None) -> HourlyBound:

@@ -32,14 +32,12 @@ class HeldLoads:
 
 @dataclass(frozen=True)
 class HourlySums:
-    """Load of each broker in each hour before and after the plan; ``cheapest``: if each partition with a choice has
-    its cheapest leader at the prices, ``changed`` of them another one than before.
+    """Load of each broker in each hour if each partition with a choice has its ``cheapest`` leader at the prices,
+    ``changed`` of them another one than before.
 
     ``item``: the partition that needs most alone, if any needs more than the busiest broker's fixed load.
     """
 
-    before: Int64s
-    after: Int64s
     cheapest: Int64s
     changed: int
     item: Item | None
@@ -72,9 +70,8 @@ class HourlyLoads:
         return HeldLoads(loads, fixed)
 
     def sums(self, block: Block, brokers: Brokers, prices: HourlyPrices, fixed: Int64s) -> HourlySums:
-        """What all partitions add up to, with the leaders of the block. ``fixed``: of each broker without these."""
-        totals = np.zeros((3, *fixed.shape), np.int64)
-        places, led, changed, items = self._places(block), self.with_leaders(block), 0, list[Item]()
+        """What all partitions add up to at these prices. ``fixed``: of each broker without those of the block."""
+        cheapest, places, changed, items = np.zeros_like(fixed), self._places(block), 0, list[Item]()
         most, _, _ = brokers.busiest_column(fixed)
         for rows, load, base in self.parts():
             free = np.flatnonzero(places[rows] >= 0)
@@ -83,27 +80,18 @@ class HourlyLoads:
             cost += prices.move * (some.eligible != some.home[:, None])
             least[free] = some.eligible[np.arange(len(free)), cost.argmin(axis=1)]
             changed += int((least[free] != some.home).sum())
-            for at, leaders in enumerate((self.leaders[rows], led[rows], least)):
-                totals[at] += base + column_sums(leaders, load, block.brokers)
+            cheapest += base + column_sums(least, load, block.brokers)
             need, row = needed_alone(some.eligible, load[free], fixed, brokers, most)
             items += [] if row is None else [Item(need, int(some.ids[row]))]
-        item = max(items, key=lambda item: (item.load, -item.id), default=None)
-        before, after, cheapest = totals
-        return HourlySums(before, after, cheapest, changed, item)
+        return HourlySums(cheapest, changed, max(items, key=lambda item: (item.load, -item.id), default=None))
 
-    def by_broker(self, leaders: Int32s, brokers: int) -> Int64s:
-        """Load of each broker in each hour with these leaders of all partitions."""
-        total = np.zeros((brokers, self.columns), np.int64)
+    def by_broker(self, brokers: int, *leaders: Int32s) -> list[Int64s]:
+        """Load of each broker in each hour, for each of these leaders of all partitions."""
+        totals = [np.zeros((brokers, self.columns), np.int64) for _ in leaders]
         for rows, load, base in self.parts():
-            total += base + column_sums(leaders[rows], load, brokers)
-        return total
-
-    def with_leaders(self, block: Block) -> Int32s:
-        """The leaders of all partitions after the plan."""
-        leaders = self.leaders.copy()
-        away = block.leader != block.home
-        leaders[block.ids[away]] = block.leader[away]
-        return leaders
+            for at, of in enumerate(leaders):
+                totals[at] += base + column_sums(of[rows], load, brokers)
+        return totals
 
     def _places(self, block: Block) -> Int64s:
         """The row in the block of each partition; -1 for those that are not there."""

@@ -55,14 +55,11 @@ class Levels:
     levels: tuple[Level, ...]
     hourly: HourlyResult | None = None
 
-    def led_by(self, leader: Int32s, brokers: Brokers, most: int | None, by_hour: Int64s | None) -> Levels:
-        """The same levels with other leaders, and what is proved of these. ``by_hour``: what brokers then carry."""
+    def led_by(self, leader: Int32s, brokers: Brokers, most: int | None) -> Levels:
+        """The same levels with other leaders, and what is proved of these."""
         block = self.block.led_by(leader)
-        hourly = self.hourly
-        if hourly is not None and by_hour is not None:
-            hourly = replace(hourly, block=block, after=by_hour)
         carried = brokers.fixed + block.led
-        return Levels(block, _proved(block.start, self.levels, carried, most), hourly)
+        return replace(self, block=block, levels=_proved(block.start, self.levels, carried, most))
 
 
 def levelled(

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from bellwether_load.balancing.balance import TOLERANCE
-from bellwether_load.balancing.blocks import Brokers, Tell
+from bellwether_load.balancing.blocks import Brokers, Int32s, Tell
 from bellwether_load.balancing.choices import Choices, Refused, choices
 from bellwether_load.balancing.hourly import CLOSE, HourlyResult, by_hours
 from bellwether_load.balancing.hourly_loads import HourlyLoads, forecast
@@ -62,7 +62,9 @@ def compute_plan(uri: str, problem: str, loads: str, tell: Tell = lambda _: None
     leaders = partitions.leader.copy()
     leaders[found.block.ids] = found.block.leader
     limit = None if hourly and not found.hourly else Fraction(found.levels[0].floor) * (1 + TOLERANCE)
-    limits = None if hourly is None or found.hourly is None else partial(_hour_limits, hourly, found.hourly, brokers)
+    limits = None
+    if hourly is not None and found.hourly is not None:
+        limits = partial(_hour_limits, hourly, leaders, found.hourly, brokers)
     most = terms.objective.max_moves
     most = None if most is None else max(most, start.changed)
     racks = [b.rack for b in sorted(terms.brokers, key=lambda b: b.id)]
@@ -78,16 +80,10 @@ def compute_plan(uri: str, problem: str, loads: str, tell: Tell = lambda _: None
     )
     if (orders.leader != leaders).any():
         leaders = orders.leader
-        then = None if hourly is None else hourly.by_broker(leaders, len(brokers))
-        found = found.led_by(leaders[found.block.ids], brokers, most, then)
+        found = found.led_by(leaders[found.block.ids], brokers, most)
     seen = None
     if hourly is not None:
-        known = found.hourly
-        before, after = (
-            (hourly.by_broker(of, len(brokers)) for of in (partitions.leader, leaders))
-            if known is None
-            else (known.before, known.after)
-        )
+        before, after = hourly.by_broker(len(brokers), partitions.leader, leaders)
         seen = forecast(brokers, hourly.hours, before, after, terms.objective.request_bytes)
         tell(f"busiest hour of {len(hourly.hours)}: {seen.after.moment}, on broker {seen.after.broker}")
     moving = moves(batch, partitions, leaders, orders.second)
@@ -113,12 +109,13 @@ def _brokers(terms: ProblemHeader, partitions: Choices, *, requests: bool) -> Br
     return Brokers.of(partitions.ids, open_, capacity, base, base + partitions.led(partitions.fixed), by_requests)
 
 
-def _hour_limits(hourly: HourlyLoads, found: HourlyResult, brokers: Brokers) -> HourLimits:
+def _hour_limits(hourly: HourlyLoads, leaders: Int32s, found: HourlyResult, brokers: Brokers) -> HourLimits:
     """Leaders that are changed for losses keep to the busiest broker-hour of the plan for hours, or near its bound."""
     place = np.full(len(hourly.leaders), -1, np.int64)
     place[found.block.ids] = np.arange(len(found.block))
-    top = max(float(brokers.busiest_column(found.after)[0]), float(found.bound.value) * (1 + CLOSE))
-    after = found.after.astype(np.float64)
+    (carried,) = hourly.by_broker(len(brokers), leaders)
+    top = max(float(brokers.busiest_column(carried)[0]), float(found.bound.value) * (1 + CLOSE))
+    after = carried.astype(np.float64)
     most = np.full_like(after, top) * brokers.by_column(hourly.columns)
     return HourLimits(hourly.held(found.block).loads, place, after, most)
 

@@ -57,7 +57,7 @@ def test_the_busiest_hour_is_what_the_broker_carried_in_it(kind: str):
     produce = filled(known.produce_hours, hours, known.produce.p95)
     part = loads_by_hour(found, COSTS, np.arange(PARTITIONS), produce, np.zeros_like(produce))
     known_loads = HourlyLoads(tuple(hours), found.leader, lambda: iter([part]))
-    sums = [known_loads.by_broker(leaders, BROKERS) for leaders in (found.leader, target)]
+    sums = known_loads.by_broker(BROKERS, found.leader, target)
     seen = forecast(OPEN, tuple(hours), *sums)
     for said, leaders in ((seen.before, found.leader), (seen.after, target)):
         true = np.zeros((BROKERS, HOURS))
