@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from realparts import gotools
 from realparts.apiserver import ApiServer, KubectlFailed
 from realparts.helm import Helm, pods
 from testkit.loads.load_configs import WITH_EXECUTORS, executor_template
@@ -24,7 +25,8 @@ GOOD = sorted(Path(__file__).with_name("good").glob("*.yaml"))
 KINDS = (
     "bellwether.dev/v1alpha1/LeadershipPolicy",
     "bellwether.dev/v1alpha1/SignalSource",
-    "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy",
+    # Where it is not served, the sidecars come by a webhook.
+    *["admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"] * (gotools.KUBERNETES_MINOR >= 36),
 )
 SERVED = tuple(f"--api-versions={kind}" for kind in KINDS)
 

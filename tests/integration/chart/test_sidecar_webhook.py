@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from realparts import gotools
 from realparts.apiserver import ApiServer
 from realparts.helm import Helm
 from realparts.ports import HeldPorts, accepts
@@ -35,7 +36,7 @@ BEFORE_1_36 = (
     "--runtime-config=admissionregistration.k8s.io/v1/mutatingadmissionpolicies=false"
     ",admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings=false",
     "--disable-admission-plugins=MutatingAdmissionPolicy",
-)
+) * (gotools.KUBERNETES_MINOR >= 36)
 RELEASE = "bw"
 NAME = "bw-bellwether-sidecar-webhook-brokers-brokers"
 PULLED = {"imagePullSecrets": [{"name": "ours"}]}

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bellwether.ports.errors import Terminal
+from realparts import gotools
 from realparts.apiserver import ApiServer
 from realparts.helm import Helm
 from testkit.kubernetes.strimzi_pods import (
@@ -25,6 +26,7 @@ from testkit.kubernetes.strimzi_pods import (
 from waiting import until
 
 pytestmark = [pytest.mark.chart, pytest.mark.apiserver]
+by_policy = pytest.mark.skipif(gotools.KUBERNETES_MINOR < 36, reason="MutatingAdmissionPolicy v1 came with 1.36")
 
 
 def test_what_is_to_be_pasted_makes_pod_that_is_accepted(
@@ -63,6 +65,7 @@ def test_node_pools_of_one_policy_have_their_own_containers_to_paste(helm: Helm,
     assert users == {"small": [10001, 10001, 1001], "large": [10001, 10001, 1000]}
 
 
+@by_policy
 def test_admission_adds_sidecars_to_brokers_only(
     installing: Helm, chart: Path, chartserver: ApiServer, restricted: str
 ):
@@ -104,6 +107,7 @@ def test_admission_adds_sidecars_to_brokers_only(
         installing.run("uninstall", "sides", "--namespace", restricted, "--no-hooks")
 
 
+@by_policy
 def test_one_switch_gives_brokers_an_agent_that_can_hold_them(
     installing: Helm, chart: Path, chartserver: ApiServer, restricted: str
 ):

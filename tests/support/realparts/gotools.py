@@ -47,6 +47,7 @@ def _pinned(name: str, version: str, default: str) -> str:
 
 _KUBERNETES_DEFAULT, _HELM_DEFAULT = "1.36.3", "3.22.0"
 KUBERNETES = os.environ.get("KUBERNETES_VERSION", _KUBERNETES_DEFAULT)
+KUBERNETES_MINOR = int(KUBERNETES.split(".")[1])
 _CONTROL_PLANE = _kubernetes(_KUBERNETES_DEFAULT)
 APISERVER = GoTool(
     "apiserver",

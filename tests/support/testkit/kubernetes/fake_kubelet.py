@@ -19,11 +19,14 @@ from typing import Any
 
 from bellwether.adapters.kubernetes.api_client import JOBS, PODS, connect
 from bellwether.ports.errors import Terminal, Transient
+from realparts import gotools
 from realparts.apiserver import ApiServer, KubectlFailed
 from waiting import ran
 
 _LOOK_SECONDS = 0.2
 _RUN_SECONDS = 120.0
+# Kubernetes 1.30 refuses the first of a Job without success policy, later versions refuse the second without the first.
+_COMPLETE = ("Complete",) if gotools.KUBERNETES_MINOR < 31 else ("SuccessCriteriaMet", "Complete")
 _OURS = {"app.kubernetes.io/component": "hook"}
 
 
@@ -118,7 +121,7 @@ def environment(server: ApiServer, namespace: str, account: str) -> dict[str, st
 def _job_status(failed: str, started: str) -> dict[str, Any]:
     """``failed`` is the reason, empty for a Job that is complete."""
     now = _now()
-    types = ("FailureTarget", "Failed") if failed else ("SuccessCriteriaMet", "Complete")
+    types = ("FailureTarget", "Failed") if failed else _COMPLETE
     conditions = [
         {"type": one, "status": "True", "reason": failed or "CompletionsReached"}
         | {"lastTransitionTime": now, "lastProbeTime": now, "message": ""}
