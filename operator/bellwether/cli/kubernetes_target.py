@@ -31,17 +31,11 @@ _NAMESPACE = click.option(
 )
 
 
-class BrokerId(click.ParamType[int]):
-    """The id of a broker."""
-
-    name = "id"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The id. Fails unless it is a number."""
-        text = str(value)
-        if not re.fullmatch("[0-9]{1,10}", text):
-            self.fail(f"{text!r} is not a broker id: use a number; bellwether status lists the brokers", param, ctx)
-        return int(text)
+def broker_id(text: str) -> int:
+    """The type of options and arguments that are the id of a broker."""
+    if not re.fullmatch("[0-9]{1,10}", text):
+        raise click.BadParameter(f"{text!r} is not a broker id: use a number; bellwether status lists the brokers")
+    return int(text)
 
 
 ANSWER_SECONDS = 3.0

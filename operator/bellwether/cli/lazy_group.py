@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import re
-import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -16,8 +14,7 @@ from bellwether.extras import needed_extra
 from bellwether.gc_tuning import collect_seldom
 from bellwether.ports.errors import BellwetherError
 
-HINT = "A policy is named by --policy"
-STRAY = re.compile(r"Got unexpected extra arguments? \((.+)\)")
+HINT = "A policy is named by --policy NAME."
 
 
 class MissingExtra(click.ClickException):
@@ -81,11 +78,6 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(importlib.import_module(module), name)
         return command
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse, and keep the arguments for a hint on how to write them."""
-        ctx.meta[f"{__name__}.{ctx.command_path}"] = list(args)
-        return super().parse_args(ctx, args)
-
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, and make one line of an error: what a port says, the extra to install, or the hint that a
         stray argument may be meant as --policy.
@@ -94,13 +86,9 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except click.UsageError as error:
-            wrong = error.ctx.command if error.ctx is not None else ctx.command
-            takes_policy = any(parameter.name == "policy" for parameter in wrong.params)
-            stray = STRAY.fullmatch(error.message)
-            given: Sequence[str] = ctx.meta[f"{__name__}.{ctx.command_path}"]
-            if takes_policy and stray is not None and "--policy" not in given:
-                example = "NAME." if " " in stray[1] else f"NAME: {self._with_policy(ctx, given, stray[1])}"
-                raise click.UsageError(f"{error.message}. {HINT} {example}", error.ctx) from None
+            unnamed = error.ctx is not None and error.ctx.params.get("policy", "") is None
+            if unnamed and error.message.startswith("Got unexpected extra") and HINT not in error.message:
+                raise click.UsageError(f"{error.message}. {HINT}", error.ctx) from None
             raise
         except BellwetherError as error:
             raise click.ClickException(str(error)) from error
@@ -108,15 +96,6 @@ class LazyGroup(click.Group):
             command = f"{ctx.command_path} {ctx.invoked_subcommand or ''}".rstrip()
             what = f"`{command}` {needed_extra(error)}"
             raise MissingExtra(what) from error
-
-    @staticmethod
-    def _with_policy(ctx: click.Context, given: Sequence[str], stray: str) -> str:
-        """The whole command with the stray argument, ``orders`` or ``kafka/orders``, as options."""
-        namespace, _, name = stray.rpartition("/")
-        named = namespace and not {"-n", "--namespace"}.intersection(given)
-        options = ["--policy", name, *(["-n", namespace] if named else [])]
-        last = len(given) - 1 - list(reversed(given)).index(stray)
-        return shlex.join([*ctx.command_path.split(), *given[:last], *given[last + 1 :], *options])
 
 
 def _provided(group: str) -> Mapping[str, str]:

@@ -60,23 +60,18 @@ def labelled_secrets_option(process: str) -> Option:
     )
 
 
-class DestinationOption(click.ParamType[Destination]):
-    """An entry of the list of allowed destinations."""
-
-    name = "network|host[:port]"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Destination:
-        """Fails for what is no entry."""
-        try:
-            return Destination.parse(str(value))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
+def _destination(text: str) -> Destination:
+    try:
+        return Destination.parse(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 DESTINATIONS = click.option(
     "--allow-destination",
     "destinations",
-    type=DestinationOption(),
+    metavar="NETWORK|HOST[:PORT]",
+    type=_destination,
     multiple=True,
     envvar=VARIABLE,
     show_envvar=True,
@@ -89,18 +84,13 @@ DESTINATIONS = click.option(
 _SHARD = re.compile(r"([1-9][0-9]{0,2})/([1-9][0-9]{0,2})")
 
 
-class Shard(click.ParamType[tuple[int, int]]):
+def _shard(text: str) -> tuple[int, int]:
     """``2/3``: the second of three parts."""
-
-    name = "k/n"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
-        """Both numbers. Fails unless 1 <= k <= n."""
-        found = _SHARD.fullmatch(str(value))
-        part, parts = (int(found[1]), int(found[2])) if found else (1, 0)
-        if part > parts:
-            self.fail(f"{value!r} is not K/N with 1 <= K <= N: use a value such as 2/3", param, ctx)
-        return part, parts
+    found = _SHARD.fullmatch(text)
+    part, parts = (int(found[1]), int(found[2])) if found else (1, 0)
+    if part > parts:
+        raise click.BadParameter(f"{text!r} is not K/N with 1 <= K <= N: use a value such as 2/3")
+    return part, parts
 
 
 def selecting(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -134,7 +124,8 @@ def selecting(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--all-namespaces", "-A", "everywhere", is_flag=True, help="Serve policies of all namespaces."),
         click.option(
             "--shard",
-            type=Shard(),
+            metavar="K/N",
+            type=_shard,
             default="1/1",
             show_default=True,
             help="Serve only part K of N of the policies, chosen by a hash of their names.",

@@ -17,7 +17,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import Object
 from bellwether.cli import completion
 from bellwether.cli.diagnosis.remedies import remedy, runbook, typed
-from bellwether.cli.kubernetes_target import BrokerId, Target, connect_policy, policy_options
+from bellwether.cli.kubernetes_target import Target, broker_id, connect_policy, policy_options
 from bellwether.cli.leadership import broker_lookup
 from bellwether.cli.output import OUTPUT, ago, clock, print_lines, rows_of, since
 from bellwether.core.detection.health_states import HealthState
@@ -34,7 +34,7 @@ LOST_SECONDS = (
 
 
 @click.command()
-@click.argument("broker", type=BrokerId(), shell_complete=completion.brokers)
+@click.argument("broker", type=broker_id, shell_complete=completion.brokers)
 @policy_options
 @OUTPUT
 def explain(broker: int, target: Target, output: str) -> None:

@@ -13,7 +13,7 @@ import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.cli import completion
-from bellwether.cli.kubernetes_target import BrokerId, Target, connect_policy, policy_options
+from bellwether.cli.kubernetes_target import Target, broker_id, connect_policy, policy_options
 from bellwether.cli.leadership.broker_lookup import find_policy
 from bellwether.cli.option_lists import duration
 from bellwether.cli.output import OUTPUT, clock, print_lines
@@ -40,7 +40,11 @@ def moment(text: str, now: datetime) -> datetime:
 @policy_options
 @click.option("--since", "after", metavar="TIME", help="Only entries since this time, or of the last 2h, 7d, ...")
 @click.option(
-    "--broker", type=BrokerId(), shell_complete=completion.brokers, help="Only entries that concern this broker."
+    "--broker",
+    metavar="ID",
+    type=broker_id,
+    shell_complete=completion.brokers,
+    help="Only entries that concern this broker.",
 )
 @OUTPUT
 def history(target: Target, after: str | None, broker: int | None, output: str) -> None:

@@ -16,14 +16,14 @@ import click
 from bellwether.adapters.clocks import SystemClock
 from bellwether.cli import completion, exit_status, option_lists
 from bellwether.cli.kafka_target import KafkaTarget, kafka_options
-from bellwether.cli.kubernetes_target import BrokerId, Target, connect_policy, policy_options
+from bellwether.cli.kubernetes_target import Target, broker_id, connect_policy, policy_options
 from bellwether.cli.leadership import broker_lookup, overrides, wait
 from bellwether.cli.option_lists import with_options
 from bellwether.core.signals import Override, OverrideState
 
 # Ids, and racks whose brokers are meant.
 _brokers = with_options(
-    click.argument("brokers", metavar="BROKER...", nargs=-1, type=BrokerId(), shell_complete=completion.brokers),
+    click.argument("brokers", metavar="BROKER...", nargs=-1, type=broker_id, shell_complete=completion.brokers),
     click.option(
         "--rack", "racks", multiple=True, shell_complete=completion.racks, help="All brokers of this rack; repeatable."
     ),

@@ -16,7 +16,7 @@ import click
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes import object_names
 from bellwether.cli import completion, exit_status, option_lists
-from bellwether.cli.kubernetes_target import BrokerId, Target, connect_policy, policy_options
+from bellwether.cli.kubernetes_target import Target, broker_id, connect_policy, policy_options
 from bellwether.cli.leadership import broker_lookup, overrides, wait
 from bellwether.cli.leadership.broker_lookup import NamedPolicy
 from bellwether.cli.leadership.demote import preview_overrides
@@ -60,7 +60,7 @@ class DrainProgress:
 
 
 @click.command()
-@click.argument("broker", type=BrokerId(), shell_complete=completion.brokers)
+@click.argument("broker", type=broker_id, shell_complete=completion.brokers)
 @policy_options
 @click.option("--end", is_flag=True, help="End the maintenance; the broker leads again once it is healthy.")
 @click.option(

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -38,28 +38,14 @@ class EarlyReader:
         self.nodes.avoid(avoided)
         self._reader = KafkaReader(self.nodes)
         self.partitions, self.avoid = self._reader.partitions, self._reader.avoid
-        self._found: Cluster | BaseException
         self._unused = True
-        self._thread = Thread(target=self._begin, name="early-read", daemon=True)
-        self._thread.start()
-
-    def first(self) -> Cluster:
+        self.first = ThreadPoolExecutor(1, "early-read").submit(self._reader.read).result
         """What the first read found. Raises as ``read``."""
-        self._thread.join()
-        if isinstance(self._found, BaseException):
-            raise self._found
-        return self._found
 
     def read(self) -> Cluster:
         """The first snapshot once, then fresh ones. Raises Transient or Terminal."""
         unused, self._unused = self._unused, False
         return self.first() if unused else self._reader.read()
-
-    def _begin(self) -> None:
-        try:
-            self._found = self._reader.read()
-        except BaseException as error:
-            self._found = error
 
 
 def move_leaders(record: Path, options: dict[str, Any], *, demoting: bool) -> None:

@@ -175,6 +175,7 @@ _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in entries if tag not in (f"{_PREFIX}timestamp", f"{_PREFIX}value")]
     for first, entries in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
+_CONSTRUCTOR = yaml.constructor.SafeConstructor()
 _Loader.add_implicit_resolver(f"{_PREFIX}float", re.compile("^[-+]?[0-9]+[eE][-+]?[0-9]+$"), list("-+0123456789"))
 
 
@@ -267,30 +268,18 @@ def _origin(node: yaml.ScalarNode, source: str) -> Origin:
 
 def _scalar(node: yaml.ScalarNode) -> Any:
     tag, text = node.tag.removeprefix(_PREFIX), node.value
-    if tag == "null":
-        return None
-    if tag == "bool":
-        return text.lower() in ("true", "yes", "on", "y")
-    if tag == "int" and ":" not in text:
-        if len(text) > LONGEST_INTEGER:
-            problem = f"an integer of {len(text)} characters: at most {LONGEST_INTEGER} are read"
-            raise YamlProblem(problem, _position(node.start_mark))
-        return _integer(text)
-    if tag == "float" and ":" not in text:
-        number = float(text.replace("_", "").replace(".inf", "inf").replace(".nan", "nan").lower())
-        return int(number) if number.is_integer() else number
-    if tag in ("str", "int", "float", "!"):
+    if tag in ("str", "!") or (tag in ("int", "float") and ":" in text):
         return text
-    raise YamlProblem(f"the tag {node.tag} is not supported: remove it", _position(node.start_mark))
-
-
-def _integer(text: str) -> int:
-    digits = text.replace("_", "").lower()
-    sign = -1 if digits.startswith("-") else 1
-    digits = digits.lstrip("+-")
-    if len(digits) > 1 and digits[0] == "0" and digits[1] not in "xbo":
-        return sign * int(digits, 8)
-    return sign * int(digits, 0)
+    if tag == "int" and len(text) > LONGEST_INTEGER:
+        problem = f"an integer of {len(text)} characters: at most {LONGEST_INTEGER} are read"
+        raise YamlProblem(problem, _position(node.start_mark))
+    if tag not in ("null", "bool", "int", "float"):
+        raise YamlProblem(f"the tag {node.tag} is not supported: remove it", _position(node.start_mark))
+    try:
+        value = _CONSTRUCTOR.construct_object(node)
+    except (KeyError, ValueError):
+        raise YamlProblem(f"{text!r} is no {tag}: correct it", _position(node.start_mark)) from None
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _position(mark: Any) -> Position:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -59,7 +58,7 @@ def shared_options(command: Callable[..., Any], *, sidecar: bool = False) -> Cal
 def directories_option(help_: str) -> Option:
     """The repeatable option ``--directory``."""
     return click.option(
-        "--directory", "directories", type=LogDirectoryOption(), metavar="[NAME=]PATH", multiple=True, help=help_
+        "--directory", "directories", type=log_directory, metavar="[NAME=]PATH", multiple=True, help=help_
     )
 
 
@@ -153,29 +152,19 @@ class LogDirectory:
     name: str = ""
 
 
-class LogDirectoryOption(click.ParamType[LogDirectory]):
-    """``/var/lib/kafka/data`` and ``data-0=/var/lib/kafka/data-0``."""
-
-    name = "[name=]path"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> LogDirectory:
-        """The directory. Fails if the name cannot be part of a source, or if there is no path."""
-        if isinstance(value, LogDirectory):
-            return value
-        text = str(value)
-        name, separator, path = text.partition("=")
-        if not separator or "/" in name:  # a path may have an equals sign
-            name, path = "", text
-        elif not _NAME.fullmatch(name):
-            self.fail(
-                f"{text!r}: the name {name!r} must have 1 to 63 letters, digits, '-', '_' or '.', and start and end"
-                " with a letter or digit: use NAME=PATH such as data-0=/var/lib/kafka/data-0",
-                param,
-                ctx,
-            )
-        if not path:
-            self.fail(f"{text!r} has no path: use NAME=PATH such as data-0=/var/lib/kafka/data-0", param, ctx)
-        return LogDirectory(Path(os.fsdecode(click.Path(file_okay=False).convert(path, param, ctx))), name)
+def log_directory(text: str) -> LogDirectory:
+    """``/var/lib/kafka/data`` or ``data-0=/var/lib/kafka/data-0``; the name becomes a part of the source."""
+    name, separator, path = text.partition("=")
+    if not separator or "/" in name:  # a path may have an equals sign
+        name, path = "", text
+    elif not _NAME.fullmatch(name):
+        raise click.BadParameter(
+            f"{text!r}: the name {name!r} must have 1 to 63 letters, digits, '-', '_' or '.', and start and end"
+            " with a letter or digit: use NAME=PATH such as data-0=/var/lib/kafka/data-0"
+        )
+    if not path:
+        raise click.BadParameter(f"{text!r} has no path: use NAME=PATH such as data-0=/var/lib/kafka/data-0")
+    return LogDirectory(Path(path), name)
 
 
 def need(value: object, option: str, what: str) -> None:

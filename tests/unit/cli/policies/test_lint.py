@@ -81,6 +81,7 @@ def test_an_unknown_field_is_an_error(body: api_objects.Body, field: str):
         (POLICY + "  a: [1, 2\n", "9:1", "not YAML: "),
         (POLICY + "  a: \x01\n", "8:6", "a control character is not allowed in YAML: remove it"),
         (POLICY + "  a: !vault x\n", "8:6", "the tag !vault is not supported: remove it"),
+        (POLICY + "  a: !!int x\n", "8:6", "'x' is no int: correct it"),
         (POLICY + "  ? [a]\n  : b\n", "8:5", "a list or an object is used as a key: write a string"),
         (POLICY + "  a: &a [*a]\n", "8:6", "an alias refers to a value that contains it: write the value out"),
         (POLICY + "  a: " + "[" * 70 + "]" * 70 + "\n", "8:68", "is nested more than 64 levels deep: flatten it"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bellwether.cli.probe.prober_options import LogDirectory, LogDirectoryOption
+from bellwether.cli.probe.prober_options import LogDirectory, log_directory
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ from bellwether.cli.probe.prober_options import LogDirectory, LogDirectoryOption
     ],
 )
 def test_a_name_before_the_path_is_the_directorys(given: str, name: str, path: str) -> None:
-    assert LogDirectoryOption().convert(given, None, None) == LogDirectory(Path(path), name)
+    assert log_directory(given) == LogDirectory(Path(path), name)

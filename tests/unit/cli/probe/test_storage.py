@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES
 from bellwether.cli.probe import probe
-from bellwether.cli.probe.prober_options import LogDirectoryOption
+from bellwether.cli.probe.prober_options import log_directory
 from bellwether.cli.probe.storage import measure
 from bellwether.core.signals import SignalType
 from bellwether.ports.errors import Terminal
@@ -84,7 +84,7 @@ class Site:
     def measuring(self, *directories: str) -> Iterator[None]:
         def run() -> None:
             try:
-                measure(self.process, [LogDirectoryOption().convert(one, None, None) for one in directories])
+                measure(self.process, [log_directory(one) for one in directories])
             except (Terminal, ProbeDied) as error:
                 self.failed.append(str(error))
 
