@@ -12,6 +12,7 @@ import asyncio
 import itertools
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -214,12 +215,12 @@ class PolicyManager:
                 self.policy(None, loop.body)
 
     def request_stop(self, timeout_seconds: float) -> None:
-        """End all loops, giving their Leases up."""
-        loops = list(self._loops.values())
+        """End all loops, giving their Leases up. The timeout is for all of them: a pod has 30 s to end."""
+        loops, end = list(self._loops.values()), time.monotonic() + timeout_seconds
         for loop in loops:
             loop.request_stop()
         for loop in loops:
-            loop.join(timeout_seconds)
+            loop.join(max(0.0, end - time.monotonic()))
 
 
 def register(registry: kopf.OperatorRegistry, loops: PolicyManager, *, pulse: Heartbeat | None = None) -> None:
