@@ -39,8 +39,8 @@ PLANTED = (
     ("bellwether.reconcile", "bellwether.simulation", PORTS),
     ("bellwether_load.jobs.load_parts", "kafka", JOBS),
     ("bellwether_load.jobs.loads", "bellwether.controllers.policy_controller", JOBS),
-    ("bellwether_load.balancing.partitions", "pathlib", TRANSFORMS),
-    ("bellwether_load.balancing.partitions", "bellwether_load.store.samples.sample_files", TRANSFORMS),
+    ("bellwether_load.balancing.moves", "pathlib", TRANSFORMS),
+    ("bellwether_load.balancing.moves", "bellwether_load.store.samples.sample_files", TRANSFORMS),
     ("bellwether_load.histories.sizes", "pyarrow", HISTORIES),
 )
 """Imports that a contract forbids: of the first module, the second."""

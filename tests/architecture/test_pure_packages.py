@@ -23,8 +23,9 @@ PURE: Mapping[str, str] = {
     "bellwether_load/verify": """
         __future__ collections dataclasses fractions numpy pyarrow typing
         bellwether.core.settings.objective bellwether.core.stored_documents bellwether_load.plan.certificate
-        bellwether_load.plan.digest_lines bellwether_load.plan.evidence bellwether_load.plan.forecast
-        bellwether_load.plan.plan_losses bellwether_load.plan.problem bellwether_load.plan.rebalance_plan
+        bellwether_load.plan.checks bellwether_load.plan.digests bellwether_load.plan.evidence
+        bellwether_load.plan.forecast bellwether_load.plan.partition_rows bellwether_load.plan.plan_losses
+        bellwether_load.plan.problem bellwether_load.plan.rebalance_plan
         bellwether_load.verify
     """,
 }

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from bellwether_load.plan.partition_rows import Rows
+
 Number = TypeVar("Number", np.int64, np.float64)
 
 Int32s = NDArray[np.int32]
@@ -40,6 +42,12 @@ class Block:
     eligible: Int32s
     home: Int32s
     leader: Int32s
+
+    @classmethod
+    def of(cls, rows: Rows) -> Block:
+        """The partitions of a problem that have a choice."""
+        ids = np.flatnonzero(rows.free)
+        return cls.at_start(rows.brokers, ids, rows.load[ids], rows.eligible[ids], rows.home[ids])
 
     @classmethod
     def at_start(cls, brokers: int, ids: Int64s, loads: Int64s, eligible: Int32s, home: Int32s) -> Block:

@@ -12,7 +12,6 @@ import numpy as np
 
 from bellwether.core.settings.objective import WHOLE, Objective
 from bellwether_load.balancing.blocks import Block, Brokers, Int32s, Int64s, column_sums
-from bellwether_load.balancing.choices import Choices
 from bellwether_load.balancing.descent import Float32s
 from bellwether_load.balancing.hourly_prices import HourlyPrices, Item, needed_alone, prices_of
 from bellwether_load.plan.forecast import BrokerHour, BusiestRequests, Forecast
@@ -101,13 +100,15 @@ class HourlyLoads:
 
 
 def loads_by_hour(
-    found: Choices, costs: Objective, rows: Int64s, produce: Int64s, consume: Int64s, requests: Int64s | None = None
-) -> Part:
-    """Some partitions from their bytes/s in and out, a column an hour; and from hundredths of a request/s, if given."""
-    replicas = found.replicas[rows]
-    rf = (replicas < found.brokers).sum(axis=1)
+    replicas: Int32s, brokers: int, costs: Objective, rows: Int64s, produce: Int64s, consume: Int64s,
+    requests: Int64s | None = None,
+) -> Part:  # fmt: skip
+    """Some ``rows`` of partitions from their bytes/s in and out, a column an hour; and from hundredths of a request/s,
+    if given. ``replicas``: of all partitions, so many ``brokers``."""
+    replicas = replicas[rows]
+    rf = (replicas < brokers).sum(axis=1)
     load = WHOLE * ((rf - 1)[:, None] * produce + costs.consumption * consume)
-    base = column_sums(replicas, WHOLE * produce, found.brokers)
+    base = column_sums(replicas, WHOLE * produce, brokers)
     if requests is None:
         return rows, load, base
     return rows, np.hstack([load, costs.request_bytes * requests]), np.hstack([base, np.zeros_like(base)])

@@ -55,34 +55,31 @@ def losses(uri: str, output: str, kafka: KafkaTarget) -> None:
 
 
 def _document(store: Store, kafka: KafkaTarget) -> dict[str, Any]:
-    from bellwether_load.balancing.choices import choices
-    from bellwether_load.jobs.problem_reader import measured
     from bellwether_load.losses.loss_input import loss_input
     from bellwether_load.losses.loss_report import loss_report
     from bellwether_load.store.columns import table_of
-    from bellwether_load.store.plans.load_hours import read_account
+    from bellwether_load.store.plans.load_hours import read_account, with_loads
     from bellwether_load.store.plans.problem_files import SCHEMA, read_problem
 
     name = _newest(store)
-    account, problem = read_account(store.below(f"loads/{name}")), read_problem(store, name)
+    folder = store.below(f"loads/{name}")
+    account, problem = read_account(folder), read_problem(store, name)
     if kafka.servers:
         problem = _present(kafka, problem.header.objective)
     whose = account.get("clusterId")
     if whose != problem.header.cluster_id:
         raise Terminal(f"loads {name} are of Kafka cluster {whose}, not of {problem.header.cluster_id}")
-    statistic = str(problem.header.objective.statistic).lower()
-    batch, _ = measured(store, table_of(problem.partitions, SCHEMA), name, statistic)
-    partitions = choices(batch, problem.header)
-    known = int(partitions.known.sum())
+    rows = with_loads(folder, table_of(problem.partitions, SCHEMA), problem.header)
+    known = int(rows.rates.known.sum())
     if not known:
         raise Terminal(
             f"no partition has a measured load in loads {name}: let `bellwether sample` run for some"
             " minutes, then run `bellwether rebalance --dry-run`"
         )
-    report = loss_report(loss_input(problem.header, partitions))
+    report = loss_report(loss_input(rows))
     missing = len(problem.partitions) - known
     rested = Evidence.of(account, len(problem.partitions), missing)
-    unread = known - int(partitions.consumed.sum()) if problem.header.objective.consumption else 0
+    unread = known - int(rows.rates.consumed.sum()) if problem.header.objective.consumption else 0
     text = rested.line(len(problem.partitions), missing, unread)
     evidence = {"text": text, "hours": rested.hours, "share": rested.share}
     evidence |= {"loads": name, "partitions": len(problem.partitions), "measured": known}

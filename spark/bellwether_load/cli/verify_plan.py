@@ -31,8 +31,8 @@ def verify_plan(problem: str, loads: str, plan: str, output: str) -> None:
     """Verify a load plan from its inputs, independently.
 
     Checks the digests, every move, the balance, and the proof of the bound. Uses only the moves and weights of the
-    plan, and shares no arithmetic with the planner. Exit status: 0 if every figure of the plan is correct, 4 if the
-    plan is rejected, 1 if an input cannot be read.
+    plan, and shares with the planner how inputs are read, not what is computed of them. Exit status: 0 if every figure
+    of the plan is correct, 4 if the plan is rejected, 1 if an input cannot be read.
     """
     from rich.console import Console
 

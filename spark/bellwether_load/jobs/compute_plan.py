@@ -8,28 +8,29 @@ from functools import partial
 
 import numpy as np
 
+from bellwether.ports.errors import Terminal
 from bellwether_load.balancing.balance import TOLERANCE
-from bellwether_load.balancing.blocks import Brokers, Int32s, Tell
-from bellwether_load.balancing.choices import Choices, Refused, choices
+from bellwether_load.balancing.blocks import Block, Brokers, Int32s, Tell
 from bellwether_load.balancing.hourly import CLOSE, HourlyResult, by_hours
 from bellwether_load.balancing.hourly_loads import HourlyLoads, forecast
 from bellwether_load.balancing.levels import Level, Levels, levelled
-from bellwether_load.balancing.partitions import Moves, lines, moves
-from bellwether_load.jobs.problem_reader import read_hours, read_partitions, without_requests
+from bellwether_load.balancing.moves import Moves, moves
+from bellwether_load.jobs.problem_reader import read_hours, without_requests
 from bellwether_load.losses.loss_input import loss_input
 from bellwether_load.losses.order_descent import HourLimits
 from bellwether_load.losses.plan_orders import planned_orders
 from bellwether_load.plan import certificate, rebalance_plan
 from bellwether_load.plan.certificate import HourlyProof
-from bellwether_load.plan.digest_lines import move_lines
+from bellwether_load.plan.digests import plan_digest, problem_digest
 from bellwether_load.plan.documents import header_line
 from bellwether_load.plan.evidence import Evidence
 from bellwether_load.plan.forecast import Forecast
+from bellwether_load.plan.partition_rows import Rows
 from bellwether_load.plan.problem import ProblemHeader
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import plan_files
-from bellwether_load.store.plans.load_hours import read_account
-from bellwether_load.store.plans.problem_files import read_terms
+from bellwether_load.store.plans.load_hours import read_account, with_loads
+from bellwether_load.store.plans.problem_files import FOLDER, read_partitions, read_terms
 
 
 @dataclass(frozen=True)
@@ -41,25 +42,26 @@ class ComputedPlan:
 
 
 def compute_plan(uri: str, problem: str, loads: str, tell: Tell = lambda _: None) -> ComputedPlan:
-    """Compute the plan for a problem and loads of a store, by name. Raises StoreError, and Refused for invalid inputs.
+    """Compute the plan for a problem and loads of a store, by name. Raises StoreError, and Terminal where
+    no broker may lead.
 
     Where the loads are known by hour of the week, the plan is made by these in the end.
     """
     store = Store.open(uri)
     terms = read_terms(store, problem)
-    batch, places = read_partitions(store, problem, loads, str(terms.objective.statistic).lower())
-    digest = rebalance_plan.digest_of_lines(header_line(terms), lines(batch))
-    partitions = choices(batch, terms)
-    tell(f"{len(partitions):,} partitions, {int((~partitions.known).sum()):,} without measured load")
-    hourly = read_hours(store, loads, batch, places, partitions, terms.objective)
+    folder = store.below(f"{plan_files.LOADS}/{loads}")
+    rows = with_loads(folder, read_partitions(store.below(f"{FOLDER}/{problem}")), terms)
+    digest, known = problem_digest(header_line(terms), rows.table.table, rows.rates), int(rows.rates.known.sum())
+    tell(f"{len(rows):,} partitions, {len(rows) - known:,} without measured load")
+    hourly = read_hours(folder, rows, terms.objective)
     counted = hourly is not None and hourly.resources > 1
-    brokers, start = _brokers(terms, partitions, requests=counted), partitions.block
+    brokers, start = _brokers(rows, requests=counted), Block.of(rows)
     unmeasured = 0
     if terms.objective.request_bytes:
-        unmeasured = without_requests(store, loads, places) if counted else int(partitions.known.sum())
+        unmeasured = without_requests(folder, rows) if counted else known
     by_hour = None if hourly is None or not len(start) else partial(by_hours, hourly)
     found = levelled(start, brokers, terms.objective.max_moves, by_hour, tell)
-    leaders = partitions.leader.copy()
+    leaders = rows.leader.copy()
     leaders[found.block.ids] = found.block.leader
     limit = None if hourly and not found.hourly else Fraction(found.levels[0].floor) * (1 + TOLERANCE)
     limits = None
@@ -67,12 +69,11 @@ def compute_plan(uri: str, problem: str, loads: str, tell: Tell = lambda _: None
         limits = partial(_hour_limits, hourly, leaders, found.hourly, brokers)
     most = terms.objective.max_moves
     most = None if most is None else max(most, start.changed)
-    racks = [b.rack for b in sorted(terms.brokers, key=lambda b: b.id)]
     orders = planned_orders(
-        loss_input(terms, partitions),
+        loss_input(rows),
         leaders,
         brokers.ids.tolist(),
-        racks,
+        [b.rack for b in rows.listed],
         limit,
         most,
         limits,
@@ -83,13 +84,13 @@ def compute_plan(uri: str, problem: str, loads: str, tell: Tell = lambda _: None
         found = found.led_by(leaders[found.block.ids], brokers, most)
     seen = None
     if hourly is not None:
-        before, after = hourly.by_broker(len(brokers), partitions.leader, leaders)
+        before, after = hourly.by_broker(len(brokers), rows.leader, leaders)
         seen = forecast(brokers, hourly.hours, before, after, terms.objective.request_bytes)
         tell(f"busiest hour of {len(hourly.hours)}: {seen.after.moment}, on broker {seen.after.broker}")
-    moving = moves(batch, partitions, leaders, orders.second)
+    moving = moves(rows, leaders, orders.second)
     tell(f"{moving.leaders:,} leaders change")
-    evidence = Evidence.of(read_account(store.below(f"loads/{loads}")), len(partitions), int((~partitions.known).sum()))
-    made = _plan(terms, partitions, brokers, found, digest, moving, evidence, seen)
+    evidence = Evidence.of(read_account(folder), len(rows), len(rows) - known)
+    made = _plan(terms, rows, brokers, found, digest, moving, evidence, seen)
     return ComputedPlan(replace(made, losses=orders.losses, without_requests=unmeasured), moving)
 
 
@@ -98,15 +99,12 @@ def write_plan(uri: str, computed: ComputedPlan) -> str:
     return plan_files.write_plan(Store.open(uri), computed.plan, computed.moves.table)
 
 
-def _brokers(terms: ProblemHeader, partitions: Choices, *, requests: bool) -> Brokers:
-    brokers = sorted(terms.brokers, key=lambda b: b.id)
-    open_ = np.array([b.open for b in brokers], np.bool_)
-    if not open_.any() and len(partitions):
-        why = "; ".join(f"{b.id}: {b.why}" for b in brokers[:3])
-        raise Refused(f"brokers: none of the {len(brokers)} may lead ({why}): plan when one is healthy")
-    base, capacity = partitions.base, np.array([b.capacity for b in brokers], np.int64)
-    by_requests = np.array([b.request_capacity for b in brokers], np.int64) if requests else None
-    return Brokers.of(partitions.ids, open_, capacity, base, base + partitions.led(partitions.fixed), by_requests)
+def _brokers(rows: Rows, *, requests: bool) -> Brokers:
+    if not rows.open.any() and len(rows):
+        why = "; ".join(f"{b.id}: {b.why}" for b in rows.listed[:3])
+        raise Terminal(f"brokers: none of the {rows.brokers} may lead ({why}): plan when one is healthy")
+    by_requests = np.array([b.request_capacity for b in rows.listed], np.int64) if requests else None
+    return Brokers.of(rows.ids, rows.open[:-1], rows.size, rows.base, rows.base + rows.led(~rows.free), by_requests)
 
 
 def _hour_limits(hourly: HourlyLoads, leaders: Int32s, found: HourlyResult, brokers: Brokers) -> HourLimits:
@@ -122,7 +120,7 @@ def _hour_limits(hourly: HourlyLoads, leaders: Int32s, found: HourlyResult, brok
 
 def _plan(
     terms: ProblemHeader,
-    partitions: Choices,
+    rows: Rows,
     brokers: Brokers,
     found: Levels,
     digest: str,
@@ -130,7 +128,7 @@ def _plan(
     evidence: Evidence,
     seen: Forecast | None,
 ) -> rebalance_plan.RebalancePlan:
-    before, after = partitions.base + partitions.led(), brokers.fixed + found.block.led
+    before, after = rows.base + rows.led(), brokers.fixed + found.block.led
     top = brokers.busiest(after)
     over = [before[b] - top * int(brokers.capacity[b]) for b in np.flatnonzero(brokers.open)]
     least = -(-sum((o for o in over if o > 0), Fraction(0)) // 1)
@@ -140,7 +138,7 @@ def _plan(
         policy=terms.policy,
         made_at=terms.made_at,
         problem_digest=digest,
-        digest=rebalance_plan.plan_digest_of_lines(digest, move_lines(moving.table)),
+        digest=plan_digest(digest, moving.table),
         objective=terms.objective,
         certificate=_certificate(brokers, found),
         moved=rebalance_plan.MoveTotals(
@@ -149,10 +147,10 @@ def _plan(
             load=moving.load,
             lower_bound=int(least),
         ),
-        partitions=len(partitions),
-        without_load=int((~partitions.known).sum()),
-        without_consumption=int((partitions.known & ~partitions.consumed).sum()),
-        held=int(partitions.held.sum()),
+        partitions=len(rows),
+        without_load=int((~rows.rates.known).sum()),
+        without_consumption=int((rows.rates.known & ~rows.rates.consumed).sum()),
+        held=int(rows.held.sum()),
         brokers=tuple(
             rebalance_plan.BrokerLoad(
                 b.id,

@@ -13,8 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from bellwether_load.balancing.blocks import Bools, Int32s, Int64s
-from bellwether_load.balancing.choices import Choices
-from bellwether_load.plan.problem import ProblemHeader
+from bellwether_load.plan.partition_rows import Rows
 
 BROKER, RACK = "broker", "rack"
 
@@ -112,21 +111,9 @@ def domains(racks: Sequence[str | None]) -> dict[str, Int32s]:
     return found
 
 
-def loss_input(terms: ProblemHeader, partitions: Choices) -> LossInput:
-    """A problem with its measured loads, brokers in the order of their ids.
-
-    Partitions that are held, have no load, or no candidate stay as they are.
-    """
-    brokers = sorted(terms.brokers, key=lambda b: b.id)
-    takers = partitions.takers
+def loss_input(rows: Rows) -> LossInput:
+    """The partitions of a problem with their loads."""
+    racks, open_ = [b.rack for b in rows.listed], rows.open[:-1]
     return LossInput(
-        np.array([b.capacity for b in brokers], np.int64),
-        np.array([b.open for b in brokers], np.bool_),
-        partitions.base,
-        partitions.loads,
-        takers,
-        (partitions.eligible == takers) & (takers < len(brokers)) & ~partitions.stays[:, None],
-        partitions.leader,
-        partitions.stays,
-        domains([b.rack for b in brokers]),
+        rows.size, open_, rows.base, rows.load, rows.takers, rows.may, rows.leader, rows.stays, domains(racks)
     )

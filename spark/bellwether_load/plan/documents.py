@@ -1,4 +1,4 @@
-"""Problem and plan as JSON, made from their dataclasses, and the digests of a problem that rest on its JSON.
+"""Problem and plan as JSON, made from their dataclasses.
 
 In: the header of a problem, or a plan. Out: JSON values, the same value read from JSON, or InvalidDocument, which names
 the field. Format 2 is the only one.
@@ -7,7 +7,7 @@ the field. Format 2 is the only one.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PlainSerializer
@@ -16,8 +16,8 @@ from bellwether.adapters.json_codec import JsonCodec, NodeId, parse
 from bellwether.adapters.process_limits import one_large
 from bellwether.core.stored_documents import MAX_INT64, InvalidDocument, format_timestamp
 from bellwether_load.plan.forecast import WEEK
-from bellwether_load.plan.problem import LARGEST_CAPACITY, PartitionInput, Problem, ProblemHeader
-from bellwether_load.plan.rebalance_plan import RebalancePlan, digest_of_lines
+from bellwether_load.plan.problem import LARGEST_CAPACITY, ProblemHeader
+from bellwether_load.plan.rebalance_plan import RebalancePlan
 
 T = TypeVar("T")
 
@@ -79,10 +79,6 @@ class Document(Generic[T]):
         with one_large(len(text)):
             return self.from_json(parse(text))
 
-    def validate(self, value: T) -> None:
-        """Raises InvalidDocument for a value that could not be read back."""
-        self.from_json(self.to_json(value))
-
 
 def _distinct(terms: ProblemHeader) -> None:
     seen: set[int] = set()
@@ -97,29 +93,6 @@ PROBLEM = Document(ProblemHeader, _distinct)
 
 PLAN = Document(RebalancePlan)
 """``plan.json``."""
-
-
-def problem_digest(terms: ProblemHeader, partitions: Iterable[tuple[PartitionInput, tuple[int, int] | None]]) -> str:
-    """Digest of a problem together with its loads: SHA-256, in hex.
-
-    Each partition comes with its P and C, the bytes/s in and out, or None where it has no load row, in the order of
-    (topic, topic id, partition).
-    """
-
-    def lines() -> Iterator[str]:
-        for slot, load in partitions:
-            replicas, isr = (",".join(map(str, brokers)) for brokers in (slot.replicas, slot.isr))
-            p, c = ("-", "-") if load is None else load
-            line = (slot.topic, slot.topic_id, slot.partition, replicas, isr, slot.leader, slot.held, p, c)
-            yield "\t".join(map(str, line))
-
-    return digest_of_lines(header_line(terms), lines())
-
-
-def input_digest(problem: Problem) -> str:
-    """Digest of a problem without loads, as the operator hands it to the job: SHA-256, in hex."""
-    ordered = sorted(problem.partitions, key=lambda slot: (slot.topic, slot.topic_id, slot.partition))
-    return problem_digest(problem.header, ((slot, None) for slot in ordered))
 
 
 def header_line(terms: ProblemHeader) -> str:

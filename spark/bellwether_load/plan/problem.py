@@ -6,14 +6,12 @@ partitions from separate files: the header is small, the partitions may be milli
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.settings.objective import WHOLE, Objective
-from bellwether.core.stored_documents import MAX_INT64, InvalidDocument
 
 NO_BROKER = -1
 """Leader of a partition without a leader."""
@@ -71,21 +69,3 @@ class Problem:
 
     header: ProblemHeader
     partitions: tuple[PartitionInput, ...] = ()
-
-
-def validate_partition(slot: PartitionInput, brokers: Collection[int]) -> None:
-    """Raises InvalidDocument, which names the partition, if it is not consistent with these brokers."""
-    for wrong, what in (
-        (not slot.topic or not slot.topic_id, "has no topic or no topic id"),
-        (not 0 <= slot.partition <= MAX_INT64, "is not a partition index"),
-        (not slot.replicas, "has no replicas"),
-        (len(set(slot.replicas)) < len(slot.replicas), "names a replica twice"),
-        (not set(slot.isr) <= set(slot.replicas), "has an ISR member that is not a replica"),
-        (
-            slot.leader != NO_BROKER and slot.leader not in slot.replicas,
-            f"is led by {slot.leader}, which is not a replica",
-        ),
-        (not set(slot.replicas) <= set(brokers), "has replicas on brokers that the problem does not list"),
-    ):
-        if wrong:
-            raise InvalidDocument(f"{slot.topic}-{slot.partition} {what}: {slot}")

@@ -1,4 +1,4 @@
-"""Rebalance plan: its moves, its quality with a proof, and the digests that bind it to its inputs.
+"""Rebalance plan: its moves, its quality with a proof, and what it rests on.
 
 Made by the plan job, verified by the verifier, shown in status and on the page, approved by its digest. The moves may
 be millions, so they are stored apart from the plan's summary.
@@ -6,15 +6,13 @@ be millions, so they are stored apart from the plan's summary.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
 from bellwether.core.settings.objective import Objective
 from bellwether.core.settings.rebalance import Rebalance
-from bellwether.core.waves.approved_plan import RebalanceMove
 from bellwether_load.plan.certificate import Certificate
 from bellwether_load.plan.evidence import Evidence
 from bellwether_load.plan.forecast import Forecast
@@ -23,10 +21,6 @@ from bellwether_load.plan.plan_losses import PlanLosses
 BY_HAND = "offline/rebalance"
 """Policy name in problems and plans of a rebalance without Kubernetes."""
 
-DIGEST_LETTERS = 32
-"""128 bits: a second plan with the digest of an approved one cannot be found."""
-
-CHUNK_LINES = 4_096
 _ROUNDED = 1e-12
 
 
@@ -139,54 +133,3 @@ class RebalancePlan:
     def unmeasured(self) -> int:
         """Number of partitions whose consumption should weigh and is not measured."""
         return self.without_consumption if self.objective.consumption else 0
-
-
-class Fingerprint:
-    """SHA-256 in hex over a first line, and then the digest of each chunk of ``CHUNK_LINES`` lines in a line.
-
-    All lines end in a line feed; the last chunk has those that are left (docs/load/files.md).
-    """
-
-    def __init__(self, first: str) -> None:
-        self._hashed = hashlib.sha256(f"{first}\n".encode())
-        self._lines: list[str] = []
-
-    def add(self, line: str) -> None:
-        """Hash one more line."""
-        self._lines.append(line)
-        if len(self._lines) == CHUNK_LINES:
-            self._chunk()
-
-    def finish(self) -> str:
-        """The digest of all lines; the last call."""
-        if self._lines:
-            self._chunk()
-        return self._hashed.hexdigest()
-
-    def _chunk(self) -> None:
-        text = "\n".join(self._lines)
-        digest = hashlib.sha256(f"{text}\n".encode("utf-8", "surrogatepass")).hexdigest()
-        self._hashed.update(f"{digest}\n".encode())
-        self._lines.clear()
-
-
-def digest_of_lines(first: str, lines: Iterable[str]) -> str:
-    """The fingerprint of all lines."""
-    found = Fingerprint(first)
-    for line in lines:
-        found.add(line)
-    return found.finish()
-
-
-def plan_digest(problem_digest: str, moves: Iterable[RebalanceMove]) -> str:
-    """The digest that an approval names: of the problem, and of all orders in the plan.
-
-    Moves come in the order of (topic, topic id, partition).
-    """
-    lines = (f"{m.topic}\t{m.topic_id}\t{m.partition}\t{','.join(map(str, m.order))}" for m in moves)
-    return plan_digest_of_lines(problem_digest, lines)
-
-
-def plan_digest_of_lines(problem_digest: str, lines: Iterable[str]) -> str:
-    """The same digest from its moves' lines."""
-    return digest_of_lines(problem_digest, lines)[:DIGEST_LETTERS]

@@ -14,9 +14,9 @@ import numpy as np
 
 from bellwether.core.settings.objective import WHOLE
 from bellwether_load.plan.certificate import HourlyProof
+from bellwether_load.plan.checks import Faults, highest
+from bellwether_load.plan.partition_rows import MOST, Bools, Int32s, Ints, Rows
 from bellwether_load.plan.problem import ProblemHeader
-from bellwether_load.verify.checks import Faults, highest
-from bellwether_load.verify.rows import MOST, Bools, Ints, Rows
 
 HOURS = "loads by hour"
 HOURLY = "bound by hour"
@@ -36,16 +36,14 @@ class HourSums:
         self, problem: ProblemHeader, rows: Rows, hours: tuple[int, ...], claim: HourlyProof | None, faults: Faults
     ) -> None:
         self._rows, self._claim, self._faults, self._asked = rows, claim, faults, problem.objective
-        listed, resources = sorted(problem.brokers, key=lambda b: b.id), 1 + (problem.objective.request_bytes > 0)
-        sizes = np.array([(b.capacity, b.request_capacity)[:resources] for b in listed], np.int64)
+        resources = 1 + (problem.objective.request_bytes > 0)
+        sizes = np.array([(b.capacity, b.request_capacity)[:resources] for b in rows.listed], np.int64)
         self.hours, self.size = hours, np.repeat(sizes, len(hours), axis=1)
         self.before, self.after, self.fixed = np.zeros((3, rows.brokers + 1, self.size.shape[1]), np.int64)
         self.without_requests = 0
         self._weights, self._total, self._most = np.zeros_like(self.before), 0, np.zeros(self.size.shape[1])
-        self._item: tuple[Ints, Ints] | None = None
+        self._item: tuple[Int32s, Ints] | None = None
         self._eligible = rows.eligible
-        leads = (self._eligible == rows.leader[:, None]).any(axis=1) & (rows.leader < rows.brokers)
-        self._sole = leads & ((self._eligible < rows.brokers).sum(axis=1) == 1)
         if claim is not None:
             self._read(claim, resources)
 
@@ -102,7 +100,7 @@ class HourSums:
             _add_rows(replica, follow, self.before, self.after, self.fixed)
         _add_rows(rows.leader[at], load, self.before)
         _add_rows(rows.after[at], load, self.after)
-        sole = self._sole[at]
+        sole = rows.sole[at]
         _add_rows(rows.leader[at[sole]], load[sole], self.fixed)
         if self._claim is not None:
             free = ~sole & (self._eligible[at] < none).any(axis=1)
@@ -143,7 +141,7 @@ class HourSums:
         return max(found)
 
 
-def _add_rows(broker: Ints, load: Ints, *sums: Ints) -> None:
+def _add_rows(broker: Int32s, load: Ints, *sums: Ints) -> None:
     """Add rows to those of their brokers."""
     order = np.argsort(broker, kind="stable")
     who, first = np.unique(broker[order], return_index=True)

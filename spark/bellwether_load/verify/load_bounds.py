@@ -14,8 +14,8 @@ from fractions import Fraction
 import numpy as np
 
 from bellwether.core.stored_documents import MAX_INT64
-from bellwether_load.verify.checks import highest
-from bellwether_load.verify.rows import Bools, Ints, total
+from bellwether_load.plan.checks import highest
+from bellwether_load.plan.partition_rows import Int32s, Ints, Rows, total
 
 
 @dataclass(frozen=True)
@@ -35,31 +35,27 @@ class Bounds:
     partitions that it leads and no other may lead.
     """
 
-    def __init__(self, size: Ints, open_: Bools, base: Ints, load: Ints, may: Ints, leader: Ints) -> None:
-        none = len(size)
-        self.size, self.open, self.base = size, open_[:none], base
-        self.rows = np.flatnonzero((may < none).any(axis=1))
-        self.load, self.may = load[self.rows], may[self.rows]
-        leads = (self.may == leader[self.rows, None]).any(axis=1) & (leader[self.rows] < none)
-        self.home = np.where(leads, leader[self.rows], none)
-        self.sole = leads & ((self.may < none).sum(axis=1) == 1)
-        self.fixed = base + total(self.home[self.sole], self.load[self.sole], none)
+    def __init__(self, rows: Rows) -> None:
+        none = rows.brokers
+        self.size, self.open, self.base = rows.size, rows.open[:none], rows.base
+        self.rows = np.flatnonzero((rows.eligible < none).any(axis=1))
+        self.load, self.may = rows.load[self.rows], rows.eligible[self.rows]
+        self.home, self.sole = rows.home[self.rows], rows.sole[self.rows]
+        self.fixed = self.base + rows.led(rows.sole)
 
     def least_moved(self, before: Ints, top: Fraction) -> int:
         """What any plan with that maximum must move at least, rounded up."""
         over = (int(before[b]) - top * int(self.size[b]) for b in np.flatnonzero(self.open))
         return -(-sum((o for o in over if o > 0), Fraction(0)) // 1)
 
-    def cheapest(self, weights: Weights) -> Ints:
+    def cheapest(self, weights: Weights) -> Int32s:
         """The leader of each partition that weighs least, the present one if a change is not worth its weight."""
         may, weight = self.may, np.append(weights.of, MAX_INT64)[self.may]
         best = may[np.arange(len(may)), weight.argmin(axis=1)]
         of = np.append(weights.of, 0)
         gain = of[self.home] - of[best]
-        stays = (may == self.home[:, None]).any(axis=1) & (self.home < len(self.size))
-        return np.where(
-            stays & ((self.load == 0) | (gain <= weights.change // np.maximum(self.load, 1))), self.home, best
-        )
+        worth = (self.load > 0) & (gain > weights.change // np.maximum(self.load, 1))
+        return np.where((self.home < len(self.size)) & ~worth, self.home, best)
 
     def dual(self, weights: Weights, settled: Mapping[int, Fraction] | None = None) -> Fraction:
         """The bound that weights prove by duality.

@@ -17,10 +17,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from bellwether_load.plan.checks import Faults, close, highest
+from bellwether_load.plan.partition_rows import Bools, Int32s, Ints, Rows, total
 from bellwether_load.plan.plan_losses import HEAVIEST, PlanLoss, PlanLosses
-from bellwether_load.plan.problem import ProblemHeader
-from bellwether_load.verify.checks import Faults, close, highest
-from bellwether_load.verify.rows import Bools, Ints, Rows, total
 
 LOSSES = "losses"
 _ANY, _MUCH = 2**62, 2**60
@@ -37,13 +36,13 @@ class LossCase:
     base: Ints
     domain: Ints
     load: Ints
-    takers: Ints
+    takers: Int32s
     may: Bools
-    leader: Ints
+    leader: Int32s
     limits: Ints
 
 
-def first_outside(domain: Ints, leader: Ints, takers: Ints) -> Ints:
+def first_outside(domain: Ints, leader: Int32s, takers: Int32s) -> Int32s:
     """The first broker in each order that is not lost with the leader; none where there is none."""
     none, lost = len(domain) - 1, domain[leader]
     outside = (takers < none) & (domain[takers] != lost[:, None]) & (takers != leader[:, None]) & (lost >= 0)[:, None]
@@ -52,24 +51,21 @@ def first_outside(domain: Ints, leader: Ints, takers: Ints) -> Ints:
 
 
 def judge_losses(
-    problem: ProblemHeader,
     rows: Rows,
     losses: PlanLosses,
-    base: Ints,
     carried: tuple[Ints, Ints],
     limit: Fraction,
     faults: Faults,
 ) -> None:
     """Compare all that a plan claims of losses. ``carried``: load of each broker before and after it; ``limit``: the
     highest relative load after it."""
-    listed, none, open_ = sorted(problem.brokers, key=lambda b: b.id), rows.brokers, rows.open[:-1]
-    size, ids = np.array([b.capacity for b in listed], np.int64), {b.id: at for at, b in enumerate(listed)}
+    none, open_, size, ids = rows.brokers, rows.open[:-1], rows.size, {b.id: at for at, b in enumerate(rows.listed)}
     able = (rows.order[:, :, None] == rows.takers[:, None, :]).any(axis=2)
     orders = rows.takers, np.where(able, rows.order, none)
     fixed = np.where(rows.stays | ((rows.takers < none).sum(axis=1) < 2), rows.after, -1)
-    limits = np.array([min(int(limit * b.capacity), _MUCH) * b.open for b in listed], np.int64)
+    limits = np.array([min(int(limit * b.capacity), _MUCH) * b.open for b in rows.listed], np.int64)
     for loss in losses.kinds:
-        named = [str(b.id) if loss.kind == "broker" else b.rack or "" for b in listed]
+        named = [str(b.id) if loss.kind == "broker" else b.rack or "" for b in rows.listed]
         names = {name: at for at, name in enumerate(sorted({*named} - {""}))}
         domain = np.array([*(names.get(name, -1) for name in named), -1])
         there = open_ & (domain[:-1] != np.arange(len(names))[:, None])
@@ -86,7 +82,7 @@ def judge_losses(
                 what = f"the loss of {said.lost} is not the worst for broker {said.broker}"
                 faults.add(LOSSES, f"{loss.kind} {when}: {what}")
         if (weights := _weights(loss, names, ids, there, open_, faults)) is not None:
-            case = LossCase(size, open_, base, domain, rows.load, rows.takers, rows.may, fixed, limits)
+            case = LossCase(size, open_, rows.base, domain, rows.load, rows.takers, rows.may, fixed, limits)
             found = loss_bound(case, *weights, None if loss.threshold is None else Fraction(loss.threshold))
             faults.figure(LOSSES, f"{loss.kind}: bound is ", loss.bound, found)
 
@@ -131,7 +127,7 @@ def _dot(weights: Ints, loads: Ints) -> int:
     return int((weights.astype(object) * loads).sum())
 
 
-def _pairs(takers: Ints, none: int) -> tuple[Ints, Ints]:
+def _pairs(takers: Int32s, none: int) -> tuple[Int32s, Int32s]:
     """Each leader with each heir, and with none, that partitions with these takers could have, a column each."""
     width = takers.shape[1]
     heirs = np.pad(takers, ((0, 0), (0, 1)), constant_values=none)

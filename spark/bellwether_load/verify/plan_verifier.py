@@ -15,37 +15,29 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bellwether.core.settings.objective import WHOLE
 from bellwether_load.plan.certificate import Certificate, CertificateLevel
-from bellwether_load.plan.digest_lines import move_lines, partition_lines
+from bellwether_load.plan.checks import ERROR, Check, Faults, highest
+from bellwether_load.plan.digests import plan_digest, problem_digest
 from bellwether_load.plan.evidence import Evidence
 from bellwether_load.plan.forecast import BrokerHour
-from bellwether_load.plan.problem import ProblemHeader
-from bellwether_load.plan.rebalance_plan import RebalancePlan, digest_of_lines, plan_digest_of_lines
-from bellwether_load.verify.bound_reasons import bound_reasons
-from bellwether_load.verify.checks import ERROR, Check, Faults, highest
-from bellwether_load.verify.hour_sums import HOURLY, HOURS, HourBlock, HourSums
-from bellwether_load.verify.load_bounds import Bounds, Weights
-from bellwether_load.verify.losses import LOSSES, judge_losses
-from bellwether_load.verify.rows import (
-    ELIGIBLE,
-    FACTS,
-    FORCED,
+from bellwether_load.plan.partition_rows import (
     LOADS,
-    MOVES,
-    ORDERED,
-    ORDERS,
     PROBLEM,
-    STAY,
     Ints,
     Rows,
     Table,
-    apply_moves,
     keys_of,
     rates_of,
     rows_of,
     total,
 )
+from bellwether_load.plan.problem import ProblemHeader
+from bellwether_load.plan.rebalance_plan import RebalancePlan
+from bellwether_load.verify.applied_moves import ELIGIBLE, FACTS, FORCED, MOVES, ORDERED, ORDERS, STAY, apply_moves
+from bellwether_load.verify.bound_reasons import bound_reasons
+from bellwether_load.verify.hour_sums import HOURLY, HOURS, HourBlock, HourSums
+from bellwether_load.verify.load_bounds import Bounds, Weights
+from bellwether_load.verify.losses import LOSSES, judge_losses
 
 OVER_LIMIT = Fraction(1002, 1000) + ERROR
 """A settled broker may be above its limit by the tolerance of the level that it is settled at."""
@@ -137,12 +129,11 @@ def verify(
     keys, names = keys_of(partitions, loads, moves), (PROBLEM, LOADS, MOVES)
     table, measured, moved = map(Table, (partitions, loads, moves), keys, names, [faults] * 3)
     rates = rates_of(measured, table, problem.objective.statistic)
-    known = [pa.array(of, mask=~rates.known) for of in (rates.produce, rates.consume)]
-    stored = digest_of_lines(document, partition_lines(partitions)) if input_digest else ""
+    stored = problem_digest(document, partitions) if input_digest else ""
     changed = f"the stored problem is not the one that the operator wrote: its digest is {stored}, not {input_digest}"
-    digest = digest_of_lines(document, partition_lines(partitions, known))
+    digest = problem_digest(document, partitions, rates)
     other = f"the plan says {plan.problem_digest!r}, the files give {digest}: problem or loads are not those it is for"
-    moving = plan_digest_of_lines(plan.problem_digest, move_lines(moves))
+    moving = plan_digest(plan.problem_digest, moves)
     forged = f"the plan says {plan.digest!r}, the files give {moving}: the moves are not those that the digest names"
     for name, said, found, fault in (
         (INPUT_DIGEST, input_digest, stored, changed),
@@ -183,10 +174,8 @@ class _Figures:
         self._problem, self._plan, self._rows, self._sums, self._faults = problem, plan, rows, sums, faults
         self._ids, most = rows.ids.tolist(), problem.objective.max_moves
         self._allowed = None if most is None else max(most, int(rows.forced.sum()))
-        size = np.array([b.capacity for b in sorted(problem.brokers, key=lambda b: b.id)], np.int64)
-        base = rows.base(WHOLE * rows.rates.produce)
-        self._bounds = Bounds(size, rows.open, base, rows.load, rows.eligible, rows.leader)
-        self._before, self._after = (base + total(of, rows.load, len(size)) for of in (rows.leader, rows.after))
+        size, self._bounds = rows.size, Bounds(rows)
+        self._before, self._after = (rows.base + total(of, rows.load, len(size)) for of in (rows.leader, rows.after))
         self._top = highest(self._after[self._bounds.open], size[self._bounds.open])
 
     def report(self, forced: int) -> Report:
@@ -207,7 +196,7 @@ class _Figures:
                 faults.add(LOSSES, f"kinds are {kinds}: expected broker and rack, each once at most")
             else:
                 carried = self._before, self._after
-                judge_losses(self._problem, rows, plan.losses, bounds.base, carried, self._top, faults)
+                judge_losses(rows, plan.losses, carried, self._top, faults)
             faults.check(LOSSES)
         weights = self._weights(plan.certificate, WEIGHTS)
         faults.check(WEIGHTS, found="" if weights is None else f"{np.count_nonzero(weights.of)} above 0")

@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from bellwether.core.stored_documents import InvalidDocument
 from bellwether_load.plan.forecast import WEEK
+from bellwether_load.plan.partition_rows import Ints, Rows, read_rows
+from bellwether_load.plan.problem import ProblemHeader
 from bellwether_load.store.columns import ahead, batches, table_of_batches
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans.problem_files import KEY_FIELDS
 from bellwether_load.store.store_errors import StoreDamaged, StoreMissing
 from bellwether_load.verify.hour_sums import HourBlock
-from bellwether_load.verify.rows import Ints
 
 ACCOUNT = "_loads.json"
 """The inputs of loads and their format; written last, so loads that have it are complete."""
@@ -85,6 +87,15 @@ def load_table(store: Store, files: Sequence[str], statistic: str) -> pa.Table:
     schema = pa.schema([*KEY_FIELDS, *rates])
     found = table_of_batches((batch for path in files for batch in batches(store, path, schema)), schema)
     return found.rename_columns([*(field.name for field in KEY_FIELDS), *RATES])
+
+
+def with_loads(loads: Store, partitions: pa.Table, terms: ProblemHeader) -> Rows:
+    """The partitions of a problem with the loads of this folder. Raises StoreError; StoreDamaged names the first that
+    makes no sense."""
+    try:
+        return read_rows(terms, partitions, load_table(loads, load_files(loads), terms.objective.statistic))
+    except InvalidDocument as error:
+        raise StoreDamaged(f"{loads}: {error}") from None
 
 
 def hour_blocks(store: Store, files: Sequence[str], hours: int, *, requests: bool) -> Iterator[HourBlock]:

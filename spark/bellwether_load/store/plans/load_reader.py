@@ -9,22 +9,20 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TypeVar, overload
 
 import numpy as np
-import pyarrow as pa
 
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.loads import Loads
-from bellwether.core.settings.objective import WHOLE, Objective
+from bellwether.core.settings.objective import Objective
+from bellwether_load.plan.partition_rows import Ints
 from bellwether_load.plan.problem import ProblemHeader
-from bellwether_load.store.columns import batches, table_of_batches
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import plan_files, problem_files
-from bellwether_load.store.plans.load_hours import load_files, load_table
+from bellwether_load.store.plans.load_hours import with_loads
 from bellwether_load.store.store_errors import StoreDamaged
-from bellwether_load.verify.checks import Faults
-from bellwether_load.verify.rows import LOADS, PROBLEM, Ints, Table, keys_of, rates_of
 
 T = TypeVar("T")
 
@@ -32,7 +30,6 @@ LARGEST_INDEX = 1_000_000
 """Kafka numbers a topic's partitions from 0 without gaps, and no cluster has as many."""
 
 _UNKNOWN = -1
-_SCHEMA = pa.schema([*problem_files.PARTITION_FIELDS])
 
 
 class PackedLoads(Mapping[PartitionKey, int]):
@@ -75,33 +72,19 @@ def read_loads(
     A partition without a load row is omitted. A load that no plan can use (not a number, negative, duplicate) raises
     StoreDamaged, and none is used.
     """
-    folder, faults = store.below(f"{plan_files.LOADS}/{name}"), Faults()
-    path = f"{problem_files.FOLDER}/{name}/{problem_files.PARTITIONS}"
-    given = table_of_batches(batches(store, path, _SCHEMA), _SCHEMA)
-    measured = load_table(folder, load_files(folder), objective.statistic)
-    keys = keys_of(given, measured)
-    partitions, loads = Table(given, keys[0], PROBLEM, faults), Table(measured, keys[1], LOADS, faults)
-    rates = rates_of(loads, partitions, objective.statistic)
-    number = partitions.numbers("partition")
-    partitions.wrong(rates.known & ((number < 0) | (number > LARGEST_INDEX)), "is not a partition index")
-    if wrong := [fault for name in (PROBLEM, LOADS) for fault in faults.of(name)]:
-        raise StoreDamaged(f"{folder}: {wrong[0]}")
-    rows = np.flatnonzero(rates.known)
-    replicas, produce = given.column("replicas").take(rows).combine_chunks(), WHOLE * rates.produce[rows]
-    count = replicas.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
-    leading = produce * (count - 1) + WHOLE * rates.consume[rows] * objective.consumption
-    first = np.flatnonzero(np.diff(keys[0][rows] >> 32, prepend=-1))
+    folder, problem = store.below(f"{plan_files.LOADS}/{name}"), store.below(f"{problem_files.FOLDER}/{name}")
+    rows = with_loads(folder, problem_files.read_partitions(problem), replace(terms, objective=objective))
+    number, known = rows.table.numbers("partition"), np.flatnonzero(rows.rates.known)
+    if known.size and (most := number[known].max()) > LARGEST_INDEX:
+        raise StoreDamaged(f"{folder}: {most} is not a partition index")
+    first = np.flatnonzero(np.diff(rows.table.keys[known] >> 32, prepend=-1))
+    topic_ids = rows.table.table.column("topic_id").take(known[first]).to_pylist()
     topics: dict[str, array[int]] = {}
-    for topic_id, of in zip(
-        given.column("topic_id").take(rows[first]).to_pylist(), np.split(np.arange(len(rows)), first[1:]), strict=False
-    ):
-        values = np.full(int(number[rows[of]].max()) + 1, _UNKNOWN)
-        values[number[rows[of]]] = _whole(leading[of])
+    for topic_id, of in zip(topic_ids, np.split(known, first[1:]), strict=False):
+        values = np.full(int(number[of].max()) + 1, _UNKNOWN)
+        values[number[of]] = _whole(rows.load[of])
         topics[topic_id] = array("q", values.tobytes())
-    brokers, at = np.unique(replicas.flatten().to_numpy(), return_inverse=True)
-    following = np.zeros(len(brokers), np.int64)
-    np.add.at(following, at, np.repeat(produce, count))
-    carried = dict(zip(brokers.tolist(), _whole(following).tolist(), strict=True))
+    carried = dict(zip(rows.ids.tolist(), _whole(rows.base).tolist(), strict=True))
     return Loads(PackedLoads(topics), dict(capacities), carried, terms.made_at)
 
 

@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
-from itertools import starmap
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +18,7 @@ from bellwether.core.waves.approved_plan import RebalanceMove
 from bellwether_load.plan.documents import PLAN
 from bellwether_load.plan.problem import ProblemHeader
 from bellwether_load.plan.rebalance_plan import RebalancePlan
-from bellwether_load.store.columns import batches, checked, rows
+from bellwether_load.store.columns import batches, checked, rows, table_of_batches
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import problem_files
 from bellwether_load.store.store_errors import StoreDamaged, StoreMissing
@@ -52,13 +51,12 @@ def write_plan(store: Store, plan: RebalancePlan, moves: Any) -> str:
     return folder
 
 
-def move_batches(plan: Store) -> Iterator[Any]:
-    """The moves of a plan in batches, in order. ``plan``: a store opened at its folder."""
+def read_table(plan: Store) -> Any:
+    """The moves of a plan as a table. ``plan``: a store opened at its folder."""
     parts = [stored.path for stored in plan.list(MOVES)]
     if not parts:
         raise StoreMissing(f"{plan.where(MOVES)}: there are no moves of the plan: request a new one")
-    for path in parts:
-        yield from batches(plan, path, SCHEMA)
+    return table_of_batches((batch for path in parts for batch in batches(plan, path, SCHEMA)), SCHEMA)
 
 
 def read_plan(store: Store, digest: str) -> RebalancePlan:
@@ -72,8 +70,12 @@ def read_plan(store: Store, digest: str) -> RebalancePlan:
 
 def read_moves(store: Store, digest: str) -> Iterator[RebalanceMove]:
     """A plan's moves, one by one, in order."""
-    for batch in move_batches(store.below(f"{FOLDER}/{digest}")):
-        yield from starmap(RebalanceMove, rows(batch))
+    return each_move(read_table(store.below(f"{FOLDER}/{digest}")))
+
+
+def each_move(table: Any) -> Iterator[RebalanceMove]:
+    """The moves of a table."""
+    return (RebalanceMove(*row) for batch in table.to_batches() for row in rows(batch))
 
 
 def sources(store: Store, plan: RebalancePlan) -> Iterator[tuple[str, str]]:

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
 
 from bellwether.core.model.loads import Loads
 from bellwether.core.settings.objective import Objective
 from bellwether.core.waves.approved_plan import ApprovedPlan
-from bellwether_load.plan.documents import input_digest
+from bellwether_load.plan.digests import plan_digest
 from bellwether_load.plan.problem import Problem
-from bellwether_load.plan.rebalance_plan import RebalancePlan, plan_digest
+from bellwether_load.plan.rebalance_plan import RebalancePlan
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import plan_files, problem_files
 from bellwether_load.store.plans.load_reader import read_loads
@@ -55,9 +54,8 @@ class FilePlanStore:
         return self._store.exists(f"{problem_files.FOLDER}/{name}/{problem_files.TERMS}")
 
     def put_problem(self, name: str, problem: Problem) -> str:
-        """Write a problem; returns its digest. Raises StoreError, or Terminal if it is invalid."""
-        problem_files.write_problem(self._store, name, problem)
-        return input_digest(problem)
+        """Write a problem; returns its digest. Raises StoreError."""
+        return problem_files.write_problem(self._store, name, problem)
 
     def plan_for(self, name: str, input_digest: str) -> Rechecked:
         """The plan for a problem, verified from its inputs alone. PlanUnfit names what is wrong.
@@ -100,7 +98,7 @@ class FilePlanStore:
         """
         try:
             plan = plan_files.read_plan(self._store, digest)
-            moves = list(islice(plan_files.read_moves(self._store, digest), MOST_MOVES + 1))
+            moves = plan_files.read_table(self._store.below(f"{plan_files.FOLDER}/{digest}"))
         except StoreMissing as error:
             raise PlanUnfit(f"plan {digest} is not in the store any more: {error}") from None
         self._check_whose(plan)
@@ -112,7 +110,8 @@ class FilePlanStore:
         self._rechecked(self._problem_of(plan), plan, input_digest)
         closed = frozenset(b.id for b in plan.brokers if not b.open)
         loads = {b.id: (b.before, b.capacity) for b in plan.brokers}
-        return ApprovedPlan.by_relief(plan.digest, plan.made_at, closed, moves, loads)
+        each = list(plan_files.each_move(moves))
+        return ApprovedPlan.by_relief(plan.digest, plan.made_at, closed, each, loads)
 
     def _problem_of(self, plan: RebalancePlan) -> str:
         """Name of the problem that a plan is for."""

@@ -10,7 +10,6 @@ from itertools import islice
 
 from bellwether_load.plan.documents import PLAN, PROBLEM, header_line
 from bellwether_load.plan.rebalance_plan import RebalancePlan
-from bellwether_load.store.columns import batches, table_of_batches
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import plan_files, problem_files
 from bellwether_load.store.plans.load_hours import hour_blocks, known_hours, load_files, load_table, read_account
@@ -41,10 +40,10 @@ def recheck(
     return verify(
         posed,
         header_line(posed),
-        table_of_batches(batches(problem, problem_files.PARTITIONS, problem_files.SCHEMA), problem_files.SCHEMA),
+        problem_files.read_partitions(problem),
         load_table(loads, files, posed.objective.statistic),
         claimed,
-        table_of_batches(plan_files.move_batches(plan), plan_files.SCHEMA),
+        plan_files.read_table(plan),
         input_digest,
         hours,
         hour_blocks(loads, files, len(hours), requests=posed.objective.request_bytes > 0),

@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from bellwether.core.stored_documents import InvalidDocument
-from bellwether.ports.errors import Terminal
-from bellwether_load.plan.documents import PROBLEM, Document
-from bellwether_load.plan.problem import PartitionInput, Problem, ProblemHeader, validate_partition
-from bellwether_load.store.columns import batches, checked, rows, table_of
+from bellwether_load.plan.digests import problem_digest
+from bellwether_load.plan.documents import PROBLEM, Document, header_line
+from bellwether_load.plan.problem import PartitionInput, Problem, ProblemHeader
+from bellwether_load.store.columns import batches, checked, rows, table_of, table_of_batches
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.store_errors import StoreDamaged, StoreMissing
 
@@ -47,31 +47,22 @@ ORDER = [("topic", "ascending"), ("topic_id", "ascending"), ("partition", "ascen
 
 
 def write_problem(store: Store, name: str, problem: Problem) -> str:
-    """Write a problem; returns its path in the store. Terminal names what is invalid in it, and nothing is written."""
-    known = {b.id for b in problem.header.brokers}
-    try:
-        for slot in problem.partitions:
-            validate_partition(slot, known)
-    except InvalidDocument as error:
-        raise Terminal(f"problem {name}: {error}") from None
+    """Write a problem; returns its digest, without loads. Raises StoreError."""
     return write_columns(store, name, problem.header, table_of(problem.partitions, SCHEMA))
 
 
 def write_columns(store: Store, name: str, terms: ProblemHeader, partitions: Any) -> str:
-    """Write a problem whose partitions are an Arrow table with the columns of ``SCHEMA``; returns its path in the
-    store.
-
-    The table is sorted. Terminal names what is wrong with the header, StoreDamaged a column.
-    """
+    """The same of partitions that are an Arrow table with the columns of ``SCHEMA``, in any order."""
     folder = f"{FOLDER}/{name}"
-    try:
-        PROBLEM.validate(terms)
-    except InvalidDocument as error:
-        raise Terminal(f"problem {name}: {error}") from None
     table = pa.Table.from_batches([checked(partitions.combine_chunks(), SCHEMA, f"problem {name}")]).sort_by(ORDER)
     store.write_table(f"{folder}/{PARTITIONS}", table, compression="zstd", row_group_size=262_144)
     store.write_bytes(f"{folder}/{TERMS}", json.dumps(PROBLEM.to_json(terms), indent=1).encode())
-    return folder
+    return problem_digest(header_line(terms), table)
+
+
+def read_partitions(problem: Store) -> Any:
+    """The partitions of a problem as a table. ``problem``: a store opened at its folder."""
+    return table_of_batches(batches(problem, PARTITIONS, SCHEMA), SCHEMA)
 
 
 def read_document(store: Store, path: str, form: Document[T]) -> T:
@@ -89,7 +80,7 @@ def read_terms(store: Store, name: str) -> ProblemHeader:
 
 def read_problem(store: Store, name: str) -> Problem:
     """Read a complete problem. For a cluster whose partitions fit into memory."""
-    found = batches(store, f"{FOLDER}/{name}/{PARTITIONS}", SCHEMA)
+    found = read_partitions(store.below(f"{FOLDER}/{name}")).to_batches()
     return Problem(read_terms(store, name), tuple(PartitionInput(*row) for batch in found for row in rows(batch)))
 
 

@@ -55,9 +55,9 @@ def judged(case: LossInput, kind: str, limit: Fraction) -> LossCase:
     """What the verifier works on."""
     domain = np.append(case.domains[kind], -1).astype(np.int64)
     limits = np.array([int(limit * int(size)) for size in case.capacity], np.int64) * case.open
-    takers, leader = case.takers.astype(np.int64), np.where(case.free, -1, case.leader)
+    leader = np.where(case.free, -1, case.leader).astype(np.int32)
     sums = case.capacity, case.open, case.base, domain, case.loads
-    return LossCase(*sums, takers, case.may & (takers < case.brokers), leader, limits)
+    return LossCase(*sums, case.takers, case.may & (case.takers < case.brokers), leader, limits)
 
 
 def lowest(case: LossInput, kind: str, limit: Fraction) -> Fraction | None:

@@ -110,10 +110,11 @@ def folders(
     """Everything written down; the greedy plan unless another is given."""
     made, made_moves = planned(posed, known) if plan is None else (plan, tuple(moves or ()))
     store = Store.open(uri)
+    problem_files.write_problem(store, "main", posed)
     return Folders(
         store,
         uri,
-        problem_files.write_problem(store, "main", posed),
+        "problems/main",
         write_loads(store, "main", known),
         write_plan(store, made, made_moves),
     )

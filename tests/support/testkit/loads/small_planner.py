@@ -20,7 +20,6 @@ from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.settings.objective import Objective
 from bellwether.core.waves.approved_plan import RebalanceMove
 from bellwether_load.plan.certificate import Certificate, CertificateLevel, HourlyProof
-from bellwether_load.plan.documents import problem_digest
 from bellwether_load.plan.evidence import Evidence
 from bellwether_load.plan.forecast import BrokerHour, BusiestRequests, Forecast
 from bellwether_load.plan.problem import NO_BROKER, BrokerInput, PartitionInput, Problem, ProblemHeader
@@ -28,12 +27,12 @@ from bellwether_load.plan.rebalance_plan import (
     BrokerLoad,
     MoveTotals,
     RebalancePlan,
-    plan_digest,
 )
 from bellwether_load.store.columns import table_of
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import plan_files, problem_files
 from bellwether_load.store.plans.load_hours import LISTS, of_hours, write_account
+from testkit.loads.digest_lines import plan_digest, problem_digest
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

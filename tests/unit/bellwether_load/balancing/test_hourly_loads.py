@@ -9,7 +9,6 @@ import pytest
 
 from bellwether.core.settings.objective import Objective
 from bellwether_load.balancing.blocks import Brokers
-from bellwether_load.balancing.choices import Choices
 from bellwether_load.balancing.hourly_loads import HourlyLoads, forecast, loads_by_hour
 from bellwether_load.histories.loads import UNKNOWN, filled
 from bellwether_load.histories.samples import Floats
@@ -39,31 +38,24 @@ def traffic(kind: str) -> Floats:
     return noise
 
 
-def placed() -> Choices:
-    dice = np.random.default_rng(9)
-    replicas = np.array([dice.permutation(BROKERS)[:3] for _ in range(PARTITIONS)], np.int32)
-    none, every = np.zeros(PARTITIONS, np.int64), np.ones(PARTITIONS, np.bool_)
-    broker_ids = np.arange(BROKERS)
-    return Choices(replicas, replicas, replicas, replicas[:, 0], none, none, every, every, ~every, ~every, broker_ids)
-
-
 @pytest.mark.parametrize("kind", ["in phase", "three regions", "jobs"])
 def test_the_busiest_hour_is_what_the_broker_carried_in_it(kind: str):
-    sent, found = traffic(kind), placed()
-    target = found.replicas[:, 1]
+    sent, dice = traffic(kind), np.random.default_rng(9)
+    replicas = np.array([dice.permutation(BROKERS)[:3] for _ in range(PARTITIONS)], np.int32)
+    leader, target = replicas[:, 0], replicas[:, 1]
     known = measured(*(rates(row.astype(int).tolist(), each=1000) for row in sent))
     first = int(np.flatnonzero(known.produce_hours[0] != UNKNOWN)[0])
     hours = range(first, first + HOURS)
     produce = filled(known.produce_hours, hours, known.produce.p95)
-    part = loads_by_hour(found, COSTS, np.arange(PARTITIONS), produce, np.zeros_like(produce))
-    known_loads = HourlyLoads(tuple(hours), found.leader, lambda: iter([part]))
-    sums = known_loads.by_broker(BROKERS, found.leader, target)
+    part = loads_by_hour(replicas, BROKERS, COSTS, np.arange(PARTITIONS), produce, np.zeros_like(produce))
+    known_loads = HourlyLoads(tuple(hours), leader, lambda: iter([part]))
+    sums = known_loads.by_broker(BROKERS, leader, target)
     seen = forecast(OPEN, tuple(hours), *sums)
-    for said, leaders in ((seen.before, found.leader), (seen.after, target)):
+    for said, leaders in ((seen.before, leader), (seen.after, target)):
         true = np.zeros((BROKERS, HOURS))
         for p, each in enumerate(sent.reshape(PARTITIONS, HOURS, 60).mean(axis=2) * 1000 / 60):
             true[leaders[p]] += 300 * each  # itself and two followers
-            for follower in found.replicas[p][found.replicas[p] != leaders[p]]:
+            for follower in replicas[p][replicas[p] != leaders[p]]:
                 true[follower] += 100 * each
         relative = true[:3] / OPEN.capacity[:3, None]
         assert said.load == pytest.approx(relative.max(), rel=0.001)

@@ -3,28 +3,21 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import pyarrow as pa
 
-from bellwether_load.balancing.choices import choices
 from bellwether_load.losses.loss_input import BROKER, RACK, LossInput, loss_input
 from bellwether_load.losses.loss_loads import losses, worst
 from bellwether_load.losses.loss_report import loss_report
+from bellwether_load.plan.partition_rows import read_rows
 from bellwether_load.plan.problem import BrokerInput, Problem
-from bellwether_load.store.columns import table_of
-from bellwether_load.store.plans.problem_files import SCHEMA
 from testkit.loads.loss_cases import loss_case
-from testkit.loads.small_planner import loads, problem, slot
+from testkit.loads.small_planner import load_table, loads, partition_table, problem, slot
 
 BROKERS = [BrokerInput(1, "a"), BrokerInput(2, "a"), BrokerInput(3, "b"), BrokerInput(4, "b")]
 
 
 def case_of(posed: Problem, *rates: float) -> LossInput:
-    known = loads(posed, *rates)
-    found = [known.get(one.key, (None, None)) for one in posed.partitions]
-    batch = table_of(posed.partitions, SCHEMA).combine_chunks().to_batches()[0]
-    for place, rate in enumerate(("produce", "consume")):
-        batch = batch.append_column(rate, pa.array([of[place] for of in found], pa.float64()))
-    return loss_input(posed.header, choices(batch, posed.header))
+    known = load_table(posed, loads(posed, *rates))
+    return loss_input(read_rows(posed.header, partition_table(posed.partitions), known))
 
 
 def test_a_partition_falls_to_its_next_open_isr_member() -> None:

@@ -3,19 +3,18 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.undo_record import EntryState, UndoRecord
 from bellwether.core.settings.rebalance import Rebalance
-from bellwether.core.stored_documents import InvalidDocument
 from bellwether.core.waves.ineligible_brokers import ineligible_brokers
 from bellwether_load.plan.documents import PROBLEM
-from bellwether_load.plan.problem import NO_BROKER, BrokerInput, PartitionInput, Problem, validate_partition
+from bellwether_load.plan.partition_rows import read_rows
+from bellwether_load.plan.problem import NO_BROKER, BrokerInput, Problem
 from bellwether_load.plan.problem_builder import build_problem
-from testkit.loads.small_planner import problem, slot
+from testkit.loads.small_planner import loads_of, partition_table
 from testkit.values.builders import cluster, entry, partition, record, verdicts
 from testkit.values.strategies import clusters, records
 
@@ -107,35 +106,9 @@ def test_whatever_is_seen_makes_a_problem_that_makes_sense(
     }
     shut = ineligible_brokers(seen, undo, verdicts(seen, **standings))
     made = posed(seen, undo=undo, shut=shut)
-    PROBLEM.validate(made.header)
-    known = {b.id for b in made.header.brokers}
-    for one in made.partitions:
-        validate_partition(one, known)
+    assert PROBLEM.from_json(PROBLEM.to_json(made.header)) == made.header
+    assert len(read_rows(made.header, partition_table(made.partitions), loads_of([]))) == len(made.partitions)
     assert list(made.partitions) == sorted(made.partitions)
     # A rebalance takes nothing from a broker that is not well, and gives it nothing.
     assert all(p.held for p in made.partitions if p.leader in shut)
     assert {b.id for b in made.header.brokers if not b.open} == set(shut)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        (slot(0, (1, 9)), "brokers that the problem does not list"),
-        (slot(0, (1, 1)), "names a replica twice"),
-        (slot(0, (1, 2), isr=(3,)), "ISR member that is not a replica"),
-        (slot(0, (1, 2), leader=3), "is led by 3"),
-        (slot(-1), "not a partition index"),
-        (slot(0)._replace(replicas=(), isr=()), "no replicas"),
-        (slot(0)._replace(topic_id=""), "no topic id"),
-    ],
-)
-def test_a_partition_that_makes_no_sense_is_named(wrong: PartitionInput, said: str) -> None:
-    with pytest.raises(InvalidDocument, match=said) as caught:
-        validate_partition(wrong, (1, 2, 3))
-    assert str(caught.value).startswith(f"orders-{wrong.partition} ")
-
-
-def test_partitions_that_make_sense_pass() -> None:
-    for fine in problem(slot(0), slot(1, (3, 1), isr=(), leader=-1), slot(2, (2,), held="Displaced")).partitions:
-        validate_partition(fine, (1, 2, 3))
-    assert slot(4).key == PartitionKey("id-of-orders", 4)

@@ -6,24 +6,26 @@ from typing import Any
 
 from hypothesis import given
 
-from bellwether_load.plan.documents import PROBLEM, problem_digest
+from bellwether_load.plan import digests
+from bellwether_load.plan.digests import CHUNK_LINES
+from bellwether_load.plan.documents import PROBLEM, header_line
 from bellwether_load.plan.forecast import BrokerHour
 from bellwether_load.plan.plan_losses import PlanLoss, PlanLosses, WorstLoss
 from bellwether_load.plan.problem import Problem
-from bellwether_load.plan.rebalance_plan import CHUNK_LINES, digest_of_lines, plan_digest
+from testkit.loads.digest_lines import input_digest, plan_digest, problem_digest
 from testkit.loads.plan_verification import load_problems, rechecked
-from testkit.loads.small_planner import loads, move_of, planned, problem, slot, weigh
+from testkit.loads.small_planner import loads, move_of, move_table, partition_table, planned, problem, slot, weigh
 
 POSED = problem(slot(0), slot(1, (2, 1), isr=(1,), leader=-1, held="Displaced"), slot(2, (3,)))
 KNOWN = loads(POSED, 100.5, 7.0)
 
 
 def test_a_digest_is_of_the_first_line_and_each_chunks_digest() -> None:
-    chunks = [["line"] * CHUNK_LINES, ["last"]]
-    texts = ["".join(f"{line}\n" for line in chunk) for chunk in chunks]
-    digests = "".join(f"{hashlib.sha256(text.encode()).hexdigest()}\n" for text in texts)
-    wanted = hashlib.sha256(f"first\n{digests}".encode()).hexdigest()
-    assert digest_of_lines("first", [*chunks[0], *chunks[1]]) == wanted
+    posed = problem(*(slot(i) for i in range(CHUNK_LINES + 1)))
+    table = partition_table(posed.partitions)
+    assert digests.problem_digest(header_line(posed.header), table) == input_digest(posed)
+    moves = [move_of(one, 2, 5) for one in posed.partitions]
+    assert digests.plan_digest("problem", move_table(moves)) == plan_digest("problem", moves)
 
 
 def test_the_digest_of_a_problem_covers_terms_partitions_and_loads_in_lines() -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from bellwether.core.settings.objective import Objective
 from bellwether.core.waves.approved_plan import RebalanceMove
-from bellwether_load.plan.documents import input_digest
 from bellwether_load.plan.problem import BrokerInput, Problem
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 from bellwether_load.store.filesystems import Store
@@ -16,6 +15,7 @@ from bellwether_load.store.plans import plan_files, plan_store, problem_files
 from bellwether_load.store.plans.plan_store import KEPT, FilePlanStore
 from bellwether_load.store.store_errors import PlanUnfit, StoreDamaged
 from testkit.loads.approved_plans import write_plan
+from testkit.loads.digest_lines import input_digest
 from testkit.loads.small_planner import again, loads, planned, problem, slot, write_loads
 
 NAME = "kafka.main.at-1"
@@ -133,10 +133,6 @@ def test_a_plan_for_an_exchanged_problem_is_refused_before_and_after_its_proposa
         shelf.plan_for(NAME, digest)
     with pytest.raises(PlanUnfit, match=text):
         shelf.accepted(plan.digest, digest)
-
-
-def test_the_digest_of_a_problem_does_not_depend_on_the_order_of_its_partitions():
-    assert input_digest(replace(POSED, partitions=tuple(reversed(POSED.partitions)))) == DIGEST
 
 
 def test_figures_that_change_between_two_reads_are_not_shown(

@@ -1,31 +1,27 @@
-"""Partitions of a problem with their loads and their moves as arrays, and what is wrong with them.
+"""Partitions of a problem with their loads as arrays, and what is wrong with them. Read so by planner and verifier.
 
-Brokers are indices in the order of their ids; one past the last means none, and fills up lists. Loads are whole
-hundredths of a byte/s, together at most 2**53, so that sums are exact in doubles, too.
+In: Arrow tables of partitions and of loads. Out: who may lead what, and what that costs. Brokers are indices in the
+order of their ids; one past the last means none, and fills up lists. Loads are whole hundredths of a byte/s, together
+at most 2**53, so that sums are exact in doubles, too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bellwether.core.settings.objective import WHOLE
-from bellwether_load.plan.problem import NO_BROKER, ProblemHeader
-from bellwether_load.verify.checks import Faults
+from bellwether.core.stored_documents import InvalidDocument
+from bellwether_load.plan.checks import Faults
+from bellwether_load.plan.problem import NO_BROKER, BrokerInput, ProblemHeader
 
 PROBLEM = "partitions of the problem"
 LOADS = "loads"
-MOVES = "moves name partitions"
-FACTS = "moves tell the facts"
-ORDERS = "orders"
-ELIGIBLE = "leaders are eligible"
-STAY = "what must stay stays"
-FORCED = "what must move moves"
-ORDERED = "leaders come first"
-
 MOST = 2**53
 """Of all loads together."""
 MOST_RATE = 2**45
@@ -33,11 +29,12 @@ MOST_RATE = 2**45
 MOST_REPLICAS = 20
 
 Ints = NDArray[np.int64]
+Int32s = NDArray[np.int32]
 Bools = NDArray[np.bool_]
 _FILL = -(2**40)
 
 
-def total(at: Ints, values: Ints, length: int) -> Ints:
+def total(at: NDArray[np.integer], values: Ints, length: int) -> Ints:
     """Sums by index, exactly; none is left out."""
     return np.bincount(at.ravel(), values.ravel(), length + 1)[:length].astype(np.int64)
 
@@ -140,21 +137,23 @@ def rates_of(loads: Table, wanted: Table, statistic: str) -> Rates:
 
 @dataclass
 class Rows:
-    """A row for each partition. ``takers``: replicas on open brokers in the ISR, in their places; ``may``: which of
-    them a plan may make the leader. ``after``, ``order``: leader and replicas after the plan, if it is ``moving``."""
+    """A row for each partition. ``listed``: brokers in the order of their ids. ``takers``: replicas on open brokers in
+    the ISR, in their places; ``may``: which of them a plan may make the leader. ``after``, ``order``: leader and
+    replicas after the plan, if it is ``moving``."""
 
     table: Table
+    listed: Sequence[BrokerInput]
     ids: Ints
     open: Bools
-    replicas: Ints
-    takers: Ints
+    replicas: Int32s
+    takers: Int32s
     may: Bools
-    leader: Ints
+    leader: Int32s
     held: Bools
     rates: Rates
     load: Ints
-    after: Ints
-    order: Ints
+    after: Int32s
+    order: Int32s
     moving: Bools
 
     def __len__(self) -> int:
@@ -166,41 +165,84 @@ class Rows:
         return len(self.ids)
 
     @property
+    def size(self) -> Ints:
+        """Their capacities."""
+        return np.array([b.capacity for b in self.listed], np.int64)
+
+    @cached_property
     def stays(self) -> Bools:
         """Partitions that a plan may not move."""
         nobody: Bools = np.logical_not(np.any(self.may, axis=1))
         return nobody
 
-    @property
-    def forced(self) -> Bools:
-        """Partitions whose leader must change."""
-        leads = np.any(self.may & (self.replicas == self.leader[:, None]), axis=1)
-        found: Bools = ~self.stays & ~leads
-        return found
-
-    @property
-    def eligible(self) -> Ints:
+    @cached_property
+    def eligible(self) -> Int32s:
         """Who may lead each partition; its leader alone if it stays, none if that is closed."""
-        found = np.where(self.may, self.replicas, self.brokers)
+        found = np.where(self.may, self.replicas, self.brokers).astype(np.int32)
         found[:, 0] = np.where(self.stays & self.open[self.leader], self.leader, found[:, 0])
         return found
 
-    def base(self, follow: Ints) -> Ints:
+    @cached_property
+    def home(self) -> Int32s:
+        """Its leader; none where that one may not lead."""
+        leads = np.any(self.eligible == self.leader[:, None], axis=1)
+        return np.where(leads, self.leader, self.brokers).astype(np.int32)
+
+    @cached_property
+    def sole(self) -> Bools:
+        """No other broker than its leader may lead it."""
+        alone: Bools = (self.eligible < self.brokers).sum(axis=1) == 1
+        return alone & (self.home < self.brokers)
+
+    @property
+    def free(self) -> Bools:
+        """It may, or must, get another leader."""
+        found: Bools = ~self.sole & np.any(self.eligible < self.brokers, axis=1)
+        return found
+
+    @property
+    def forced(self) -> Bools:
+        """Partitions whose leader must change."""
+        found: Bools = ~self.stays & (self.home == self.brokers)
+        return found
+
+    @cached_property
+    def base(self) -> Ints:
         """What following costs each broker."""
-        return total(self.replicas, np.repeat(follow, self.replicas.shape[1]), self.brokers)
+        follow = np.repeat(WHOLE * self.rates.produce, self.replicas.shape[1])
+        return total(self.replicas, follow, self.brokers)
+
+    def led(self, some: Bools | slice = slice(None)) -> Ints:
+        """What each broker leads of some partitions, or of all, before planning."""
+        return total(self.leader[some], self.load[some], self.brokers)
+
+
+def read_rows(problem: ProblemHeader, partitions: Any, loads: Any) -> Rows:
+    """The partitions of a problem with their loads. InvalidDocument names the first that makes no sense."""
+    faults, (keys, measured) = Faults(), keys_of(partitions, loads)
+    table = Table(partitions, keys, PROBLEM, faults)
+    rates = rates_of(Table(loads, measured, LOADS, faults), table, problem.objective.statistic)
+    rows = None if faults.any() else rows_of(problem, table, rates, faults)
+    if rows is None or faults.any():
+        raise InvalidDocument(next(fault for name in (PROBLEM, LOADS) for fault in faults.of(name)))
+    return rows
 
 
 def rows_of(problem: ProblemHeader, table: Table, rates: Rates, faults: Faults) -> Rows | None:
     """The partitions of a problem as arrays; None where they make no sense."""
     listed, asked = sorted(problem.brokers, key=lambda b: b.id), problem.objective
     ids, none, racks = np.array([b.id for b in listed], np.int64), len(listed), asked.preferred_racks
-    replicas, isr = (_indices(table.lists(name), ids) for name in ("replicas", "isr"))
-    leader = _indices(table.numbers("leader"), ids)
+    if not none:
+        faults.add(PROBLEM, "problem.json lists no brokers")
+        return None
+    replicas, isr = (indices(table.lists(name), ids) for name in ("replicas", "isr"))
+    leader = indices(table.numbers("leader"), ids)
     _form(table, replicas, isr, leader, none)
     if faults.any(PROBLEM):
         return None
     open_ = np.array([*(b.open for b in listed), False])
-    takers = np.where(open_[replicas] & (replicas[:, :, None] == isr[:, None, :]).any(axis=2), replicas, none)
+    able = open_[replicas] & (replicas[:, :, None] == isr[:, None, :]).any(axis=2)
+    takers = np.where(able, replicas, none).astype(np.int32)
     places = [racks.index(b.rack) if b.rack in racks else len(racks) for b in listed]
     rank = np.array([*places, len(racks) + 1])[takers]
     held = np.array(table.table.column("held").to_numpy() != "", np.bool_)
@@ -212,17 +254,17 @@ def rows_of(problem: ProblemHeader, table: Table, rates: Rates, faults: Faults) 
         faults.add(LOADS, f"they add up to {most:.3g} hundredths of a byte/s, more than 2**53")
         return None
     after = leader.copy(), replicas.copy(), np.zeros(len(table), np.bool_)
-    return Rows(table, ids, open_, replicas, takers, may, leader, held, rates, load, *after)
+    return Rows(table, listed, ids, open_, replicas, takers, may, leader, held, rates, load, *after)
 
 
-def _indices(given: Ints, ids: Ints) -> Ints:
+def indices(given: Ints, ids: Ints) -> Int32s:
     """Brokers as indices; one further than none for those that are not known."""
     at = np.minimum(np.searchsorted(ids, given), len(ids) - 1)
     found = np.where(ids[at] == given, at, len(ids) + ((given != _FILL) & (given != NO_BROKER)))
     return found.astype(np.int32)
 
 
-def _form(table: Table, replicas: Ints, isr: Ints, leader: Ints, none: int) -> None:
+def _form(table: Table, replicas: Int32s, isr: Int32s, leader: Int32s, none: int) -> None:
     """Whether partitions make sense, each alone and all together."""
     first = np.sort(np.unique(table.keys >> 32, return_index=True)[1])
     topics, topic_ids = (table.table.column(name).take(first).to_pylist() for name in ("topic", "topic_id"))
@@ -250,42 +292,3 @@ def _form(table: Table, replicas: Ints, isr: Ints, leader: Ints, none: int) -> N
 def _again(words: list[str]) -> list[bool]:
     first: dict[str, int] = {}
     return [first.setdefault(word, at) < at for at, word in enumerate(words)]
-
-
-def apply_moves(rows: Rows, moves: Table, faults: Faults) -> None:
-    """Lead and order the partitions as the moves say, where these may be."""
-    at, ids, none = rows.table.places(moves.keys), np.append(rows.ids, [NO_BROKER, NO_BROKER]), rows.brokers
-    moves.wrong(at < 0, "with topic id {topic_id} is no partition of the problem")
-    matrices = [_indices(moves.lists(name), rows.ids) for name in ("replicas", "order")]
-    if faults.any(MOVES):
-        return
-    matrices.append(rows.replicas[at])
-    width = max(of.shape[1] for of in matrices)
-    stated, order, given = (np.pad(of, ((0, 0), (0, width - of.shape[1])), constant_values=none) for of in matrices)
-    leader, to, stays = rows.leader[at], _indices(moves.numbers("to_leader"), rows.ids), rows.stays[at]
-    known, held = rows.rates.known[at], rows.table.table.column("held").take(at)
-    for name, found, wrong in (
-        ("replicas", rows.table.table.column("replicas").take(at), (stated != given).any(axis=1)),
-        ("from_leader", ids[leader], moves.numbers("from_leader") != ids[leader]),
-        ("load", rows.load[at], moves.numbers("load") != rows.load[at]),
-    ):
-        moves.wrong(wrong, f"has {name} {{{name}}}, in the problem {{found}}", FACTS, found=found)
-    odd = (order[:, 0] != to) | (np.sort(order, axis=1) != np.sort(given, axis=1)).any(axis=1)
-    moves.wrong(odd, "has the order {order}, expected {to_leader} and then the others of {replicas}", ORDERS)
-    same = ~odd & (to == leader) & (order == given).all(axis=1)
-    moves.wrong(same, "moves nothing: {to_leader} leads it, and the order is the same", ORDERS)
-    for said, of in (
-        ("is held ({held})", rows.held[at]),
-        ("has no load", ~known & ~rows.held[at]),
-        ("has no candidate", known & ~rows.held[at]),
-    ):
-        moves.wrong(stays & of, f"{said} and must stay as it is", STAY, held=held)
-    able = (rows.may[at] & (rows.replicas[at] == to[:, None])).any(axis=1)
-    may = [[int(b) for b in ids[of] if b != NO_BROKER] for of in rows.eligible[at]] if (~able).any() else []
-    moves.wrong(~stays & ~able, "goes to {to_leader}, and only {may} may lead it", ELIGIBLE, may=may)
-    fine = able & ~odd
-    rows.after[at[fine]], rows.moving[at] = to[fine], True
-    rows.order[at[fine]] = order[fine][:, : rows.order.shape[1]]
-    rows.table.wrong(rows.forced & ~rows.moving, "stays with {leader}, which may not lead it", FORCED)
-    later = ~rows.stays & ~rows.forced & ~rows.moving & (rows.leader != rows.replicas[:, 0])
-    rows.table.wrong(later, "is led by {leader}, not first in {replicas}, permanently", ORDERED)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether_load.verify.checks import Faults
-from bellwether_load.verify.rows import LOADS, PROBLEM, Table, keys_of, rates_of
+from bellwether_load.plan.checks import Faults
+from bellwether_load.plan.partition_rows import LOADS, PROBLEM, Table, keys_of, rates_of
 from testkit.loads.small_planner import loads_of, partition_table, slot
 
 Row = tuple[str, int, float | None, float | None]
