@@ -7,7 +7,7 @@ result depends on the order of rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,16 +57,8 @@ class Samples:
         return self._rows(order, self.bounds)
 
     def _rows(self, rows: Rows | Bools, bounds: Ints) -> Samples:
-        return Samples(
-            bounds,
-            self.at[rows],
-            self.leader[rows],
-            self.epoch[rows],
-            self.end[rows],
-            self.size[rows],
-            self.consume[rows],
-            self.requests[rows],
-        )
+        _, *columns = fields(self)
+        return Samples(bounds, *(getattr(self, column.name)[rows] for column in columns))
 
 
 def counted(kept: Bools, bounds: Ints) -> Ints:

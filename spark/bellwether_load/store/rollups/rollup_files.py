@@ -54,6 +54,18 @@ SCHEMA = pa.schema(
         pa.field("out_seconds", _LIST, nullable=False),
     ]
 )
+_NUMBERS = {
+    "samples": "samples",
+    "covered_seconds": "covered",
+    "messages": "messages",
+    "bytes_in": "bytes_in",
+    "bytes_out_estimate": "bytes_out",
+    "out_covered_seconds": "out_covered",
+    "requests_estimate": "requests",
+    "requests_covered_seconds": "requests_covered",
+    "log_bytes": "log_bytes",
+}
+"""Columns by name, and what they hold of ``HourRows``; null for ``UNKNOWN``."""
 _OPTIONS: dict[str, Any] = {
     "compression": "zstd",
     "use_dictionary": ["topic", "topic_id", "hour", "in_seconds.list.element", "out_seconds.list.element"],
@@ -134,29 +146,18 @@ def write_rollup(store: Store, cluster_id: str, hour: int, tables: Sequence[Any]
 
 def table_of(keys: Any, hour: int, rows: HourRows) -> Any:
     """Rows of one hour as a table of ``SCHEMA``; ``keys``: topic, topic id and partition of each."""
-
-    def known(values: Any) -> Any:
-        return pa.array(values, pa.int64(), mask=values == UNKNOWN)
-
+    numbers = [(SCHEMA.field(name), getattr(rows, of)) for name, of in _NUMBERS.items()]
     columns = [
         *(keys.column(name).cast(SCHEMA.field(name).type) for name in ("topic", "topic_id", "partition")),
         pa.repeat(pa.scalar(hour, SCHEMA.field("hour").type), len(keys)),
-        rows.samples.astype(np.int32),
-        rows.covered.astype(np.int32),
-        rows.messages,
-        known(rows.bytes_in),
-        known(rows.bytes_out),
-        rows.out_covered.astype(np.int32),
-        known(rows.requests),
-        rows.requests_covered.astype(np.int32),
-        known(rows.log_bytes),
+        *(pa.array(of, field.type, mask=of == UNKNOWN if field.nullable else None) for field, of in numbers),
         *(
             pa.ListArray.from_arrays(sketches.bounds.astype(np.int32), pa.array(values), type=_LIST)
             for sketches in (rows.rates_in, rows.rates_out)
             for values in (sketches.levels, sketches.seconds)
         ),
     ]
-    return pa.Table.from_arrays([pa.array(c) if isinstance(c, np.ndarray) else c for c in columns], schema=SCHEMA)
+    return pa.Table.from_arrays(columns, schema=SCHEMA)
 
 
 def rows_of(table: Any) -> HourRows:
@@ -171,16 +172,5 @@ def rows_of(table: Any) -> HourRows:
         bounds = np.append(0, np.cumsum(lengths, dtype=np.int64))
         return Sketches(bounds, levels.flatten().to_numpy(), seconds.flatten().to_numpy())
 
-    return HourRows(
-        samples=whole("samples"),
-        covered=whole("covered_seconds"),
-        messages=whole("messages"),
-        bytes_in=whole("bytes_in"),
-        bytes_out=whole("bytes_out_estimate"),
-        out_covered=whole("out_covered_seconds"),
-        requests=whole("requests_estimate"),
-        requests_covered=whole("requests_covered_seconds"),
-        log_bytes=whole("log_bytes"),
-        rates_in=sketches("in"),
-        rates_out=sketches("out"),
-    )
+    numbers = {of: whole(name) for name, of in _NUMBERS.items()}
+    return HourRows(**numbers, rates_in=sketches("in"), rates_out=sketches("out"))
