@@ -1,7 +1,7 @@
 """Jobs that measure loads and compute a rebalance plan: the two command lines, Spark's settings, the state of a job.
 
-Pure. In: a job profile, and a run's name. Out: argument lists and variables, the same for a Job in one pod and Spark on
-Kubernetes: one job code. ``PlanJobs`` runs them.
+Pure. In: the store and the job profile of a policy, and a run's name. Out: argument lists and variables, the same for a
+Job in one pod and Spark on Kubernetes: one job code. ``PlanJobs`` runs them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Protocol
 
 from kubernetes.utils import parse_quantity
 
-from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether_load.api.job_profile import JobProfile, JobType
+from bellwether_load.api.job_profile import JobType
+from bellwether_load.api.load_config import LoadSettings
 
 KUBERNETES_MASTER = "k8s://https://kubernetes.default.svc"
 HEAP_SHARE = 0.6
@@ -54,44 +54,22 @@ class PlanJobs(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
-    """One run: where its files lie, of how many days it measures, for which Kafka cluster (any, where empty).
-
-    ``name`` is that of its problem and its loads: the command line may use a policy's store, too, so it contains the
-    policy.
-    """
-
-    run: str
-    name: str
-    uri: str
-    days: int
-    cluster_id: str = ""
-
-    @classmethod
-    def of(cls, policy: LeadershipPolicy, uri: str, run: str, cluster_id: str) -> Work:
-        """A run of that policy, whose directory in its store is ``uri``."""
-        rebalance, name = policy.rebalance, file_name(policy.metadata.namespace, policy.metadata.name, run)
-        assert rebalance is not None  # noqa: S101
-        return cls(run, name, uri, rebalance.spec.history_days, cluster_id)
-
-
 def file_name(namespace: str, policy: str, run: str) -> str:
-    """What the problem and the loads of a run are called in the store; letters that Kubernetes' names have."""
+    """What the problem and the loads of a run are called in the store; letters that Kubernetes' names have.
+
+    The command line may use a policy's store, too, so it contains the policy.
+    """
     return f"{namespace}.{policy}.{run}"
 
 
-def commands(work: Work, profile: JobProfile) -> tuple[list[str], list[str]]:
-    """The two steps, one after the other: measure the loads, make the plan, which needs no Spark."""
+def commands(settings: LoadSettings, name: str, days: int, cluster_id: str) -> tuple[list[str], list[str]]:
+    """The two steps, one after the other: measure the loads of so many days, make the plan, which needs no Spark."""
+    profile, base, store = settings.profile, ["python", "-m", "bellwether_load"], ["--store", settings.uri]
     engine = ["--memory", f"{heap_mebibytes(profile.resources.memory)}m"]
     if profile.type is JobType.SPARK_ON_KUBERNETES:
         engine += ["--master", KUBERNETES_MASTER]
-    base = ["python", "-m", "bellwether_load"]
-    store = ["--store", work.uri]
-    cluster = ["--cluster", work.cluster_id] if work.cluster_id else []
-    loads = [*base, "loads", *store, "--name", work.name, "--days", str(work.days), *cluster, *engine]
-    plan = [*base, "plan", *store, "--problem", work.name, "--loads", work.name]
-    return loads, plan
+    loads = [*base, "loads", *store, "--name", name, "--days", str(days), "--cluster", cluster_id, *engine]
+    return loads, [*base, "plan", *store, "--problem", name, "--loads", name]
 
 
 def submit_arguments(settings: Mapping[str, str]) -> str:

@@ -18,7 +18,7 @@ from bellwether.api.v1alpha1.base_model import API_VERSION
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether_load.api.job_profile import JobProfile, JobType, PodResources
 from bellwether_load.api.load_config import LoadSettings, LoadStore
-from bellwether_load.controller.job_commands import Work, commands, cores, heap_mebibytes, submit_arguments
+from bellwether_load.controller.job_commands import commands, cores, file_name, heap_mebibytes, submit_arguments
 
 KEPT_SECONDS = 86400
 """Seconds for which a finished Job is kept, for troubleshooting."""
@@ -30,17 +30,17 @@ TEMPLATE_ANNOTATION = "bellwether.dev/executor-template"
 HISTORY, SCRATCH, TEMPLATES = "history", "scratch", "templates"
 
 
-def manifest(policy: LeadershipPolicy, settings: LoadSettings, work: Work) -> Object:
+def manifest(policy: LeadershipPolicy, settings: LoadSettings, run: str, cluster_id: str) -> Object:
     """Manifest of the Job of one run."""
     metadata, profile, owner = policy.metadata, settings.profile, policy.rebalance
     assert owner is not None  # noqa: S101
-    labels = run_labels(policy, work.run)
-    measure, plan = commands(work, profile)
+    labels, name = run_labels(policy, run), file_name(metadata.namespace, metadata.name, run)
+    measure, plan = commands(settings, name, owner.spec.history_days, cluster_id)
     pod: Object = {
         "restartPolicy": "Never",
         "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
-        "initContainers": [_container("loads", measure, settings, work)],
-        "containers": [_container("plan", plan, settings, work)],
+        "initContainers": [_container("loads", measure, settings, run)],
+        "containers": [_container("plan", plan, settings, run)],
         "volumes": _volumes(settings),
     }
     if profile.service_account_name:
@@ -55,7 +55,7 @@ def manifest(policy: LeadershipPolicy, settings: LoadSettings, work: Work) -> Ob
         "apiVersion": JOBS.api_version,
         "kind": JOBS.kind,
         "metadata": {
-            "name": object_names.plan_job(metadata.name, work.run),
+            "name": object_names.plan_job(metadata.name, run),
             "namespace": metadata.namespace,
             "labels": labels,
             "ownerReferences": [
@@ -79,7 +79,7 @@ def run_labels(policy: LeadershipPolicy, run: str) -> dict[str, str]:
     }
 
 
-def _container(name: str, command: list[str], settings: LoadSettings, work: Work) -> Object:
+def _container(name: str, command: list[str], settings: LoadSettings, run: str) -> Object:
     store, profile = settings.store, settings.profile
     mounts = [{"name": SCRATCH, "mountPath": "/tmp"}]  # noqa: S108 - the pod's own
     if store.persistent_volume_claim is not None:
@@ -91,7 +91,7 @@ def _container(name: str, command: list[str], settings: LoadSettings, work: Work
         "image": profile.image,
         "command": command[:3],
         "args": command[3:],
-        "env": _environment(settings, work),
+        "env": _environment(settings, run),
         "resources": _resources(profile.resources),
         "volumeMounts": mounts,
         # The end of the log contains the error, and reading it needs no permission for logs.
@@ -107,19 +107,19 @@ def _container(name: str, command: list[str], settings: LoadSettings, work: Work
     return container
 
 
-def _environment(settings: LoadSettings, work: Work) -> list[Object]:
+def _environment(settings: LoadSettings, run: str) -> list[Object]:
     profile = settings.profile
     conf = {"spark.local.dir": "/tmp/spark"}  # noqa: S108 - the pod's own
     variables: list[Object] = [{"name": "HOME", "value": "/tmp"}]  # noqa: S108
     if profile.type is JobType.SPARK_ON_KUBERNETES:
         variables += [_downward("POD_IP", "status.podIP"), _downward("POD_NAME", "metadata.name")]
         variables.append(_downward("POD_NAMESPACE", "metadata.namespace"))
-        conf |= _executor_settings(profile, work) | _executor_volume(settings.store)
+        conf |= _executor_settings(profile, run) | _executor_volume(settings.store)
     conf |= {name: value.replace("$(", "$$(") for name, value in profile.spark_conf.items()}
     return [*variables, {"name": "PYSPARK_SUBMIT_ARGS", "value": submit_arguments(conf)}]
 
 
-def _executor_settings(profile: JobProfile, work: Work) -> dict[str, str]:
+def _executor_settings(profile: JobProfile, run: str) -> dict[str, str]:
     """Settings by which the driver creates its executors and they find it. Kubernetes fills in the pod's values."""
     each = profile.executors.resources
     settings = {
@@ -142,7 +142,7 @@ def _executor_settings(profile: JobProfile, work: Work) -> dict[str, str]:
         "spark.executor.memory": f"{heap_mebibytes(each.memory)}m",
         # Memory of Python and Arrow in addition to the JVM.
         "spark.executor.memoryOverheadFactor": "0.66",
-        f"spark.kubernetes.executor.label.{object_names.RUN_LABEL}": object_names.legal(work.run),
+        f"spark.kubernetes.executor.label.{object_names.RUN_LABEL}": object_names.legal(run),
     }
     if _template(profile) is not None:
         settings["spark.kubernetes.executor.podTemplateFile"] = f"{TEMPLATE_DIRECTORY}/{TEMPLATE}"

@@ -6,6 +6,8 @@ taken from its condition and from the termination message of its pod.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import structlog
 
 from bellwether.adapters.kubernetes import object_names
@@ -14,7 +16,7 @@ from bellwether.adapters.kubernetes.api_errors import Conflict
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.ports.errors import BellwetherError
 from bellwether_load.api.load_config import LoadSettings
-from bellwether_load.controller.job_commands import JobState, JobStatus, Work, last_words
+from bellwether_load.controller.job_commands import JobState, JobStatus, last_words
 from bellwether_load.controller.job_manifest import manifest, run_labels
 
 log = structlog.get_logger(__name__)
@@ -34,11 +36,9 @@ class KubernetesJobs:
 
     def start(self, run: str) -> None:
         """Create the Job of that run unless it exists."""
-        work = Work.of(self._policy, self._settings.uri, run, self._cluster_id)
-        try:
-            self._api.create(JOBS, self._policy.metadata.namespace, manifest(self._policy, self._settings, work))
-        except Conflict:
-            return  # created before, by this process or by the previous one
+        job = manifest(self._policy, self._settings, run, self._cluster_id)
+        with suppress(Conflict):  # created before, by this process or by the previous one
+            self._api.create(JOBS, self._policy.metadata.namespace, job)
 
     def look(self, run: str) -> JobStatus | None:
         """State of the Job; None if it does not exist or is being deleted."""

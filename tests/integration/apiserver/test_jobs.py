@@ -11,7 +11,7 @@ from bellwether.adapters.kubernetes.api_client import JOBS, KubernetesClient, co
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.ports.errors import Terminal
 from bellwether_load.api.load_config import LoadSettings
-from bellwether_load.controller.job_commands import JobState, Work
+from bellwether_load.controller.job_commands import JobState
 from bellwether_load.controller.job_manifest import manifest
 from bellwether_load.controller.kubernetes_jobs import KubernetesJobs
 from testkit.kubernetes import api_objects
@@ -48,7 +48,7 @@ def asked(
 
 def created(apiserver: ApiServer, policy: LeadershipPolicy, settings: LoadSettings) -> str:
     """What the API server says of the run's Job; nothing is kept."""
-    body = manifest(policy, settings, Work.of(policy, settings.uri, RUN, "cluster-1"))
+    body = manifest(policy, settings, RUN, "cluster-1")
     return apiserver.kubectl("create", "--dry-run=server", "--validate=strict", "-f", "-", stdin=json.dumps(body))
 
 

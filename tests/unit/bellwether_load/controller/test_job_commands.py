@@ -6,8 +6,8 @@ import shlex
 
 import pytest
 
+from bellwether_load.api.load_config import LoadSettings, LoadStore
 from bellwether_load.controller.job_commands import (
-    Work,
     commands,
     cores,
     heap_mebibytes,
@@ -17,11 +17,10 @@ from bellwether_load.controller.job_commands import (
 from testkit.loads.load_configs import profile
 from testkit.messages import assert_wording
 
-WORK = Work("at-1", "kafka.main.at-1", "s3://loads/main", 14, "cluster-1")
-
 
 def test_loads_are_measured_and_then_the_plan_is_made_from_them():
-    loads, plan = commands(WORK, profile())
+    settings = LoadSettings(LoadStore(namespaces=("kafka",), uri="s3://loads"), profile(), "s3://loads/main")
+    loads, plan = commands(settings, "kafka.main.at-1", 14, "cluster-1")
     assert_wording(shlex.join(loads), shlex.join(plan))
 
 

@@ -14,7 +14,7 @@ from bellwether.adapters.kubernetes.api_client import JOBS, PODS
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.ports.errors import Terminal
 from bellwether_load.api.load_config import LoadSettings
-from bellwether_load.controller.job_commands import JobState, JobStatus, Work
+from bellwether_load.controller.job_commands import JobState, JobStatus
 from bellwether_load.controller.job_manifest import manifest
 from bellwether_load.controller.kubernetes_jobs import KubernetesJobs
 from testkit.kubernetes import api_objects
@@ -44,7 +44,7 @@ def asked(
 
 def made(uri: str = "s3://loads", store: dict[str, Any] | None = None, **profile: Any) -> Any:
     policy, chosen = asked(uri, store, **profile)
-    return manifest(policy, chosen, Work.of(policy, chosen.uri, RUN, "cluster-1"))
+    return manifest(policy, chosen, RUN, "cluster-1")
 
 
 def settings(job: Any) -> dict[str, str]:
