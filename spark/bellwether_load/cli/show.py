@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -80,14 +81,14 @@ def _verified(store: Store, story: Story) -> Story:
     """The summary with the result of verifying the plan from its inputs, if these are still in the store."""
     from rich.console import Console
 
-    from bellwether_load.store.plans.plan_verification import verified_from
+    from bellwether_load.store.plans.plan_files import source
+    from bellwether_load.store.plans.plan_verification import recheck_stored
+    from bellwether_load.store.store_errors import StoreError
 
-    with Console(stderr=True).status("verifying the plan"):
-        found = verified_from(store, story.plan)
-    if found is None:
-        return story
-    problem, loads, report = found
-    return story.verified(report, problem=problem, loads=loads)
+    with Console(stderr=True).status("verifying the plan"), suppress(StoreError):
+        if (problem := source(store, story.plan)) is not None:
+            return story.verified(recheck_stored(store, problem, story.plan), problem)
+    return story
 
 
 def _policy(target: Target) -> str | None:

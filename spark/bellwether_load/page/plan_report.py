@@ -155,7 +155,7 @@ def _verification(story: Story) -> str:
         unknown = not story.proof and not story.faults
         return "not verified: its problem or its loads are not in the store any more" if unknown else ""
     store = story.store.rstrip("/")
-    folders = "--problem", f"{store}/problems/{story.problem}", "--loads", f"{store}/loads/{story.loads}"
+    folders = "--problem", f"{store}/problems/{story.problem}", "--loads", f"{store}/loads/{story.problem}"
     plan = f"{store}/plans/{story.plan.digest}"
     return f"to verify it: {shlex.join(('bellwether', 'verify-plan', *folders, '--plan', plan))}"
 

@@ -21,9 +21,9 @@ FORMER = 10
 class Story:
     """A plan, its heaviest moves, and the newest plans of its policy, oldest first (the plan itself among them).
 
-    ``problem`` and ``loads`` are the names of what it was made from, where that is still in the store; then the plan
-    was verified from it: ``proof`` is what decides its bound, ``unmeasured`` the number of partitions without measured
-    consumption by topic, ``faults`` what is wrong.
+    ``problem``: name of the problem and the loads that it was made from, where these are still in the store; then the
+    plan was verified from them: ``proof`` is what decides its bound, ``unmeasured`` the number of partitions without
+    measured consumption by topic, ``faults`` what is wrong.
     """
 
     plan: RebalancePlan
@@ -31,14 +31,13 @@ class Story:
     history: tuple[RebalancePlan, ...] = ()
     store: str = ""
     problem: str = ""
-    loads: str = ""
     proof: str = ""
     unmeasured: Mapping[str, int] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
 
-    def verified(self, report: Report, *, problem: str = "", loads: str = "") -> Story:
+    def verified(self, report: Report, problem: str = "") -> Story:
         """The story with what the verification found; nothing of a plan that failed is explained."""
-        found = replace(self, problem=problem, loads=loads, faults=report.faults)
+        found = replace(self, problem=problem, faults=report.faults)
         return found if report.faults else replace(found, proof=report.reasons, unmeasured=report.unmeasured)
 
 

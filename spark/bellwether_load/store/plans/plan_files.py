@@ -78,12 +78,10 @@ def each_move(table: Any) -> Iterator[RebalanceMove]:
     return (RebalanceMove(*row) for batch in table.to_batches() for row in rows(batch))
 
 
-def sources(store: Store, plan: RebalancePlan) -> Iterator[tuple[str, str]]:
-    """Names of problems and of loads that a plan may have been made from; of several, only digests tell which."""
-    loads = sorted({stored.path.split("/")[1] for stored in store.list(LOADS)})
-    for problem, terms in problem_files.all_terms(store).items():
-        if poses(terms, plan) and terms.objective == plan.objective:
-            yield from ((problem, name) for name in ([problem] if problem in loads else loads))
+def source(store: Store, plan: RebalancePlan) -> str | None:
+    """Name of the problem that a plan is for, and of its loads; None where that is not in the store any more."""
+    newest_first = reversed(problem_files.all_terms(store).items())
+    return next((name for name, terms in newest_first if poses(terms, plan)), None)
 
 
 def poses(terms: ProblemHeader, plan: RebalancePlan) -> bool:

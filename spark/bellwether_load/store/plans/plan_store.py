@@ -21,7 +21,7 @@ from bellwether_load.plan.rebalance_plan import RebalancePlan
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import plan_files, problem_files
 from bellwether_load.store.plans.load_reader import read_loads
-from bellwether_load.store.plans.plan_verification import recheck
+from bellwether_load.store.plans.plan_verification import recheck_stored
 from bellwether_load.store.store_errors import PlanUnfit, StoreDamaged, StoreMissing
 from bellwether_load.verify.plan_verifier import INPUT_DIGEST, Report
 
@@ -73,14 +73,7 @@ class FilePlanStore:
         return self._rechecked(name, plan, input_digest)
 
     def _rechecked(self, name: str, plan: RebalancePlan, input_digest: str) -> Rechecked:
-        below = self._store.below
-        report = recheck(
-            below(f"{problem_files.FOLDER}/{name}"),
-            below(f"{plan_files.LOADS}/{name}"),
-            below(f"{plan_files.FOLDER}/{plan.digest}"),
-            summary=plan,
-            input_digest=input_digest,
-        )
+        report = recheck_stored(self._store, name, plan, input_digest)
         if exchanged := report.faults_of(INPUT_DIGEST):
             where = self._store.where(f"{problem_files.FOLDER}/{name}")
             remedy = "find out who else writes to the store, then request a new plan"
@@ -107,21 +100,16 @@ class FilePlanStore:
         found = plan_digest(plan.problem_digest, moves)
         if found != digest:
             raise PlanUnfit(f"plan {digest} is rejected: its moves have the digest {found}, they were changed")
-        self._rechecked(self._problem_of(plan), plan, input_digest)
+        if (problem := plan_files.source(self._store, plan)) is None:
+            raise PlanUnfit(
+                f"plan {plan.digest} cannot be verified: its problem is not in the store any more (the last {KEPT} are"
+                " kept): request a new plan"
+            )
+        self._rechecked(problem, plan, input_digest)
         closed = frozenset(b.id for b in plan.brokers if not b.open)
         loads = {b.id: (b.before, b.capacity) for b in plan.brokers}
         each = list(plan_files.each_move(moves))
         return ApprovedPlan.by_relief(plan.digest, plan.made_at, closed, each, loads)
-
-    def _problem_of(self, plan: RebalancePlan) -> str:
-        """Name of the problem that a plan is for."""
-        for name, terms in reversed(problem_files.all_terms(self._store).items()):
-            if plan_files.poses(terms, plan):
-                return name
-        raise PlanUnfit(
-            f"plan {plan.digest} cannot be verified: its problem is not in the store any more (the last {KEPT} are"
-            " kept): request a new plan"
-        )
 
     def finished(self, prefix: str) -> tuple[str, ...]:
         """This policy's problems with this name prefix for which a plan exists, the newest first.

@@ -6,18 +6,12 @@ are streamed. Called by ``bellwether verify-plan`` and by the operator.
 
 from __future__ import annotations
 
-from itertools import islice
-
 from bellwether_load.plan.documents import PLAN, PROBLEM, header_line
 from bellwether_load.plan.rebalance_plan import RebalancePlan
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import plan_files, problem_files
 from bellwether_load.store.plans.load_hours import hour_blocks, known_hours, load_files, load_table, read_account
-from bellwether_load.store.store_errors import StoreError
-from bellwether_load.verify.plan_verifier import PROBLEM_DIGEST, Report, verify
-
-MOST_SOURCES = 20
-"""Pairs of a problem and loads that are tried to find those of a plan."""
+from bellwether_load.verify.plan_verifier import Report, verify
 
 
 def recheck(
@@ -51,21 +45,7 @@ def recheck(
     )
 
 
-def verified_from(store: Store, plan: RebalancePlan) -> tuple[str, str, Report] | None:
-    """Names of the problem and the loads that a plan of the store was made from, and the report of its verification.
-
-    None if they are not in the store any more, or cannot be read.
-    """
-    for problem, loads in islice(plan_files.sources(store, plan), MOST_SOURCES):
-        try:
-            report = recheck(
-                store.below(f"{problem_files.FOLDER}/{problem}"),
-                store.below(f"{plan_files.LOADS}/{loads}"),
-                store.below(f"{plan_files.FOLDER}/{plan.digest}"),
-                summary=plan,
-            )
-        except StoreError:
-            continue
-        if report.faults_of(PROBLEM_DIGEST) == ():
-            return problem, loads, report
-    return None
+def recheck_stored(store: Store, name: str, plan: RebalancePlan, input_digest: str = "") -> Report:
+    """Verify a plan of the store for the problem and the loads of that name."""
+    folders = f"{problem_files.FOLDER}/{name}", f"{plan_files.LOADS}/{name}", f"{plan_files.FOLDER}/{plan.digest}"
+    return recheck(*map(store.below, folders), summary=plan, input_digest=input_digest)

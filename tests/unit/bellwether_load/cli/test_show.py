@@ -10,11 +10,10 @@ from click.testing import CliRunner, Result
 
 from bellwether.cli.main import main
 from bellwether_load.plan.documents import PLAN
-from bellwether_load.store.plans import problem_files
 from testkit.loads.approved_plans import write_plan
 from testkit.loads.plan_pages import former, needs, plan_of_size, said, taken_apart
 from testkit.loads.plan_verification import Folders, folders
-from testkit.loads.small_planner import Hourly, loads, planned, problem, slot, write_loads
+from testkit.loads.small_planner import Hourly, loads, planned, problem, slot
 from testkit.messages import assert_wording
 
 POSED = problem(*(slot(i) for i in range(6)))
@@ -97,14 +96,7 @@ def test_the_page_has_history_and_the_names_of_its_sources(written: Folders) -> 
     assert f"{1:016x}" in words
 
 
-def test_of_several_problems_of_one_moment_the_one_of_the_plan_is_named(written: Folders, tmp_path: Path) -> None:
-    other = replace(POSED, partitions=POSED.partitions[:4])
-    problem_files.write_problem(written.store, "another", other)
-    write_loads(written.store, "another", KNOWN)
-    problem_files.write_problem(written.store, "twin", POSED)
-    write_loads(written.store, "twin", dict.fromkeys(KNOWN, (1.0, 0.0)))
-    words = said(taken_apart(shown(written, "-o", "html").stdout))
-    assert f"--problem {written.uri}/problems/main --loads {written.uri}/loads/main --plan" in words
+def test_a_plan_whose_problem_is_gone_is_not_verified(written: Folders) -> None:
     written.store.delete_directory("problems/main")
     assert "not verified: its problem or its loads are not in the store any more" in said(
         taken_apart(shown(written, "-o", "html").stdout)

@@ -52,8 +52,8 @@ def test_the_page_says_how_good_the_plan_is_and_what_it_moves() -> None:
         assert str(move.name) in text
     assert f"to approve it: bellwether approve {plan.digest} --policy main -n kafka" in text
     assert "not verified: its problem or its loads are not in the store any more" in text
-    known = replace(tell(plan, moves, (), "STORE"), problem="one", loads="two")
-    folders = f"--problem STORE/problems/one --loads STORE/loads/two --plan STORE/plans/{plan.digest}"
+    known = replace(tell(plan, moves, (), "STORE"), problem="one")
+    folders = f"--problem STORE/problems/one --loads STORE/loads/one --plan STORE/plans/{plan.digest}"
     assert f"bellwether verify-plan {folders}" in words(plan_page(known))
 
 

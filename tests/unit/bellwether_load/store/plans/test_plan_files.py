@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 
 from bellwether_load.plan.problem import Problem
 from bellwether_load.store.filesystems import Store
-from bellwether_load.store.plans.plan_files import plans, read_moves, read_plan, sources
+from bellwether_load.store.plans.plan_files import plans, read_moves, read_plan, source
 from bellwether_load.store.plans.problem_files import write_problem
 from bellwether_load.store.store_errors import StoreDamaged, StoreMissing
 from testkit.loads.approved_plans import write_plan
 from testkit.loads.plan_verification import load_problems
-from testkit.loads.small_planner import loads, planned, problem, slot, write_loads
+from testkit.loads.small_planner import loads, planned, problem, slot
 
 POSED = problem(*(slot(i) for i in range(6)))
 
@@ -71,19 +71,11 @@ def test_a_plan_that_cannot_be_read_is_named_by_file(tmp_path: Path, text: str) 
         read_plan(store, "x")
 
 
-def test_what_a_plan_may_have_been_made_from_is_listed(tmp_path: Path) -> None:
+def test_the_problem_of_a_plan_is_found_by_its_terms(tmp_path: Path) -> None:
     store = Store.open(str(tmp_path))
-    known = loads(POSED, 100.0, 50.0)
-    plan, _ = planned(POSED, known)
-    assert list(sources(store, plan)) == []
+    plan, _ = planned(POSED, loads(POSED, 100.0, 50.0))
     write_problem(store, "monday", replace(POSED, header=replace(POSED.header, policy="kafka/other")))
-    write_problem(store, "tuesday", POSED)
-    write_loads(store, "one", known)
     store.write_bytes("problems/damaged/problem.json", b"{")
-    assert list(sources(store, plan)) == [("tuesday", "one")]
-    write_loads(store, "two", known)
-    assert list(sources(store, plan)) == [("tuesday", "one"), ("tuesday", "two")]
-    write_loads(store, "tuesday", known)
-    assert list(sources(store, plan)) == [("tuesday", "tuesday")]
-    write_problem(store, "again", POSED)
-    assert ("again", "two") in sources(store, plan)
+    assert source(store, plan) is None
+    write_problem(store, "tuesday", POSED)
+    assert source(store, plan) == "tuesday"
