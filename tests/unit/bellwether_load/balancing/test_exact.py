@@ -81,7 +81,7 @@ def test_hardly_more_leaders_change_than_must():
 @pytest.mark.parametrize("seeds", MORE, ids=str)
 def test_in_more_problems_hardly_more_leaders_change_than_must(seeds: range):
     changed, least = changed_leaders_and_the_fewest(seeds)
-    assert least <= changed <= least * 1.1
+    assert least <= changed <= least * 1.15
 
 
 def test_without_partitions_every_broker_is_a_level_of_what_it_carries_in_any_case():
