@@ -21,7 +21,7 @@ from bellwether_load.balancing.blocks import Block, Brokers, Floats, Int64s, sum
 @dataclass(frozen=True)
 class Prices:
     """Whole numbers, 0 or more: ``weights`` by broker (0 for closed ones), for a unit of load; ``move``: for a changed
-    leader. ``pruning``: choices that do not count."""
+    leader."""
 
     weights: Int64s
     move: int = 0

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bellwether_load.balancing.blocks import Int32s
@@ -15,35 +11,8 @@ from bellwether_load.plan.digests import KEYS
 from bellwether_load.plan.partition_rows import Rows
 
 
-@dataclass(frozen=True)
-class Moves:
-    """Moves of a plan, in order."""
-
-    table: pa.Table
-
-    @cached_property
-    def _leading(self) -> pa.Table:
-        """Those that change a leader."""
-        return self.table.filter(pc.not_equal(self.table.column("from_leader"), self.table.column("to_leader")))
-
-    @property
-    def leaders(self) -> int:
-        """How many change a leader."""
-        return len(self._leading)
-
-    @property
-    def reordered(self) -> int:
-        """How many change only the order."""
-        return len(self.table) - self.leaders
-
-    @property
-    def load(self) -> int:
-        """The load of the leaders that change."""
-        return pc.sum(self._leading.column("load")).as_py() or 0
-
-
-def moves(found: Rows, leaders: Int32s, second: Int32s) -> Moves:
-    """The moves that give all partitions these ``leaders``; orders whose first is not the leader change, too.
+def moves(found: Rows, leaders: Int32s, second: Int32s) -> pa.Table:
+    """The moves that give all partitions these ``leaders``, in order; orders whose first is another one change, too.
 
     ``second``: who comes next after the leader, the number of brokers where the others keep their order.
     """
@@ -63,7 +32,7 @@ def moves(found: Rows, leaders: Int32s, second: Int32s) -> Moves:
         "to_leader": ids[chosen],
         "load": found.load[at],
     }
-    return Moves(pa.table({name: found.table.table.column(name).take(pa.array(at)) for name in KEYS} | columns))
+    return pa.table({name: found.table.table.column(name).take(pa.array(at)) for name in KEYS} | columns)
 
 
 def _lists(matrix: Int32s, ids: NDArray[np.int32], brokers: int) -> pa.ListArray:

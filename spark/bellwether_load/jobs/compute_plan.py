@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
 import numpy as np
+import pyarrow as pa
 
+from bellwether.core.settings.objective import Objective
 from bellwether.ports.errors import Terminal
 from bellwether_load.balancing.balance import TOLERANCE
-from bellwether_load.balancing.blocks import Block, Brokers, Int32s, Tell
+from bellwether_load.balancing.blocks import Block, Bools, Brokers, Int32s, Tell
 from bellwether_load.balancing.hourly import CLOSE, HourlyResult, by_hours
-from bellwether_load.balancing.hourly_loads import HourlyLoads, forecast
+from bellwether_load.balancing.hourly_loads import HourlyLoads, Part, forecast, loads_by_hour
 from bellwether_load.balancing.levels import Level, Levels, levelled
-from bellwether_load.balancing.moves import Moves, moves
-from bellwether_load.jobs.problem_reader import read_hours, without_requests
+from bellwether_load.balancing.moves import moves
 from bellwether_load.losses.loss_input import loss_input
 from bellwether_load.losses.order_descent import HourLimits
 from bellwether_load.losses.plan_orders import planned_orders
@@ -27,10 +29,19 @@ from bellwether_load.plan.evidence import Evidence
 from bellwether_load.plan.forecast import Forecast
 from bellwether_load.plan.partition_rows import Rows
 from bellwether_load.plan.problem import ProblemHeader
+from bellwether_load.store.columns import batches
 from bellwether_load.store.filesystems import Store
 from bellwether_load.store.plans import plan_files
-from bellwether_load.store.plans.load_hours import read_account, with_loads
+from bellwether_load.store.plans.load_hours import (
+    REQUESTS,
+    hour_blocks,
+    known_hours,
+    load_files,
+    read_account,
+    with_loads,
+)
 from bellwether_load.store.plans.problem_files import FOLDER, read_partitions, read_terms
+from bellwether_load.store.store_errors import StoreDamaged
 
 
 @dataclass(frozen=True)
@@ -38,7 +49,7 @@ class ComputedPlan:
     """A plan and its moves."""
 
     plan: rebalance_plan.RebalancePlan
-    moves: Moves
+    moves: pa.Table
 
 
 def compute_plan(uri: str, problem: str, loads: str, tell: Tell = lambda _: None) -> ComputedPlan:
@@ -53,12 +64,12 @@ def compute_plan(uri: str, problem: str, loads: str, tell: Tell = lambda _: None
     rows = with_loads(folder, read_partitions(store.below(f"{FOLDER}/{problem}")), terms)
     digest, known = problem_digest(header_line(terms), rows.table.table, rows.rates), int(rows.rates.known.sum())
     tell(f"{len(rows):,} partitions, {len(rows) - known:,} without measured load")
-    hourly = read_hours(folder, rows, terms.objective)
+    hourly = _read_hours(folder, rows, terms.objective)
     counted = hourly is not None and hourly.resources > 1
     brokers, start = _brokers(rows, requests=counted), Block.of(rows)
     unmeasured = 0
     if terms.objective.request_bytes:
-        unmeasured = without_requests(folder, rows) if counted else known
+        unmeasured = _without_requests(folder, rows) if counted else known
     by_hour = None if hourly is None or not len(start) else partial(by_hours, hourly)
     found = levelled(start, brokers, terms.objective.max_moves, by_hour, tell)
     leaders = rows.leader.copy()
@@ -88,15 +99,43 @@ def compute_plan(uri: str, problem: str, loads: str, tell: Tell = lambda _: None
         seen = forecast(brokers, hourly.hours, before, after, terms.objective.request_bytes)
         tell(f"busiest hour of {len(hourly.hours)}: {seen.after.moment}, on broker {seen.after.broker}")
     moving = moves(rows, leaders, orders.second)
-    tell(f"{moving.leaders:,} leaders change")
+    changed = leaders != rows.leader
+    tell(f"{changed.sum():,} leaders change")
     evidence = Evidence.of(read_account(folder), len(rows), len(rows) - known)
-    made = _plan(terms, rows, brokers, found, digest, moving, evidence, seen)
+    made = _plan(terms, rows, brokers, found, digest, changed, moving, evidence, seen)
     return ComputedPlan(replace(made, losses=orders.losses, without_requests=unmeasured), moving)
 
 
 def write_plan(uri: str, computed: ComputedPlan) -> str:
     """Write a plan under its digest; its path in the store. Raises StoreError."""
-    return plan_files.write_plan(Store.open(uri), computed.plan, computed.moves.table)
+    return plan_files.write_plan(Store.open(uri), computed.plan, computed.moves)
+
+
+def _read_hours(loads: Store, rows: Rows, costs: Objective) -> HourlyLoads | None:
+    """The loads by hour of the week; None where they have no hours. Raises StoreError, and so do the passes."""
+    counted = costs.request_bytes > 0
+    hours = known_hours(loads, files := load_files(loads))
+
+    def parts() -> Iterator[Part]:
+        start = 0
+        for produce, consume, requests, _ in hour_blocks(loads, files, len(hours), requests=counted):
+            places = rows.rates.place[start : start + len(produce)]
+            start, known = start + len(places), places >= 0
+            at, rates = places[known], [rate[known] for rate in (produce, consume, requests) if rate is not None]
+            for of, power in zip(rates, (45, 45, 30), strict=False):
+                if (wrong := ((of < 0) | (of > 2**power)).any(axis=1)).any():
+                    said = f"its rates by hour must be {of.shape[1]} numbers from 0 to 2**{power}"
+                    raise StoreDamaged(f"{loads}: {rows.table.name(int(at[wrong.argmax()]))}: {said}")
+            yield loads_by_hour(rows.replicas, rows.brokers, costs, at, *rates)
+
+    return HourlyLoads(hours, rows.leader, parts, 1 + counted) if hours else None
+
+
+def _without_requests(loads: Store, rows: Rows) -> int:
+    """How many of the partitions with loads have no measured requests. Raises StoreError."""
+    schema = pa.schema([REQUESTS])
+    found = [batch.column(0).is_null() for path in load_files(loads) for batch in batches(loads, path, schema)]
+    return int((pa.concat_arrays(found).to_numpy(zero_copy_only=False) & (rows.rates.place >= 0)).sum())
 
 
 def _brokers(rows: Rows, *, requests: bool) -> Brokers:
@@ -124,7 +163,8 @@ def _plan(
     brokers: Brokers,
     found: Levels,
     digest: str,
-    moving: Moves,
+    changed: Bools,
+    moving: pa.Table,
     evidence: Evidence,
     seen: Forecast | None,
 ) -> rebalance_plan.RebalancePlan:
@@ -138,13 +178,13 @@ def _plan(
         policy=terms.policy,
         made_at=terms.made_at,
         problem_digest=digest,
-        digest=plan_digest(digest, moving.table),
+        digest=plan_digest(digest, moving),
         objective=terms.objective,
         certificate=_certificate(brokers, found),
         moved=rebalance_plan.MoveTotals(
-            partitions=moving.leaders,
-            reordered=moving.reordered,
-            load=moving.load,
+            partitions=int(changed.sum()),
+            reordered=len(moving) - int(changed.sum()),
+            load=int(rows.load[changed].sum()),
             lower_bound=int(least),
         ),
         partitions=len(rows),
