@@ -12,7 +12,7 @@ import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.cli import exit_status
-from bellwether.cli.kafka_target import KafkaTarget, kafka_options
+from bellwether.cli.kafka_target import BOOTSTRAP, KafkaTarget, kafka_options
 from bellwether.cli.kubernetes_target import Target, connect
 from bellwether.cli.output import OUTPUT, print_rows
 from bellwether.cli.probe.prober_options import need, reported
@@ -138,11 +138,9 @@ def sample(
     configure(log_format, "warning" if once and log_level == "info" else log_level)
     by_hand = bool(kafka.servers)
     if by_hand and (policy or selection.namespaces or selection.everywhere):
-        raise click.UsageError("Set either --policy, or --bootstrap with the TLS and SASL options.")
-    if not by_hand and kafka.secured_by:
-        raise click.UsageError(
-            "TLS and SASL options require --bootstrap: with --policy the connection is the policy's."
-        )
+        raise click.UsageError("Set either --policy, or --bootstrap or --command-config.")
+    if not by_hand and kafka.command_config is not None:
+        raise click.UsageError(f"--command-config requires {BOOTSTRAP}: with --policy the connection is the policy's.")
     if load_config is not None and by_hand:
         raise click.UsageError("--load-config requires --policy, which names a store in it: set --store instead.")
     if by_hand or policy:

@@ -31,6 +31,7 @@ from bellwether.probes.canary.canary_probe import CanaryProbe
 from bellwether.telemetry.metrics.probe_metrics import CanaryMetrics, ProbeMetrics
 from realparts.secured import Acl
 from testkit.processes.sites import condition
+from testkit.values.security_settings import client_properties
 from waiting import limit, until
 
 if TYPE_CHECKING:
@@ -239,10 +240,8 @@ def _felt(probe: CanaryProbe, kind: str) -> str | None:
 @pytest.fixture
 def command(secured: SecuredKafka, user: str, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run a verb as the test's user."""
-    password = tmp_path / "password"
-    password.write_text(f"pw-0-{user}\n")
-    options = ["--bootstrap", ",".join(secured.bootstrap), "--tls-ca", str(secured.authority.path)]
-    options += ["--sasl-mechanism", "SCRAM-SHA-512", "--sasl-username", user, "--sasl-password-file", str(password)]
+    properties = client_properties(tmp_path / "client.properties", user, f"pw-0-{user}", secured.authority.path)
+    options = ["--bootstrap", ",".join(secured.bootstrap), "--command-config", str(properties)]
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         line = [sys.executable, "-m", "bellwether", *arguments, *options]

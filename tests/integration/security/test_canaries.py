@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from realparts.kubernetes_binaries import kubectl
 from realparts.secured import TOKEN_CLIENT, TOKEN_SECRET, Acl
 from testkit.loads import load_configs
+from testkit.values.security_settings import client_properties
 from waiting import limit
 
 if TYPE_CHECKING:
@@ -164,10 +165,9 @@ def test_no_secret_comes_out_of_anything(
         lines.update(_proc(process.pid))
 
     # What people run.
-    password, nonsense = tmp_path / "password", tmp_path / "nonsense"
-    password.write_text(again)
+    nonsense = tmp_path / "nonsense"
     nonsense.write_text(canaries.plant("nonsense"))
-    for name, options in _command_lines(secured, user, tmp_path, password, nonsense, here):
+    for name, options in _command_lines(secured, user, again, tmp_path, nonsense, here):
         done = _run(site, [sys.executable, "-X", "dev", "-m", "bellwether", *options], lines)
         canaries.hear(name, done)
     site.until(lambda: not recorder.alive, 120, "the recording ends")
@@ -205,25 +205,43 @@ def _by_token(secured: SecuredKafka, tls: dict[str, Any], key: str) -> dict[str,
     return {"bootstrapServers": secured.bootstrap, "tls": tls, "sasl": sasl}
 
 
+OAUTH_LOGIN = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+
+
 def _command_lines(
-    secured: SecuredKafka, user: str, tmp_path: Path, password: Path, nonsense: Path, here: list[str]
+    secured: SecuredKafka, user: str, password: str, tmp_path: Path, nonsense: Path, here: list[str]
 ) -> list[tuple[str, list[str]]]:
-    reach = ["--bootstrap", ",".join(secured.bootstrap), "--tls-ca", str(secured.authority.path)]
-    scram = ["--sasl-mechanism", "SCRAM-SHA-512", "--sasl-username", user, "--sasl-password-file"]
-    oauth = ["--sasl-mechanism", "OAUTHBEARER", "--oauth-token-endpoint", secured.tokens.url]
-    oauth += ["--oauth-client-id", TOKEN_CLIENT, "--oauth-ca", str(secured.login_ca), "--oauth-client-secret-file"]
+    servers, bad, ca = ",".join(secured.bootstrap), nonsense.read_text(), secured.authority.path
+    files = iter(tmp_path / f"{number}.properties" for number in range(9))
+
+    def scram(secret: str, ca: Path = ca, more: str = "") -> list[str]:
+        file = client_properties(next(files), user, secret, ca)
+        file.write_text(file.read_text() + more)
+        return ["--bootstrap", servers, "--command-config", str(file)]
+
+    def token(url: str, client: str) -> list[str]:
+        more = f"sasl.oauthbearer.token.endpoint.url={url}\nsasl.jaas.config={OAUTH_LOGIN} required{client};\n"
+        (file := next(files)).write_text(
+            "security.protocol=SASL_SSL\nsasl.mechanism=OAUTHBEARER\n"
+            f"ssl.truststore.type=PEM\nssl.truststore.location={ca}\n{more}"
+        )
+        return ["--bootstrap", servers, "--command-config", str(file)]
+
+    client = f' clientId="{TOKEN_CLIENT}" clientSecret="{bad}" ssl.truststore.location="{secured.login_ca}"'
+    key = f"ssl.keystore.type=PEM\nssl.keystore.location={nonsense}\n"
     demote = ["demote", "1", "--record", str(tmp_path / "undo"), "--dry-run"]
     sample = ["sample", "--once", "--log-level", "debug", "--store", str(tmp_path / "store")]
     policy, namespace = here[1], here[3]
     return [
-        ("demote", [*demote, *reach, *scram, str(password)]),
-        ("demote, wrong password", [*demote, *reach, *scram, str(nonsense)]),
-        ("demote, wrong authority", [*demote, *reach, "--tls-ca", str(nonsense), *scram, str(password)]),
-        ("demote, wrong key", [*demote, *reach, "--tls-cert", str(nonsense), "--tls-key", str(nonsense)]),
-        ("demote, unreachable", [*demote, "--bootstrap", "127.0.0.1:1", "--tls", *scram, str(password)]),
-        ("sample, wrong client", [*sample, *reach, *oauth, str(nonsense)]),
-        ("sample, wrong token", [*sample, *reach, *oauth[:2], "--oauth-token-file", str(nonsense)]),
-        ("sample", [*sample, *reach, *scram, str(password)]),
+        ("demote", [*demote, *scram(password)]),
+        ("demote, wrong password", [*demote, *scram(bad)]),
+        ("demote, wrong authority", [*demote, *scram(password, nonsense)]),
+        ("demote, wrong key", [*demote, *scram(password, more=key)]),
+        ("demote, no properties", [*demote, "--bootstrap", servers, "--command-config", str(nonsense)]),
+        ("demote, unreachable", [*demote, *scram(password), "--bootstrap", "127.0.0.1:1"]),
+        ("sample, wrong client", [*sample, *token(secured.tokens.url, client)]),
+        ("sample, wrong token", [*sample, *token(f"file://{nonsense}", "")]),
+        ("sample", [*sample, *scram(password)]),
         ("probe replication", ["probe", "replication", "--once", "--log-level", "debug", *here]),
         ("probe reachability", ["probe", "reachability", "--once", "--log-level", "debug", *here]),
         ("probe reachability, wrong", ["probe", "reachability", "--once", "--policy", "wrong", *here[2:]]),

@@ -126,11 +126,9 @@ def doctor(
 def _of_policy(opened: ExitStack, target: Target, kafka: KafkaTarget) -> ExaminedCluster:
     from bellwether.cli.diagnosis.policy_cluster import policy_cluster
 
-    if kafka.secured_by:
-        option = next(iter(kafka.secured_by)).replace("_", "-")
-        raise click.UsageError(
-            f"--{option} requires {BOOTSTRAP}, without --policy: TLS and SASL settings of a policy are its own"
-        )
+    if kafka.command_config is not None:
+        text = f"--command-config requires {BOOTSTRAP}, without --policy: TLS and SASL settings of a policy are its own"
+        raise click.UsageError(text)
     return opened.enter_context(policy_cluster(target, addresses(kafka.bootstrap)))
 
 
@@ -233,16 +231,11 @@ def _again(uri: str, printable: str) -> str:
 
 def _tools(cluster: ExaminedCluster, kafka: KafkaTarget) -> CommandOptions:
     """Connection options for the printed commands, from the options of this command."""
-    connection, policy = cluster.connection, ""
-    given = [
-        f" --{name.replace('_', '-')}" + ("" if value is True else f" {shlex.quote(str(value))}")
-        for name, value in kafka.secured_by.items()
-    ]
-    secured = connection.security.protocol.tls or connection.security.protocol.sasl
-    file = kafka.command_config or ("client.properties" if secured else "")
-    if cluster.policy:  # whose connection needs no other options
-        policy = f" --policy {shlex.quote(cluster.policy)} --namespace {cluster.namespace}"
-        others = addresses(kafka.bootstrap)
-        given = [f" --bootstrap {shlex.quote(','.join(others))}"] if others else []
+    protocol, servers = cluster.connection.security.protocol, ",".join(cluster.connection.bootstrap)
+    file = kafka.command_config or ("client.properties" if protocol.tls or protocol.sasl else "")
     config = shlex.quote(str(file)) if file else ""
-    return CommandOptions(",".join(connection.bootstrap), config, "".join(given), policy=policy)
+    if not cluster.policy:
+        return CommandOptions(servers, config, f" --command-config {config}" if config else "")
+    others = ",".join(addresses(kafka.bootstrap))
+    policy = f" --policy {shlex.quote(cluster.policy)} --namespace {cluster.namespace}"
+    return CommandOptions(servers, config, f" --bootstrap {shlex.quote(others)}" if others else "", policy=policy)

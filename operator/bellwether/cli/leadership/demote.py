@@ -146,8 +146,9 @@ def _run(
     dry_run: bool,
     kafka: KafkaTarget,
 ) -> None:
-    if kafka.bootstrap:
-        raise click.UsageError("--bootstrap requires --record; without it the cluster is the policy's")
+    if kafka.bootstrap or kafka.command_config is not None:
+        option = "--bootstrap" if kafka.bootstrap else "--command-config"
+        raise click.UsageError(f"{option} requires --record; without it the cluster is the policy's")
     demoting = state is OverrideState.DEMOTED
     why, by = reason or f"bellwether {'demote' if demoting else 'promote'}", overrides.whoami()
     until = option_lists.end_of(SystemClock().now(), duration, "--for") if duration is not None else None

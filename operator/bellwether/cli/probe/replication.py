@@ -38,16 +38,14 @@ def replication(run: ProberRun, source: str, metadata_mebibytes: int, kafka: Kaf
 
     Compares the log end offsets of leaders and followers. One prober serves a whole cluster; it must reach every
     broker's internal listener. With --once it watches the followers that are behind until they have caught up or the
-    policy's threshold has passed; with --bootstrap and the TLS and SASL options --once needs no Kubernetes.
+    policy's threshold has passed; with --bootstrap or --command-config --once needs no Kubernetes.
     """
     from bellwether.adapters.kafka.connection.broker_pool import Limits
     from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
 
-    named, limits = kafka.servers or kafka.secured_by, Limits(metadata_bytes=metadata_mebibytes << 20)
-    if named and not (run.once and kafka.servers):
-        raise click.UsageError(
-            "--bootstrap and the TLS and SASL options require --once: with --policy the connection is the policy's."
-        )
+    named, limits = kafka.bootstrap or kafka.command_config, Limits(metadata_bytes=metadata_mebibytes << 20)
+    if named and (run.policy or not run.once):
+        raise click.UsageError("--bootstrap and --command-config require --once, without --policy.")
     run.need_policy(named)
     if named:
         sys.exit(_once(kafka.connection(), limits, ReplicationLag(), run.output))

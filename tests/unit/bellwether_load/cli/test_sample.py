@@ -26,7 +26,7 @@ def sample(*arguments: str) -> tuple[int, str]:
         (("--load-config", "x", "--prometheus", "http://p", "--consume-query", "up"), "with $namespace or $policy"),
         (("-A", "--bootstrap", "h:1"), "Set either --policy"),
         (("--policy", "p", "--bootstrap", "h:1"), "Set either --policy"),
-        (("--policy", "p", "--tls"), "require --bootstrap"),
+        (("--policy", "p", "--command-config", "/dev/null"), "--command-config requires --bootstrap HOST:PORT"),
         (("--bootstrap", "h:1"), "Missing option '--store'"),
         (("--bootstrap", "h:1", "--load-config", "x"), "--load-config requires --policy"),
         (("--bootstrap", "nonsense", "--store", "x"), "not host:port"),

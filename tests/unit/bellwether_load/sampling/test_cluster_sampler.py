@@ -20,7 +20,7 @@ from bellwether_load.sampling.sampler_metrics import SamplingMetrics
 from bellwether_load.sampling.topic_consumption import DEFAULT_QUERY
 from testkit.kubernetes import api_objects
 from testkit.kubernetes.memory_api import MemoryApi
-from testkit.values.security_settings import PLAINTEXT
+from testkit.values.security_settings import PLAINTEXT, client_properties
 
 BY_HAND = Selection(ANYWHERE)
 STORES = LoadConfig.model_validate(
@@ -28,32 +28,24 @@ STORES = LoadConfig.model_validate(
 )
 
 
-def reading(password: Path) -> Cluster:
-    """A cluster that is named by options, one of them a file with the password."""
-    options = {"sasl_mechanism": "PLAIN", "sasl_username": "u", "sasl_password_file": password}
-    return Cluster(KafkaTarget(bootstrap="h:1", tls=True, **options).connection)
-
-
 def test_a_password_that_was_renewed_in_its_file_counts_from_the_next_round_on(tmp_path: Path) -> None:
-    password = tmp_path / "password"
-    password.write_text("one")
-    cluster = reading(password)
+    file = client_properties(tmp_path / "client.properties", "u", "one")
+    cluster = Cluster(KafkaTarget(bootstrap="h:1", command_config=file).connection)
     assert not cluster.read()
-    password.write_text("two")
+    client_properties(file, "u", "two")
     assert cluster.read()
     assert cluster.connection.security.password == "two"
     assert not cluster.read()
 
 
 def test_a_file_that_goes_bad_is_said_and_what_was_read_before_stays(tmp_path: Path) -> None:
-    password = tmp_path / "password"
-    password.write_text("one")
-    cluster = reading(password)
-    password.write_text("")
-    with pytest.raises(Unauthenticated, match=r"--sasl-password-file .* is empty"):
+    file = client_properties(tmp_path / "client.properties", "u", "one")
+    cluster = Cluster(KafkaTarget(bootstrap="h:1", command_config=file).connection)
+    client_properties(file, "u", "")
+    with pytest.raises(Unauthenticated, match=r"sasl.jaas.config must be"):
         cluster.read()
     assert cluster.connection.security.password == "one"
-    password.write_text("two")
+    client_properties(file, "u", "two")
     assert cluster.read()
 
 

@@ -14,7 +14,7 @@ from testkit.values.doctor_commands import commands
 
 TOOLS = {
     "open": CommandOptions("[fd00::1]:9092", store=" --store '/var/my samples'"),
-    "secured": CommandOptions("b:1", "client.properties", " --tls --sasl-mechanism PLAIN --sasl-username anna"),
+    "secured": CommandOptions("b:1", "client.properties", " --command-config pyproject.toml"),
     "policy": CommandOptions("b:1", "client.properties", policy=" --policy kafka --namespace streaming"),
     "policy by other addresses": CommandOptions(
         "b:1", options=" --bootstrap b:1", policy=" --policy kafka -n streaming"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -93,14 +94,15 @@ def test_a_cluster_that_cannot_be_reached_is_named_without_its_password(api: Mem
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("--policy", "main", "--tls"), 2, "--tls requires --bootstrap HOST:PORT, or bootstrap.servers in the file"),
-        (("--tls",), 2, "bootstrap.servers in the file of --command-config, without --policy"),
+        (("--policy", "main"), 2, "--command-config requires --bootstrap HOST:PORT, or bootstrap.servers in the file"),
+        ((), 2, "bootstrap.servers in the file of --command-config, without --policy"),
     ],
 )
 def test_what_is_wrong_is_said_with_what_exists(
-    api: MemoryApi, arguments: tuple[str, ...], code: int, said: str
+    api: MemoryApi, tmp_path: Path, arguments: tuple[str, ...], code: int, said: str
 ) -> None:
-    found = doctor(*arguments)
+    (tmp_path / "client.properties").write_text("security.protocol=SSL\n")
+    found = doctor(*arguments, "--command-config", str(tmp_path / "client.properties"))
     assert (found[0], said in found[1]) == (code, True), found[1]
 
 

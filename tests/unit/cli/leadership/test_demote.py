@@ -15,6 +15,7 @@ from testkit.messages import assert_wording
 from testkit.simulation.memory_site import MemorySite
 from testkit.simulation.offline_fixture import Route, lead_to
 from testkit.values.builders import name, site
+from testkit.values.security_settings import client_properties
 
 BOOTSTRAP = ["--bootstrap", "kafka.example:9092"]
 
@@ -45,8 +46,7 @@ def kafka(monkeypatch: pytest.MonkeyPatch) -> MemorySite:
         pytest.param(["1", "--policy", "p", "--for", "9" * 20 + "d"], id="for ever"),
         pytest.param(["1", "--record", "r", *BOOTSTRAP, "--for", "1h"], id="nothing would end it"),
         pytest.param(["1", "--record", "r", "--bootstrap", "kafka"], id="a bootstrap without a port"),
-        pytest.param(["1", "--record", "r", *BOOTSTRAP, "--sasl-mechanism", "MAGIC"], id="no mechanism"),
-        pytest.param(["1", "--record", "r", *BOOTSTRAP, "--tls-ca", "missing.pem"], id="no file"),
+        pytest.param(["1", "--record", "r", *BOOTSTRAP, "--command-config", "missing.properties"], id="no file"),
     ],
 )
 @pytest.mark.parametrize("verb", ["demote", "promote"])
@@ -133,9 +133,7 @@ class TestByHand:
         assert kafka.cluster.snapshot().leaders()[1] == 0
 
     def test_a_password_is_in_no_output(self, kafka: MemorySite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-        password = tmp_path / "password"
-        password.write_text("s3cr3t-as-none\n")
-        sasl = ["--tls", "--sasl-mechanism", "PLAIN", "--sasl-username", "u", "--sasl-password-file", password]
+        sasl = ["--command-config", client_properties(tmp_path / "client.properties", "u", "s3cr3t-as-none")]
         seen = []
         monkeypatch.setattr(manual_demotion, "BrokerPool", lambda c, _limits: seen.append(c) or Route(kafka.cluster))
         good = run("demote", 1, "--record", tmp_path / "undo.json", *BOOTSTRAP, *sasl)

@@ -24,9 +24,8 @@ def run(*arguments: str) -> Any:
     [
         (["--once"], "Missing option '--policy': the LeadershipPolicy to read settings from (or --bootstrap)"),
         (["--policy", "main", "--bootstrap", "h:9092"], "require --once"),
-        (["--policy", "main", "--once", "--tls"], "require --once"),
+        (["--policy", "main", "--once", "--command-config", __file__], "without --policy"),
         (["--once", "--bootstrap", "h"], "'h' is not host:port"),
-        (["--once", "--bootstrap", "h:9092", "--sasl-mechanism", "PLAIN"], "needs username, password"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused_by_name(arguments: list[str], complaint: str) -> None:
