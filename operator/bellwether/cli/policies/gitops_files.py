@@ -1,39 +1,27 @@
-"""Where GitOps repositories keep policies: in other objects, in chart values, in texts, and as Kustomize patches.
+"""Where GitOps repositories keep policies: in other objects, in chart values, in texts, and in patches.
 
 In: a document and the name of its file. Out: every object in it with its place: the document itself, in another object
 (List, ManifestWork, Template), made of chart values (umbrella chart, Flux, Argo CD, K3s, Fleet, Helmfile), in a text
-(ConfigMap, patch); and a problem for each place that cannot be judged.
+(ConfigMap, patch); and a note for each place that cannot be judged. Called by ``policy_files``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
-from os.path import realpath
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from bellwether.api.v1alpha1.base_model import API_VERSION, GROUP
-from bellwether.cli.policies.object_checks import ERROR, KINDS, NOTE, FoundObject, Problem, is_ours
-from bellwether.cli.policies.yaml_documents import (
-    SIZE_LIMIT,
-    Document,
-    Path_,
-    Position,
-    YamlProblem,
-    content_of,
-    documents_of,
-    text_of,
-)
+from bellwether.cli.policies.object_checks import ERROR, KINDS, NOTE, RENDERED, FoundObject, Problem, is_ours
+from bellwether.cli.policies.yaml_documents import SIZE_LIMIT, Document, Path_, Position, YamlProblem, documents_of
 
 CHART = "bellwether"
 """Name of the chart; an umbrella chart has its values under it, or under an alias."""
 
 KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 FOLDERS_ABOVE = 3
-"""So many folders above a file may have the kustomization that names it."""
-RENDERED = "check the output of `kustomize build`"
+"""So many folders above a file may have the kustomization that uses it."""
 
 _VALUES = {"policies": "LeadershipPolicy", "signalSources": "SignalSource", "rebalances": "LeaderRebalance"}
 """Values of the chart that have objects, and their kinds."""
@@ -46,7 +34,6 @@ _CHART_KEYS = ("chart", "chartName", "chartRef", "path", "name")
 _VALUES_KEYS = ("values", "valuesObject", "valuesInline", "valuesContent", "valuesTemplate")
 _PATCH_KEYS = ("patch", "patches", "patchesStrategicMerge", "patchesJson6902")
 _OURS = re.compile(rf"""apiVersion["']?:\s*["']?{re.escape(GROUP)}/""")
-_OPERATION = re.compile(r"""["']?op["']?:\s*["']?(add|replace)""")
 _OUR_VALUES = re.compile(rf"""^\s*["']?({"|".join(_VALUES)})["']?:""", re.MULTILINE)
 
 
@@ -59,7 +46,13 @@ def is_chart_values(value: Any) -> bool:
 
 def objects_in(name: str, document: Document) -> Iterator[FoundObject | Problem]:
     """The objects of a document, and what in it is not checked."""
-    yield from _Search(name, document).within(document.value, patch=patched_kind(name))
+    yield from _Search(name, document).within(document.value)
+
+
+def in_kustomization(name: str) -> bool:
+    """Whether patches may complete the objects of a file: its folder, or one above it, has a kustomization."""
+    folders = Path(name).absolute().parents[: FOLDERS_ABOVE + 1] if name != "-" else ()
+    return any((folder / one).is_file() for folder in folders for one in KUSTOMIZATIONS)
 
 
 def unread(name: str, problem: YamlProblem, start: Position, rule: str = "yaml", *, sure: bool = True) -> Problem:
@@ -82,31 +75,26 @@ class _Search:
         self._left = left
 
     def within(
-        self, value: Any, place: Path_ = (), *, values: bool = False, ours: bool = False, patch: str | None = None
+        self, value: Any, place: Path_ = (), *, values: bool = False, ours: bool = False, patch: bool = False
     ) -> Iterator[FoundObject | Problem]:
-        """What is in a value. ``values``: it may be values of a chart, ``ours``: of this one. ``patch``: the kind that
-        it patches, empty if it says so itself; None if it is none.
-        """
+        """What is in a value. ``values``: it may be values of a chart, ``ours``: of this one; ``patch``: a patch."""
         values = values or self._values
         if isinstance(value, str):
             yield from self._text(value, place, values, ours, patch)
-        elif isinstance(value, list) and patch is not None and value and all(_is_operation(one) for one in value):
-            yield from self._operations(value, place, patch)
         elif isinstance(value, list):
             for index, one in enumerate(value):
                 yield from self.within(one, (*place, index), values=values, ours=ours, patch=patch)
         elif isinstance(value, Mapping):
             if not place or _is_object(value):
-                yield FoundObject(self._name, self._document, value, place, patch is not None)
+                yield FoundObject(self._name, self._document, value, place, patch)
                 if is_ours(value):
                     return
             if values and (ours or self._are_ours(value, place)):
                 yield from self._chart_values(value, place)
-            yield from self._unchecked(value, place)
+            yield from self._unchecked(value, place, patch)
             ours = ours or any(CHART in str(value.get(key)) for key in _CHART_KEYS)
-            kind = _mapping(value.get("target")).get("kind")
             for key, one in value.items():
-                inside = str(kind or patch or "") if patch is not None or key in _PATCH_KEYS else None
+                inside = patch or key in _PATCH_KEYS
                 may_be = values or key in _VALUES_KEYS or key.endswith((".yaml", ".yml"))  # of a ConfigMap
                 yield from self.within(one, (*place, key), values=may_be, ours=ours or key == CHART, patch=inside)
 
@@ -125,21 +113,19 @@ class _Search:
                 if _made_by_chart(entry):
                     yield FoundObject(self._name, self._document, _of_values(entry, kind), (*place, key, index))
 
-    def _unchecked(self, value: Mapping[str, Any], place: Path_) -> Iterator[Problem]:
+    def _unchecked(self, value: Mapping[str, Any], place: Path_, patch: bool) -> Iterator[Problem]:
+        kind = _mapping(value.get("target")).get("kind")
+        if patch and "target" in value and kind in (None, *KINDS) and not _OURS.search(str(value.get("patch"))):
+            yield self._note(place, f"a patch of {kind or 'no kind'}, {RENDERED}")
         if as_list(value.get("valuesFrom")) and CHART in str(value.get("chart")):
             yield self._note((*place, "valuesFrom"), "values of a ConfigMap or Secret, check its `values.yaml`")
         names = [str(one.get("name")) for one in as_list(value.get("parameters")) if isinstance(one, Mapping)]
         if any(one.startswith(tuple(f"{key}[" for key in _VALUES)) for one in names):
             yield self._note((*place, "parameters"), "parameters, use valuesObject")
 
-    def _text(
-        self, text: str, place: Path_, values: bool, ours: bool, patch: str | None
-    ) -> Iterator[FoundObject | Problem]:
+    def _text(self, text: str, place: Path_, values: bool, ours: bool, patch: bool) -> Iterator[FoundObject | Problem]:
         """What is in a text that is YAML of ours."""
-        known = _OURS.search(text) or (values and _OUR_VALUES.search(text))
-        if patch is not None and (patch in KINDS or not patch):
-            known = known or _OPERATION.search(text)
-        if not known:
+        if not (_OURS.search(text) or (values and _OUR_VALUES.search(text))):
             return
         self._left -= len(text)
         if self._left < 0:
@@ -150,21 +136,7 @@ class _Search:
                 search = _Search(self._name, document, values, self._left)
                 yield from search.within(document.value, ours=ours, patch=patch)
         except YamlProblem as problem:
-            yield unread(self._name, problem, self._document.position(place), sure=values or patch is not None)
-
-    def _operations(self, operations: Iterable[Any], place: Path_, kind: str) -> Iterator[FoundObject | Problem]:
-        """A JSON patch: each value that it sets is checked where it is set."""
-        if not kind:
-            yield self._note(place, f"a JSON patch whose target has no kind, {RENDERED}")
-        for index, one in enumerate(operations if kind in KINDS else ()):
-            if one["op"] in ("add", "replace"):
-                value, at = one.get("value"), self._document.position((*place, index))
-                for part in reversed(one["path"].split("/")[1:]):
-                    key = part.replace("~1", "/").replace("~0", "~")
-                    value = [value] if part == "-" or part.isdecimal() else {key: value}
-                if isinstance(value, Mapping):
-                    body = {"apiVersion": API_VERSION, "kind": kind, **value}
-                    yield FoundObject(self._name, Document(body, at), body, (), True)
+            yield unread(self._name, problem, self._document.position(place), sure=values or patch)
 
     def _note(self, place: Path_, what: str) -> Problem:
         return Problem(self._name, self._document.position(place), NOTE, "unchecked", f"not checked: {what}")
@@ -176,10 +148,6 @@ def _is_object(value: Mapping[str, Any]) -> bool:
     return named and ("metadata" in value or "spec" in value)
 
 
-def _is_operation(value: Any) -> bool:
-    return isinstance(value, Mapping) and isinstance(value.get("path"), str) and isinstance(value.get("op"), str)
-
-
 def _made_by_chart(entry: Any) -> bool:
     return isinstance(entry, Mapping) and "spec" in entry and not set(entry) - _ENTRY
 
@@ -188,33 +156,6 @@ def _of_values(entry: Mapping[str, Any], kind: str) -> dict[str, Any]:
     """The object that the chart makes of an entry of its values."""
     metadata = {key: entry[key] for key in sorted(_ENTRY - {"spec"}) if entry.get(key)}
     return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": entry["spec"]}
-
-
-def patched_kind(name: str) -> str | None:
-    """The kind that the file patches, empty if it says so itself; None if no kustomization names it as a patch."""
-    file = Path(name).resolve()
-    return next(
-        (known[file] for folder in list(file.parents)[: FOLDERS_ABOVE + 1] if file in (known := _patches(folder))), None
-    )
-
-
-@lru_cache(maxsize=5000)
-def _patches(folder: Path) -> Mapping[Path, str]:
-    found = {}
-    for file in (folder / name for name in KUSTOMIZATIONS):
-        try:
-            documents = list(documents_of(text_of(content_of(file)))) if file.is_file() else []
-        except YamlProblem:
-            continue  # of no use to Kustomize either
-        for value in (one.value for one in documents if isinstance(one.value, Mapping)):
-            named = [({"path": path}) for path in as_list(value.get("patchesStrategicMerge"))]
-            for patch in (*named, *as_list(value.get("patches")), *as_list(value.get("patchesJson6902"))):
-                path = patch.get("path") if isinstance(patch, Mapping) else None
-                if isinstance(path, str) and path.isprintable():
-                    kind = _mapping(patch.get("target")).get("kind")
-                    # resolve() raises where links form a circle
-                    found[Path(realpath(folder / path))] = str(kind or "")
-    return found
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -26,6 +26,7 @@ KINDS: Mapping[str, type[Object]] = {
 }
 ERROR, WARNING, NOTE = "error", "warning", "note"
 """Severities; a note says what is not checked, and fails nothing."""
+RENDERED = "check the output of `kustomize build`"
 
 _TOP_LEVEL = ("apiVersion", "kind", "metadata", "spec", "status")
 _METADATA = (
@@ -56,7 +57,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class FoundObject:
-    """An object of a file: a document, or a part of it, at ``prefix``. Of a ``patch`` only what changes is there."""
+    """An object of a file: a document, or a part of it, at ``prefix``; of a ``patch`` in it only what changes."""
 
     file: str
     document: Document
@@ -102,12 +103,12 @@ def is_ours(value: Mapping[str, Any]) -> bool:
     return group == GROUP or value.get("kind") in KINDS
 
 
-def check_object(found: FoundObject) -> tuple[Object | None, list[Problem]]:
-    """Problems of one object, and the object if it is valid; of a patch only the fields that are there.
+def check_object(found: FoundObject, *, whole: bool = True) -> tuple[Object | None, list[Problem]]:
+    """Problems of one object, and the object if it is valid. Unless it has to be ``whole``, fields may be missing.
 
-    What a template fills in later is not checked, and said.
+    What a patch or a template fills in later is not checked, and said.
     """
-    parsed, reported = _checked(found)
+    parsed, reported = _checked(found, whole)
     places = list(_placeholders(found.value))
     if not places:
         return parsed, reported
@@ -127,15 +128,14 @@ def _placeholders(value: Any, place: Path_ = ()) -> Iterator[Path_]:
             yield from _placeholders(one, (*place, key))
 
 
-def _checked(found: FoundObject) -> tuple[Object | None, list[Problem]]:
-    patch = found.patch
+def _checked(found: FoundObject, whole: bool) -> tuple[Object | None, list[Problem]]:
     model = KINDS.get(found.kind)
     if model is None:
         text = f"kind {found.kind or 'is missing'}{nearest(found.kind, KINDS)}: {GROUP} has {', '.join(KINDS)}"
         return None, [found.problem(ERROR, "kind", ("kind",), text)]
-    if patch:
+    if not whole:
         found = replace(found, value=_without_directives(found.value))
-    reported = [*_head(found), *(() if patch else _metadata(found))]
+    reported = [*_head(found), *(() if found.patch else _metadata(found))]
     body = {k: v for k, v in found.value.items() if k in _TOP_LEVEL and k != "status"}
     metadata = {k: v for k, v in found.metadata.items() if k in ("name", "namespace")}
     body["metadata"] = {k: v for k, v in metadata.items() if isinstance(v, str)}
@@ -144,13 +144,16 @@ def _checked(found: FoundObject) -> tuple[Object | None, list[Problem]]:
     try:
         parsed = model.model_validate(without_nulls(body, model))
     except ValidationError as error:
-        places: set[Path_] = set()
-        for location, message in problems(error, model, whole=not patch):
-            place = _existing(location, body)
-            if place not in places:  # a value that may be of two types fails for both
-                places.add(place)
-                reported.append(found.problem(ERROR, "schema", place, f"{path(place)}: {message}"))
-    return (None if patch or any(one.severity == ERROR for one in reported) else parsed), reported
+        there: dict[Path_, str] = {}
+        for location, message in problems(error, model, whole=whole):
+            there.setdefault(_existing(location, body), message)  # a value that may be of two types fails for both
+        reported += (found.problem(ERROR, "schema", place, f"{path(place)}: {text}") for place, text in there.items())
+        places = dict.fromkeys(_existing(location, body) for location, _ in problems(error, model))
+        missing = [path(place) for place in places if place not in there]
+        if missing and not found.patch:
+            text = f"not checked: {', '.join(missing)}, which a patch may set: {RENDERED}"
+            reported.append(found.problem(NOTE, "unchecked", (), text))
+    return (None if any(one.severity == ERROR for one in reported) else parsed), reported
 
 
 def _without_directives(value: Any) -> Any:

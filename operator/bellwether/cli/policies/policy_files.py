@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,7 +18,7 @@ from bellwether.api.v1alpha1.leader_rebalance import LeaderRebalance
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.signal_source import SignalSource
 from bellwether.cli.policies.file_set_checks import FoundPolicy, check_together
-from bellwether.cli.policies.gitops_files import RENDERED, objects_in, unread
+from bellwether.cli.policies.gitops_files import in_kustomization, objects_in, unread
 from bellwether.cli.policies.object_checks import ERROR, NOTE, WARNING, FoundObject, Problem, check_object, is_ours
 from bellwether.cli.policies.yaml_documents import (
     Position,
@@ -68,10 +68,6 @@ class CheckedFiles:
     rebalances: list[FoundObject] = field(default_factory=list)
     healths: list[BrokerHealth] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    patched: set[tuple[str, str]] = field(default_factory=set)
-    """Kind and name of what patches change; a name that is not written is empty."""
-    incomplete: list[tuple[FoundObject, list[Problem]]] = field(default_factory=list)
-    """Invalid objects with their problems; some may be bases that a patch completes."""
 
     @property
     def errors(self) -> list[Problem]:
@@ -146,7 +142,6 @@ def check_files(names: Iterable[str], racks: frozenset[str] | None = None) -> Ch
         except YamlProblem as problem:
             checked.problems.append(unread(name, problem, Position(1, 1), rule))
         checked.names.add(name)
-    checked.problems += (problem for one in checked.incomplete for problem in _of_base(*one, checked.patched))
     checked.policies = [one.with_objects(checked.sources, checked.rebalances) for one in checked.policies]
     checked.problems += check_together(checked.policies, checked.sources, checked.rebalances, others, racks)
     checked.problems.sort(key=lambda p: (p.file, p.at, p.severity))
@@ -160,14 +155,12 @@ def _add(checked: CheckedFiles, found: FoundObject, others: list[FoundObject]) -
             others.append(found)
         return
     checked.objects += 1
-    valid, wrong = check_object(found)
-    checked.problems += _duplicates(found)
+    valid, wrong = check_object(found, whole=not found.patch)
+    if valid is None and in_kustomization(found.file):
+        wrong = check_object(found, whole=False)[1]
+    checked.problems += [*_duplicates(found), *wrong]
     if found.patch:
-        checked.patched.add((found.kind, found.name))
-    if valid is None and not found.patch:
-        checked.incomplete.append((found, wrong))
-    else:
-        checked.problems += wrong
+        return
     if isinstance(valid, LeadershipPolicy):
         checked.policies.append(FoundPolicy(found, valid))
     elif isinstance(valid, BrokerHealth):
@@ -176,19 +169,6 @@ def _add(checked: CheckedFiles, found: FoundObject, others: list[FoundObject]) -
         checked.sources.append(found)
     elif isinstance(valid, LeaderRebalance):
         checked.rebalances.append(found)
-
-
-def _of_base(found: FoundObject, wrong: list[Problem], patched: Collection[tuple[str, str]]) -> Iterator[Problem]:
-    """The problems of an object, without fields that are missing if a patch among the files may set them."""
-    if not {(found.kind, found.name), (found.kind, "")} & set(patched):
-        yield from wrong
-        return
-    kept = check_object(replace(found, patch=True))[1]
-    yield from kept
-    if missing := [one.field for one in wrong if one.severity == ERROR and one not in kept]:
-        yield found.problem(
-            NOTE, "unchecked", (), f"not checked: {', '.join(missing)}, which a patch may set: {RENDERED}"
-        )
 
 
 def _duplicates(found: FoundObject) -> Iterator[Problem]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import yaml
 from click.testing import CliRunner
 
 from bellwether.cli.main import main
-from bellwether.cli.policies import gitops_files
 
 POLICY = """\
 apiVersion: bellwether.dev/v1alpha1
@@ -36,13 +34,6 @@ policies:
     kafka: {bootstrapServers: ["kafka:9092"]}
     promotion: {stabilisationSeconds: 5}
 """
-
-
-@pytest.fixture(autouse=True)
-def _nothing_remembered() -> Iterator[None]:
-    gitops_files._patches.cache_clear()
-    yield
-    gitops_files._patches.cache_clear()
 
 
 def written(folder: Path, files: dict[str, str]) -> str:
@@ -158,48 +149,39 @@ def test_correct_policies_in_every_shape_pass(tmp_path: Path, text: str):
     assert done.stdout == "1 file, 1 object, 0 errors, 0 warnings\n"
 
 
-JSON_PATCH = """\
-- {op: test, path: /metadata/name, value: main}
-- op: replace
-  path: /spec/mode
-  value: Enforc
-- op: add
-  path: /spec/promotion
-  value: {stabilisationSeconds: 5}
-- {op: add, path: /spec/kafka/bootstrapServers/-, value: "kafka-2:9092"}
-"""
+JSON_PATCH = "- {op: replace, path: /spec/mode, value: Enforc}\n"
 
 
-@pytest.mark.parametrize("field", ["patches", "patchesJson6902"])
-@pytest.mark.parametrize("in_place", [True, False], ids=["in place", "in a file"])
-def test_values_that_a_json_patch_sets_are_checked(tmp_path: Path, field: str, in_place: bool):
-    patch = {
-        "target": {"kind": "LeadershipPolicy", "name": "main"},
-        **({"patch": JSON_PATCH} if in_place else {"path": "p.yaml"}),
-    }
-    text = nested("kind: Kustomization", field, 0, leaf=patch)
-    found = problems(tmp_path, **{"kustomization.yaml": text, **({} if in_place else {"p.yaml": JSON_PATCH})})
-    assert [p["field"] for p in found] == ["spec.mode", "spec.promotion.stabilisationSeconds"]
-    lines = (text if in_place else JSON_PATCH).splitlines()
-    assert [lines[p["line"] - 1].split()[:3] for p in found] == [["-", "op:", "replace"], ["-", "op:", "add"]]
+BASE = POLICY.replace('  kafka: {bootstrapServers: ["kafka:9092"]}\n', "")
+MISSING = "not checked: spec.kafka, which a patch may set: check the output of `kustomize build`"
 
 
-def test_patches_of_other_kinds_are_left_alone(tmp_path: Path):
-    text = nested("kind: Kustomization", "patches", 0, leaf={"target": {"kind": "Deployment"}, "patch": JSON_PATCH})
-    assert problems(tmp_path, **{"kustomization.yaml": text}) == []
-
-
-def test_a_base_may_lack_what_a_patch_sets(tmp_path: Path):
-    base = POLICY.replace('  kafka: {bootstrapServers: ["kafka:9092"]}\n', "")
-    assert [p["severity"] for p in problems(tmp_path, **{"base/policy.yaml": base})] == ["error"]
-    overlay = PATCH.replace("{mode: Enforce}", '{kafka: {bootstrapServers: ["kafka:9092"]}}')
-    text = nested("kind: Kustomization", "patches", 0, "patch", leaf=overlay)
-    found = problems(tmp_path, **{"overlays/prod/kustomization.yaml": text})
-    assert [(p["severity"], p["message"]) for p in found] == [
-        ("note", "not checked: spec.kafka, which a patch may set: check the output of `kustomize build`")
+@pytest.mark.parametrize(
+    "file", ["base/policy.yaml", "overlays/prod/enforce.yaml", "overlays/prod/patches/enforce.yaml"]
+)
+def test_next_to_or_below_a_kustomization_fields_may_be_missing(tmp_path: Path, file: str):
+    assert [p["severity"] for p in problems(tmp_path, **{file: BASE})] == ["error"]
+    used = {"base/kustomization.yaml": "", "overlays/prod/kustomization.yaml": ""}
+    assert [(p["severity"], p["message"]) for p in problems(tmp_path, **used)] == [("note", MISSING)]
+    wrong = BASE.replace("Observe", "Enforc\n  $patch: merge\n  promotion: {stabilisationSeconds: 5}")
+    found = problems(tmp_path, **{file: wrong})
+    assert [p["field"] for p in found if p["severity"] == "error"] == [
+        "spec.mode",
+        "spec.promotion.stabilisationSeconds",
     ]
-    found = problems(tmp_path, **{"base/policy.yaml": base.replace("Observe", "Enforc")})
-    assert ("error", "spec.mode") in [(p["severity"], p["field"]) for p in found]
+
+
+def test_a_complete_policy_next_to_a_kustomization_is_judged_together_with_others(tmp_path: Path):
+    other = POLICY.replace("main", "other")
+    found = problems(tmp_path, **{"kustomization.yaml": "", "a.yaml": POLICY, "b.yaml": other})
+    assert [p["rule"] for p in found] == ["one-policy"]
+
+
+def test_of_a_patch_in_place_the_fields_that_are_there_are_checked(tmp_path: Path):
+    wrong = PATCH.replace("{mode: Enforce}", "{mode: Enforc, $patch: merge, kafka: {tls: {caSecret: x}}}")
+    for text, fields in ((PATCH, []), (wrong, ["spec.mode", "spec.kafka.tls.caSecret"])):
+        flux = nested("kind: Kustomization", "spec", "patches", 0, "patch", leaf=text)
+        assert [p["field"] for p in problems(tmp_path, **{"flux.yaml": flux})] == fields
 
 
 @pytest.mark.parametrize("mode", ["'{{ .Values.mode }}'", "${MODE}", "$(MODE)"], ids=["Helm", "Flux", "Kustomize"])
@@ -225,14 +207,26 @@ def test_fields_that_a_template_fills_in_are_not_checked(tmp_path: Path, mode: s
         ),
         (
             nested("kind: Kustomization", "patches", 0, leaf={"target": {"name": "main"}, "patch": JSON_PATCH}),
-            "a JSON patch whose target has no kind, check the output of `kustomize build`",
+            "a patch of no kind, check the output of `kustomize build`",
+        ),
+        (
+            nested("kind: Kustomization", "patchesJson6902", 0, leaf={"target": {"kind": "BrokerHealth"}, "path": "p"}),
+            "a patch of BrokerHealth, check the output of `kustomize build`",
         ),
         (
             nested("{apiVersion: v1, kind: ConfigMap}", "data", "README", leaf="a: [\napiVersion: bellwether.dev/v1"),
             "not YAML",
         ),
     ],
-    ids=["valuesFrom", "parameters", "Helm template", "template of values", "JSON patch without kind", "prose"],
+    ids=[
+        "valuesFrom",
+        "parameters",
+        "Helm template",
+        "template of values",
+        "patch without kind",
+        "JSON patch",
+        "prose",
+    ],
 )
 def test_what_is_not_checked_is_said_and_counted_and_fails_nothing(tmp_path: Path, text: str, said: str):
     written(tmp_path, {"kustomization.yaml": text})
@@ -248,7 +242,9 @@ def test_broken_yaml_in_a_text_is_an_error(tmp_path: Path):
     assert (found["severity"], found["rule"], found["line"]) == ("error", "yaml", len(text.splitlines()))
 
 
-def test_other_charts_and_applications_are_left_alone(tmp_path: Path):
+def test_other_charts_and_applications_and_patches_are_left_alone(tmp_path: Path):
+    text = nested("kind: Kustomization", "patches", 0, leaf={"target": {"kind": "Deployment"}, "patch": JSON_PATCH})
+    assert problems(tmp_path, **{"kustomization.yaml": text, "p.yaml": JSON_PATCH}) == []
     other = release(valuesFrom=[{"kind": "ConfigMap", "name": "v"}]).replace("bellwether", "kyverno")
     assert (
         problems(tmp_path, **{"a.yaml": other, "b.yaml": "kind: Application\nspec: {source: x, sources: {}}\n"}) == []
@@ -266,34 +262,6 @@ def test_policies_of_the_own_chart_alone_are_checked(tmp_path: Path):
 def test_an_application_of_odd_form_has_no_values(tmp_path: Path, helm: str):
     text = f"kind: Application\nspec: {{source: {{chart: bellwether, helm: {helm}}}}}\n"
     assert problems(tmp_path, **{"a.yaml": text}) == []
-
-
-@pytest.mark.parametrize("field", ['patches: [{path: "a\\0b"}]\n', 'patchesStrategicMerge: ["a\\0b"]\n'])
-def test_a_patch_with_an_impossible_file_name_is_ignored(tmp_path: Path, field: str):
-    assert problems(tmp_path, **{"kustomization.yaml": field, "policy.yaml": POLICY}) == []
-
-
-def test_a_patch_behind_circular_links_is_ignored(tmp_path: Path):
-    (tmp_path / "a").symlink_to("b")
-    (tmp_path / "b").symlink_to("a")
-    assert problems(tmp_path, **{"kustomization.yaml": "patches: [{path: a}]\n", "policy.yaml": POLICY}) == []
-
-
-@pytest.mark.parametrize("field", ["patches:\n- path: %s\n", "patchesStrategicMerge: [%s]\n"])
-@pytest.mark.parametrize("name", ["enforce.yaml", "patches/enforce.yaml"])
-def test_of_a_kustomize_patch_only_the_fields_that_are_there_are_checked(tmp_path: Path, field: str, name: str):
-    base = {"base/policy.yaml": POLICY, "overlays/prod/kustomization.yaml": field % name}
-    assert problems(tmp_path, **base, **{f"overlays/prod/{name}": PATCH}) == []
-    wrong = PATCH.replace("{mode: Enforce}", "{mode: Enforc, $patch: merge, kafka: {tls: {caSecret: x}}}")
-    found = problems(tmp_path, **{f"overlays/prod/{name}": wrong})
-    assert [p["field"] for p in found] == ["spec.mode", "spec.kafka.tls.caSecret"]
-
-
-def test_a_policy_that_no_kustomization_patches_is_checked_as_a_whole(tmp_path: Path):
-    found = problems(tmp_path, **{"kustomization.yaml": "resources: [enforce.yaml]\n", "enforce.yaml": PATCH})
-    assert [p["field"] for p in found] == ["spec.kafka"]
-    found = problems(tmp_path, **{"kustomization.yaml": "a: [\n", "enforce.yaml": PATCH})
-    assert [p["rule"] for p in found] == ["schema", "yaml"]
 
 
 @pytest.mark.parametrize("name", ["main", "orders-prod"])
