@@ -216,11 +216,13 @@ def _keys(path: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     unread: dict[str, None] = {}
     for line, key, value in _entries(data.decode("latin-1")):  # as Java reads it
-        if not re.fullmatch(r"[\w.-]{1,80}", key, re.ASCII):  # a file that is none may have anything there
+        unknown = key not in _READ and key not in _REMEDIES
+        # a file that is none may have anything there, also a password
+        if not re.fullmatch(r"[\w.-]{1,80}", key, re.ASCII) or (unknown and not value):
             raise ValueError(f"line {line} is not KEY=VALUE of a Kafka client: correct or remove it")
         if key in _REMEDIES:
             raise ValueError(f"{key} {_REMEDIES[key]}")
-        if key not in _READ:
+        if unknown:
             unread[key] = None
             continue
         if key in found:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -56,13 +55,6 @@ def policy_option(what: str, default: str) -> Option:
     """The option ``--policy``, with ``what`` the command does with it, and what it takes without it."""
     text = f"{what}  [default: {default}]"
     return click.option("--policy", metavar="NAME", shell_complete=completion.policies, help=text)
-
-
-def with_namespaces(target: Target, policy: str | None, namespaces: Sequence[str]) -> Target:
-    """The target of a command whose ``--namespace`` is repeatable: ``policy`` is of one namespace, else UsageError."""
-    if policy and len(namespaces) > 1:
-        raise click.UsageError("--policy requires a single --namespace: leave --policy out for all policies.")
-    return replace(target, policy=policy, namespace=namespaces[0] if namespaces else None)
 
 
 _API = {"context": _CONTEXT, "kubeconfig": _KUBECONFIG}

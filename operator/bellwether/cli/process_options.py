@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from bellwether.cli import completion
-from bellwether.cli.kubernetes_target import Target, clusterwide, policy_option, with_namespaces
+from bellwether.cli.kubernetes_target import Target, clusterwide, policy_option
 from bellwether.cli.option_lists import Option, with_options
 from bellwether.destinations import VARIABLE, Destination, Destinations
 
@@ -113,7 +114,9 @@ def selecting(command: Callable[..., Any]) -> Callable[..., Any]:
 
         if everywhere and (policy or namespaces):
             raise click.UsageError("--all-namespaces excludes --policy and --namespace: leave it out.")
-        named = with_namespaces(target, policy, namespaces)
+        if policy and len(namespaces) > 1:
+            raise click.UsageError("--policy requires a single --namespace: leave --policy out for all policies.")
+        named = replace(target, policy=policy, namespace=namespaces[0] if namespaces else None)
         selection = Selection(destinations, policy, namespaces, everywhere, shard, labelled_secrets)
         return command(policy=policy, target=named, selection=selection, **options)
 

@@ -138,6 +138,7 @@ def test_a_renewed_file_counts_for_the_next_connection(file: Path) -> None:
         ("request.timeout.ms=5000", "request.timeout.ms is not read: remove it; what is read: bootstrap.servers,"),
         ("hunter2 hunter2 =1", "hunter2 is not read: remove it"),
         ("\n\u00e4=hunter2", "line 2 is not KEY=VALUE of a Kafka client"),
+        ("\nhunter2", "line 2 is not KEY=VALUE of a Kafka client"),
         ("a=hunter2\nclient.id=hunter2", "a, client.id are not read: remove them; what is read: bootstrap.servers,"),
         ("sasl.jaas.config=hunter2\nsasl.mechanism=PLAIN", "sasl.jaas.config, sasl.mechanism are without effect"),
         ("security.protocol=SSL\nsecurity.protocol=SSL", "security.protocol is set twice: remove one"),

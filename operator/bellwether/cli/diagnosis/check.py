@@ -17,8 +17,8 @@ from bellwether.adapters.kubernetes.api_client import KINDS, LEASES, POLICIES, K
 from bellwether.adapters.kubernetes.api_errors import NotFound
 from bellwether.adapters.kubernetes.permissions import operator_lacks
 from bellwether.cli import exit_status
-from bellwether.cli.kubernetes_target import Target, clusterwide, connect, policy_option, with_namespaces
-from bellwether.cli.leadership.broker_lookup import condition, find_policy
+from bellwether.cli.kubernetes_target import Target, clusterwide, connect
+from bellwether.cli.leadership.broker_lookup import condition
 from bellwether.cli.output import OUTPUT, print_document
 from bellwether.cli.process_options import namespaces_option
 from bellwether.core.reasons import Reason
@@ -38,8 +38,7 @@ ASK = "without a policy only its URL shows that it runs: set --operator"
 
 
 @click.command()
-@policy_option("Check only this LeadershipPolicy and its namespace.", "all policies")
-@namespaces_option("Check only this namespace", "all; with --policy that of the context")
+@namespaces_option("Check only this namespace")
 @clusterwide
 @click.option(
     "--lease-namespace",
@@ -62,7 +61,6 @@ ASK = "without a policy only its URL shows that it runs: set --operator"
 @OUTPUT
 def check(
     target: Target,
-    policy: str | None,
     namespaces: tuple[str, ...],
     lease_namespace: str,
     address: str | None,
@@ -78,10 +76,8 @@ def check(
     from bellwether.telemetry import logs
 
     logs.configure("auto", "warning")
-    chosen = with_namespaces(target, policy, namespaces)
-    api, namespace = connect(chosen)
-    within = (namespace,) if policy else namespaces
-    findings = examined(Installation(api, within, lease_namespace, address, SystemClock(), policy), wait_seconds)
+    api, _ = connect(target)
+    findings = examined(Installation(api, namespaces, lease_namespace, address, SystemClock()), wait_seconds)
     failed = sum(not finding.passed for finding in findings)
     if output != "table":
         print_document(findings, output)
@@ -105,14 +101,13 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """Installation to check. Empty ``namespaces``: all. ``policy``: only this one, of the only namespace."""
+    """Installation to check. Empty ``namespaces``: all."""
 
     api: KubernetesClient
     namespaces: Sequence[str]
     lease_namespace: str
     address: str | None
     clock: Clock
-    policy: str | None = None
 
 
 def examined(at: Installation, wait_seconds: float) -> list[Finding]:
@@ -175,7 +170,7 @@ def _leases(at: Installation) -> Iterator[Finding]:
     from bellwether.api.v1alpha1.status.status_conditions import NO_OPERATOR
 
     try:
-        policies = [find_policy(at.api, at.namespaces[0], at.policy)] if at.policy else _everywhere(at, POLICIES)
+        policies = _everywhere(at, POLICIES)
     except NotFound:
         return  # already reported
     renewed = False

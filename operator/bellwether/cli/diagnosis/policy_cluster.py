@@ -94,7 +94,7 @@ def _demotions(api: KubernetesClient, namespace: str, policy: str) -> Iterator[s
 
 def _view(api: KubernetesClient, body: Object, notes: list[str]) -> PolicyView | None:
     try:
-        return policy_view(api, body, None, SystemClock().now())
+        return policy_view(api, body, SystemClock().now())
     except BellwetherError as error:
         policy = f"{body['metadata']['namespace']}/{body['metadata']['name']}"
         notes.append(f"the verdicts of policy {policy} cannot be read: {error}")

@@ -188,7 +188,7 @@ def _waits_for(health: BrokerHealth, reason: str) -> Iterator[str]:
             yield found.message
 
 
-def policy_view(api: KubernetesClient, body: Object, lease_namespace: str | None, now: datetime) -> PolicyView:
+def policy_view(api: KubernetesClient, body: Object, now: datetime) -> PolicyView:
     """Read what belongs to a policy that was read already. Raises what the client raises."""
     policy = LeadershipPolicy.read(body)
     with suppress(BellwetherError):  # they may not be read, and the rest is shown
@@ -199,8 +199,7 @@ def policy_view(api: KubernetesClient, body: Object, lease_namespace: str | None
         key=lambda health: health.spec.broker_id,
     )
     leases = prober_leases(api, namespace, name)
-    renewal = _operator(api, policy, lease_namespace)
-    return PolicyView(policy, tuple(healths), probers(healths, leases), renewal, now, _idled_by(body))
+    return PolicyView(policy, tuple(healths), probers(healths, leases), _operator(api, policy), now, _idled_by(body))
 
 
 def _idled_by(body: Object) -> tuple[str, datetime] | None:
@@ -252,8 +251,8 @@ def renewed(entry: SignalEntry, leases: Mapping[str, Object]) -> datetime | None
     return lease_time(spec, "renewTime" if own else "acquireTime")
 
 
-def _operator(api: KubernetesClient, policy: LeadershipPolicy, lease_namespace: str | None) -> datetime | None:
-    namespace = lease_namespace or policy.status.operator.rpartition("/")[0] or policy.metadata.namespace
+def _operator(api: KubernetesClient, policy: LeadershipPolicy) -> datetime | None:
+    namespace = policy.status.operator.rpartition("/")[0] or policy.metadata.namespace
     if not policy.status.cluster_id:
         return None
     try:

@@ -37,14 +37,9 @@ TOPICS_SHOWN = 5
 @click.command()
 @policy_options
 @click.option("--all-namespaces", "-A", "everywhere", is_flag=True, help="One line for each policy of all namespaces.")
-@click.option(
-    "--lease-namespace",
-    envvar="POD_NAMESPACE",
-    help="Namespace of the operator's Leases.  [default: that of the operator that reconciled last]",
-)
 @click.option("--watch", "-w", is_flag=True, help="Refresh every two seconds until interrupted.")
 @OUTPUT
-def status(target: Target, everywhere: bool, lease_namespace: str | None, watch: bool, output: str) -> None:
+def status(target: Target, everywhere: bool, watch: bool, output: str) -> None:
     """Show what is wrong with a policy, and the remedy.
 
     Shows the brokers with verdict, reason, since when and leaders; what is blocked and why; partitions at risk; the
@@ -64,7 +59,7 @@ def status(target: Target, everywhere: bool, lease_namespace: str | None, watch:
         _list(policy_view.all_policies(api), output)
         return
     at = connect_policy(target)
-    view = _look(at, lease_namespace)
+    view = _look(at)
     if output != "table":
         print_document(document(view), output)
         return
@@ -72,7 +67,7 @@ def status(target: Target, everywhere: bool, lease_namespace: str | None, watch:
     while watch:
         time.sleep(WATCH_SECONDS)
         try:
-            text = "\n".join(screen(_look(at, lease_namespace)))
+            text = "\n".join(screen(_look(at)))
         except Transient as error:
             text = f"retrying: {error}"
         click.clear()
@@ -93,10 +88,10 @@ def _list(policies: list[LeadershipPolicy], output: str) -> None:
         click.echo("there is no LeadershipPolicy in any namespace")
 
 
-def _look(at: NamedPolicy, lease_namespace: str | None) -> PolicyView:
+def _look(at: NamedPolicy) -> PolicyView:
     from bellwether.cli.diagnosis.policy_view import policy_view
 
-    return policy_view(at.api, find_policy(*at), lease_namespace, SystemClock().now())
+    return policy_view(at.api, find_policy(*at), SystemClock().now())
 
 
 def document(view: PolicyView) -> dict[str, Any]:
@@ -161,7 +156,7 @@ def _idled_by(view: PolicyView) -> str:
 def _operator(view: PolicyView) -> str:
     pod = view.policy.status.operator or "unknown"
     if view.renewed is None:
-        return f"Operator: {pod}; the age of its Lease is unknown (--lease-namespace, and permission to get Leases)."
+        return f"Operator: {pod}; the age of its Lease is unknown (permission to get Leases)."
     return f"Operator: {pod}; Lease renewed {ago(view.renewed, view.now)}."
 
 

@@ -14,6 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import click
+
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import PURPOSE, PURPOSE_LABEL
 from bellwether.api.v1alpha1.leader_rebalance import policy_named
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
@@ -190,30 +192,22 @@ def _probers(found: FoundObject) -> Iterator[Prober]:
     spec = _mapping(_mapping(_mapping(found.value.get("spec")).get("template")).get("spec"))
     for index, container in enumerate(as_list(spec.get("containers"))):
         words = [str(word) for key in ("command", "args") for word in as_list(_mapping(container).get(key))]
-        if "reachability" not in words or "probe" not in words:
-            continue
-        options = _options(words)
-        if "vantage" in options:
+        given = _options([part for text in words for part in (shlex.split(text) if " --" in text else [text])])
+        if vantage := given.get("vantage"):
             place = ("spec", "template", "spec", "containers", index, "args")
-            named = (*options.get("namespace", ()), *options.get("n", ()))
-            policy = options.get("policy", [""])[-1]
-            yield Prober(named, policy, options["vantage"][-1], found, place)
+            yield Prober(given["namespaces"], given["policy"] or "", vantage, found, place)
 
 
-def _options(words: Iterable[str]) -> dict[str, list[str]]:
-    """Values of the options of a command line, given as --name=value or --name value."""
-    found: defaultdict[str, list[str]] = defaultdict(list)
-    name = ""
-    for word in (part for text in words for part in (shlex.split(text) if " --" in text else [text])):
-        if word.startswith("-"):
-            name, equals, value = word.lstrip("-").partition("=")
-            if equals:
-                found[name].append(value)
-                name = ""
-        elif name:
-            found[name].append(word)
-            name = ""
-    return found
+def _options(words: list[str]) -> Mapping[str, Any]:
+    """Options of a reachability prober; empty if the words are no such command."""
+    if "reachability" not in words or "probe" not in words:
+        return {}
+    from bellwether.cli.probe.reachability import reachability
+
+    try:
+        return reachability.make_context("", words[words.index("reachability") + 1 :], resilient_parsing=True).params
+    except click.UsageError:  # of another version, or of another program
+        return {}
 
 
 def _secrets(owners: Sequence[FoundObject], secrets: Sequence[FoundObject]) -> Iterator[Problem]:

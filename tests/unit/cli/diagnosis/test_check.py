@@ -164,36 +164,6 @@ def test_a_lease_that_its_holder_no_longer_renews_fails(monkeypatch: pytest.Monk
     assert_wording(done.output)
 
 
-def test_one_policy_is_checked_alone(monkeypatch: pytest.MonkeyPatch):
-    api = Reviewed()
-    a_policy(api, clusterId=CLUSTER)
-    a_policy(api, "other", clusterId="without-a-lease")
-    a_lease(api, "operator-1")
-    assert run(monkeypatch, api).exit_code == 4
-    done = run(monkeypatch, api, "--policy", "main", "-n", "kafka")
-    assert done.exit_code == 0, done.output
-    assert_wording(done.output)
-    assert "kafka/other" not in done.output
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        (("-n", "kafka"), 4, "FAILED  leases: namespace kafka has no LeadershipPolicy mian; it has: main"),
-        ((), 4, "namespace default has no LeadershipPolicy mian; it has none: set --namespace; there are: kafka/main"),
-        (("-n", "kafka", "-n", "ops"), 2, "--policy requires a single --namespace"),
-    ],
-)
-def test_a_policy_that_does_not_exist_is_named_with_those_that_do(
-    monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], code: int, words: str
-):
-    api = Reviewed()
-    a_policy(api, clusterId=CLUSTER)
-    done = run(monkeypatch, api, "--policy", "mian", *arguments)
-    assert done.exit_code == code
-    assert words in done.output
-
-
 def test_a_policy_whose_cluster_was_never_seen_says_why_and_is_no_fault_of_the_installation(
     monkeypatch: pytest.MonkeyPatch,
 ):

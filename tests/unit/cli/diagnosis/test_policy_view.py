@@ -28,7 +28,7 @@ def view(api: MemoryApi) -> PolicyView:
     made: MemorySite = site(3)
     report = Operator(made, Policy(name="main")).reconcile()
     body = {**api_objects.policy(), "status": policy_status(report, 1, {}, None)}
-    return policy_view(api, body, None, after(125))
+    return policy_view(api, body, after(125))
 
 
 def about_rebalances(found: PolicyView) -> list[str]:
