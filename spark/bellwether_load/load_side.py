@@ -17,12 +17,10 @@ from bellwether.api.v1alpha1.status.rebalance_status import LeaderRebalanceStatu
 from bellwether.controllers.policy_rebalance import MakeRebalancer
 from bellwether.core.doctor.risks import LogEndSample
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.model.loads import Loads
 from bellwether.extras import needed_extra
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal
 from bellwether_load.api.load_config import LoadConfig
-from bellwether_load.controller.job_commands import file_name
 from bellwether_load.controller.kubernetes_jobs import KubernetesJobs
 from bellwether_load.controller.rebalance_controller import RebalanceBackend, RebalanceController
 from bellwether_load.store.store_uri import Redacted
@@ -48,19 +46,6 @@ class LoadSide:
             return made
 
         return make
-
-    def newest_loads(self, store: str, policy: LeadershipPolicy, namespace: str, cluster_id: str) -> Loads | None:
-        """The newest measured loads in the policy's store; None if there are none."""
-        from bellwether_load.store.filesystems import Store  # noqa: PLC0415
-        from bellwether_load.store.plans.plan_store import FilePlanStore  # noqa: PLC0415
-
-        rebalance, name = policy.policy().rebalance, policy.metadata.name
-        if rebalance is None:
-            raise Terminal("--store needs a LeaderRebalance of the policy, whose plans measure loads: create one")
-        plans = FilePlanStore(Store.open(store), cluster_id, f"{namespace}/{name}")
-        for run in plans.finished(file_name(namespace, name, "")):
-            return plans.measured(run, rebalance.objective, rebalance.capacities)
-        return None
 
     def samples(self, store: str) -> Samples:
         """The samples in a store. Raises StoreError."""

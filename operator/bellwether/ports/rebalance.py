@@ -16,7 +16,6 @@ from typing import Any, Protocol, TypeVar, cast
 from bellwether.core.detection.context import Context
 from bellwether.core.doctor.risks import LogEndSample
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.model.loads import Loads
 from bellwether.core.model.undo_record import DemotedBroker
 from bellwether.core.waves.approved_plan import RebalanceInput
 from bellwether.core.waves.rebalance_waves import WaveResult
@@ -99,9 +98,6 @@ class LoadSide(Protocol):
 
     def rebalancers(self, api: Any, clock: Any) -> Callable[[Any, Callable[[], None]], Rebalancer[Any, Any]]:
         """How the operator gets a policy's rebalancer: of the status last reported, and what wakes its controller."""
-
-    def newest_loads(self, store: str, policy: Any, namespace: str, cluster_id: str) -> Loads | None:
-        """The newest measured loads of a policy; None if there are none. Raises Transient or Terminal."""
 
     def samples(self, store: str) -> SampleStore:
         """The samples in a store. Raises Terminal or ModuleNotFoundError, which names the extra that is missing."""

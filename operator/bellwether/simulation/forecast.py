@@ -14,10 +14,8 @@ from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.broker_identity import Pod
 from bellwether.core.model.cluster import Cluster
-from bellwether.core.model.loads import Loads
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Override, Signal
-from bellwether.core.waves.approved_plan import RebalanceInput
 from bellwether.gather import Memory
 from bellwether.ports.kubernetes import UnchangingSignals
 from bellwether.ports.world import World
@@ -38,7 +36,6 @@ class Situation:
     overrides: tuple[Override, ...]
     world: World
     pods: Mapping[int, Pod] | None = None
-    loads: Loads | None = None
 
 
 @dataclass(frozen=True)
@@ -89,7 +86,7 @@ def _operator(situation: Situation, policy: Policy, clock: ManualClock) -> Simul
         pods=None if situation.pods is None else lambda _: situation.pods,
     )
     memory = replace(memory, verdicts={broker: _noticed(verdict) for broker, verdict in memory.verdicts.items()})
-    return SimulatedOperator(cluster, world, policy, memory, RebalanceInput(loads=situation.loads))
+    return SimulatedOperator(cluster, world, policy, memory)
 
 
 def _noticed(verdict: Verdict) -> Verdict:

@@ -19,11 +19,8 @@ from bellwether.cli import exit_status
 from bellwether.cli.kubernetes_target import Target, connect, namespaced
 from bellwether.cli.option_lists import duration
 from bellwether.cli.output import OUTPUT, picked, print_lines, rows_of
-from bellwether.core.model.cluster import Cluster
-from bellwether.core.model.loads import Loads
 from bellwether.core.signals import Override
 from bellwether.ports.errors import BellwetherError, Terminal
-from bellwether.ports.rebalance import load_side
 
 if TYPE_CHECKING:
     from bellwether.api.v1alpha1.broker_health import BrokerHealth
@@ -46,6 +43,7 @@ class PolicyDiff:
     namespace: str
     name: str
     fields: tuple[tuple[str, Any, Any], ...]
+    notes: tuple[str, ...]
     situation: Situation
     current: Forecast | None
     changed: Forecast
@@ -77,11 +75,8 @@ class PolicyDiff:
     show_default=True,
     help="Time to look ahead, such as 90s, 10m, 1h.",
 )
-@click.option(
-    "--store", metavar="URI", help="The policy's store of load plans: adds the load of each broker, and limits by load."
-)
 @OUTPUT
-def diff(files: tuple[str, ...], target: Target, duration_text: str, store: str | None, output: str) -> None:
+def diff(files: tuple[str, ...], target: Target, duration_text: str, output: str) -> None:
     """Show what policies in files would do to the cluster.
 
     Run it before the files are applied. For each LeadershipPolicy in them: which settings change, which brokers would
@@ -103,7 +98,7 @@ def diff(files: tuple[str, ...], target: Target, duration_text: str, store: str 
     checked = _read(files)
     try:
         api, namespace = connect(target)
-        found = [_of(api, one.policy, checked, namespace, seconds, store) for one in checked.policies]
+        found = [_of(api, one.policy, checked, namespace, seconds) for one in checked.policies]
     except (BellwetherError, NoReport) as error:
         raise click.ClickException(str(error)) from None
     lines = (line for one in found for line in _text(one, duration_text))
@@ -130,7 +125,6 @@ def _of(
     checked: CheckedFiles,
     default_namespace: str,
     seconds: float,
-    store: str | None,
 ) -> PolicyDiff:
     from bellwether.adapters.kubernetes.objects.leader_rebalances import with_rebalances
     from bellwether.adapters.kubernetes.objects.signal_sources import with_sources
@@ -150,7 +144,7 @@ def _of(
     # Status and its memory belong to the live policy, the connection and the rest to the changed one.
     wanted = policy.model_copy(update={"status": live.status}) if live is not None else policy
     with open_policy(api, wanted, namespace, SystemClock(), LISTEN_SECONDS) as opened:
-        situation = _situation(opened, namespace, store)
+        situation = _situation(opened, namespace)
         if live is None:
             _refuse_second(api, namespace, situation.cluster.cluster_id)
         overridden = _with_overrides(situation, checked.healths, name)
@@ -158,13 +152,14 @@ def _of(
             namespace,
             name,
             tuple(_changed_fields(_settings(live), _settings(policy))),
+            opened.notes,
             situation,
             forecast(situation, live.policy(), seconds) if live is not None else None,
             forecast(overridden, policy.policy(), seconds),
         )
 
 
-def _situation(opened: PolicyInputs, namespace: str, store: str | None) -> Situation:
+def _situation(opened: PolicyInputs, namespace: str) -> Situation:
     """What the policy's operator knows now. Raises what reading raises, and Terminal for another Kafka cluster."""
     from bellwether.simulation.forecast import Situation
 
@@ -185,7 +180,6 @@ def _situation(opened: PolicyInputs, namespace: str, store: str | None) -> Situa
         world.signals.overrides(),
         world,
         world.pods(memory.hosts.seen(cluster).hosts) if world.pods is not None else None,
-        load_side().newest_loads(store, opened.policy, namespace, cluster.cluster_id) if store is not None else None,
     )
 
 
@@ -217,6 +211,7 @@ def _text(one: PolicyDiff, duration_text: str) -> Iterator[str]:
     if one.current is not None:
         for field, before, after in one.fields:
             yield f"  {field}: {_shown(before)} -> {_shown(after)}"
+    yield from (f"  note: {note}" for note in one.notes)
     yield f"if the signals stay as they are, within {duration_text}:"
     if one.current is not None:
         yield "  with the current policy:"
@@ -224,17 +219,8 @@ def _text(one: PolicyDiff, duration_text: str) -> Iterator[str]:
         yield "  with the changed policy:"
     yield from _happenings(one.changed)
     heads = ("broker", "leaders now", *(("current policy",) if one.current is not None else ()), "changed policy")
-    yield from _table(heads, [tuple(map(str, row.values())) for row in _leaders(one)])
-    if one.situation.loads is not None:
-        yield from _table(("broker", "MB/s now", *heads[2:]), [_megabytes(row) for row in _loads(one)])
-
-
-def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    return (f"  {line}" for line in rows_of(heads, rows))
-
-
-def _megabytes(row: Mapping[str, int]) -> tuple[str, ...]:
-    return (str(row["broker"]), *(f"{value / 1e6:.1f}" for name, value in row.items() if name != "broker"))
+    rows = [tuple(map(str, row.values())) for row in _leaders(one)]
+    yield from (f"  {line}" for line in rows_of(heads, rows))
 
 
 def _happenings(outcome: Forecast) -> Iterator[str]:
@@ -249,26 +235,11 @@ def _happenings(outcome: Forecast) -> Iterator[str]:
         yield "    nothing moves, and no broker is demoted"
 
 
-def _clusters(one: PolicyDiff) -> dict[str, Cluster]:
-    """The cluster now, and at the end with each policy."""
-    current = {"current": one.current.cluster} if one.current is not None else {}
-    return {"now": one.situation.cluster, **current, "changed": one.changed.cluster}
-
-
 def _leaders(one: PolicyDiff) -> list[dict[str, int]]:
-    return _by_broker({name: cluster.leaders() for name, cluster in _clusters(one).items()})
-
-
-def _loads(one: PolicyDiff) -> list[dict[str, int]]:
-    """Load of each broker in bytes/s; empty if loads are not known."""
-    loads = one.situation.loads
-    if loads is None:
-        return []
-    return _by_broker({name: _carried_load(loads, cluster) for name, cluster in _clusters(one).items()})
-
-
-def _by_broker(figures: Mapping[str, Mapping[int, int]]) -> list[dict[str, int]]:
-    return [{"broker": broker, **{n: of.get(broker, 0) for n, of in figures.items()}} for broker in figures["now"]]
+    """Leaders of each broker now, and at the end with each policy."""
+    current = {"current": one.current.cluster.leaders()} if one.current is not None else {}
+    counts = {"now": one.situation.cluster.leaders(), **current, "changed": one.changed.cluster.leaders()}
+    return [{"broker": broker, **{n: of.get(broker, 0) for n, of in counts.items()}} for broker in counts["now"]]
 
 
 def _document(one: PolicyDiff, seconds: float) -> dict[str, Any]:
@@ -279,8 +250,8 @@ def _document(one: PolicyDiff, seconds: float) -> dict[str, Any]:
         "settings": [{"field": f, "before": before, "after": after} for f, before, after in one.fields],
         "current": _forecast(one.current) if one.current is not None else None,
         "changed": _forecast(one.changed),
+        "notes": one.notes,
         "leaders": _leaders(one),
-        "bytesPerSecond": _loads(one),
         "differs": one.differs,
     }
 
@@ -319,12 +290,3 @@ def _changed_fields(before: Any, after: Any, path: str = "") -> Iterator[tuple[s
             yield from _changed_fields(before.get(key), after.get(key), f"{path}.{key}".removeprefix("."))
     elif before != after:
         yield path, before, after
-
-
-def _carried_load(loads: Loads, cluster: Cluster) -> dict[int, int]:
-    """Load of each broker in bytes/s, as leader and as follower."""
-    carried = {broker: loads.following.get(broker, 0) for broker in sorted(cluster.named)}
-    for partition in cluster.partitions:
-        if partition.leader is not None:
-            carried[partition.leader] += loads.partitions.get(partition.key, 0)
-    return carried
