@@ -57,7 +57,9 @@ kafka_options = as_one(
     "kafka",
     KafkaTarget,
     {
-        "bootstrap": click.option("--bootstrap", "-b", help="Kafka bootstrap servers: HOST:PORT, separated by commas."),
+        "bootstrap": click.option(
+            "--bootstrap", "-b", metavar="HOST:PORT,...", help="Bootstrap servers of the Kafka cluster."
+        ),
         "command_config": click.option(
             "--command-config",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),

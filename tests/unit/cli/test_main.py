@@ -77,7 +77,7 @@ def test_one_storage_measurement_needs_no_cluster_and_leaves_nothing(tmp_path: P
     ("arguments", "said"),
     [
         (["reachability", "--once"], "--policy"),
-        (["reachability", "--policy", "p", "--bootstrap", "h:1"], "--bootstrap requires --once"),
+        (["reachability", "--policy", "p", "--bootstrap", "h:1"], "require --once"),
         (["reachability", "--once", "--bootstrap", "nonsense"], "not host:port"),
         (["storage", "--policy", "p"], "--directory"),
         (["storage", "--directory", "/tmp"], "--policy"),

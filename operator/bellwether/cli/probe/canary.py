@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.cli.probe.prober_options import ProberRun, bootstrap_option, prober_command
+from bellwether.cli.probe.prober_options import ProberRun, prober_command
 from bellwether.core.settings.detection import CANARY_TOPIC, Canary, Detection
 from bellwether.core.settings.harm import Objectives
 from bellwether.core.signals import SignalType
@@ -27,10 +27,10 @@ REFRESH_SECONDS = 10.0
 
 @prober_command(
     click.option("--vantage", metavar="NAME", help="Stable name of this vantage, such as eu-west-1a."),
-    bootstrap_option("measure"),
     click.option("--topic", metavar="NAME", help="With --bootstrap: the topic.  [default: bellwether-canary]"),
+    kafka=True,
 )
-def canary(run: ProberRun, vantage: str | None, bootstrap: Connection | None, topic: str | None) -> None:
+def canary(run: ProberRun, vantage: str | None, topic: str | None) -> None:
     """Produce a record to every broker and fetch it.
 
     Measures once per second what clients at this vantage experience, through the external listener. The topic of
@@ -38,12 +38,12 @@ def canary(run: ProberRun, vantage: str | None, bootstrap: Connection | None, to
     """
     from bellwether.adapters.kafka.canary_client import ConfluentCanary
 
-    if topic and not bootstrap:
+    if topic and not run.kafka:
         raise click.UsageError("--topic requires --bootstrap: with --policy the topic is detection.canary.topic.")
-    run.need_policy(bootstrap)
+    run.need_policy()
     if run.once:
-        if bootstrap:
-            outside, detection = bootstrap, Detection(canary=Canary(topic=topic or CANARY_TOPIC))
+        if run.kafka:
+            outside, detection = run.kafka, Detection(canary=Canary(topic=topic or CANARY_TOPIC))
         else:
             found, secrets = run.read_policy()
             outside, detection = _outside(found, secrets), found.policy().detection

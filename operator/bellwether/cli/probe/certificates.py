@@ -9,10 +9,9 @@ import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.cli.probe.plugin import Chosen, measure_once, run_measurer
-from bellwether.cli.probe.prober_options import ProberRun, bootstrap_option, prober_command
+from bellwether.cli.probe.prober_options import ProberRun, prober_command
 from bellwether.core.settings.detection import CertificateExpiry, Reachability
 from bellwether.core.signals import SignalType
-from bellwether.kafka_connection import Connection
 
 if TYPE_CHECKING:
     from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 @prober_command(
     click.option("--source", metavar="NAME", help="Stable name of this location, such as eu-west-1a."),
-    bootstrap_option("measure"),
     click.option(
         "--listener",
         "listeners",
@@ -30,8 +28,9 @@ if TYPE_CHECKING:
         multiple=True,
         help="With --bootstrap: name of an external listener; repeatable.  [default: EXTERNAL]",
     ),
+    kafka=True,
 )
-def certificates(run: ProberRun, source: str | None, bootstrap: Connection | None, listeners: tuple[str, ...]) -> None:
+def certificates(run: ProberRun, source: str | None, listeners: tuple[str, ...]) -> None:
     """Read when the brokers' certificates expire.
 
     Once a minute it makes a TLS handshake with each external listener of each broker, and reports the certificate that
@@ -57,14 +56,15 @@ def certificates(run: ProberRun, source: str | None, bootstrap: Connection | Non
 
         run_measurer(prober, BrokerCertificates(reader.ends, prober.clock), enabled)
 
-    if listeners and not bootstrap:
+    if listeners and not run.kafka:
         raise click.UsageError("--listener requires --bootstrap: with --policy the listeners are the policy's.")
-    run.need_policy(bootstrap)
+    run.need_policy()
     reader = CertificateReader()
     measurer = BrokerCertificates(reader.ends, SystemClock())
-    if bootstrap:
+    if run.kafka:
+        reader.security = run.kafka.security
         settings = measured_by(CertificateExpiry(), listeners or Reachability().listeners)
-        sys.exit(measure_once(measurer, (bootstrap, settings), run.output))
+        sys.exit(measure_once(measurer, (run.kafka, settings), run.output))
     if run.once:
         sys.exit(measure_once(measurer, chosen(reader, *run.read_policy()), run.output))
     run.process(SignalType.CERTIFICATE_EXPIRY, "--source", source).run(measure)

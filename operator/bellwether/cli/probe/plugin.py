@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.cli.probe.prober_options import ProberRun, bootstrap_option, need, prober_command
+from bellwether.cli.probe.prober_options import ProberRun, need, prober_command
 from bellwether.core.settings.source_settings import Plugin
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal
@@ -31,7 +31,6 @@ Chosen = tuple[Connection, Plugin]
     click.option("--type", "type_", metavar="TYPE", help="Signal type of the plugin, as in its SignalSource."),
     click.option("--source", metavar="NAME", help="Stable name of this location, such as eu-west-1a."),
     click.option("--list", "list_", is_flag=True, help="List the installed plugins and exit."),
-    bootstrap_option("measure"),
     click.option(
         "--setting",
         "settings",
@@ -39,13 +38,13 @@ Chosen = tuple[Connection, Plugin]
         multiple=True,
         help="With --bootstrap: plugin setting; repeatable.",
     ),
+    kafka=True,
 )
 def plugin(
     run: ProberRun,
     type_: str | None,
     source: str | None,
     list_: bool,
-    bootstrap: Connection | None,
     settings: tuple[str, ...],
 ) -> None:
     """Measure brokers with a plugin and report signals.
@@ -59,12 +58,12 @@ def plugin(
 
     if list_:
         sys.exit(measurement_table.plugins(plugin_discovery.found(), run.output))
-    if settings and not bootstrap:
+    if settings and not run.kafka:
         raise click.UsageError(
             "--setting requires --bootstrap: with --policy the settings are those of its SignalSource."
         )
     need(type_, "--type", "the signal type to measure (--list shows the installed ones)")
-    run.need_policy(bootstrap)
+    run.need_policy()
     measurer = plugin_discovery.load(str(type_))
 
     def chosen(found: LeadershipPolicy, secrets: SecretReader) -> tuple[UsedSource, Chosen] | None:
@@ -81,9 +80,9 @@ def plugin(
 
         run_measurer(prober, measurer, wanted)
 
-    if bootstrap:
+    if run.kafka:
         given = Plugin(type=str(type_), settings=_pairs(settings))
-        sys.exit(measure_once(measurer, (bootstrap, given), run.output))
+        sys.exit(measure_once(measurer, (run.kafka, given), run.output))
     if run.once:
         found, secrets = run.read_policy()
         found = with_sources(secrets.api, found)

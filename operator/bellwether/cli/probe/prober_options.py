@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bellwether.cli.kafka_target import KafkaTarget
+from bellwether.cli.kafka_target import KafkaTarget, kafka_options
 from bellwether.cli.kubernetes_target import Target, connect, namespaced
 from bellwether.cli.option_lists import Option, with_options
 from bellwether.cli.output import OUTPUT
 from bellwether.cli.process_options import LOG_FORMAT, LOG_LEVEL, METRICS_PORT, selecting
 from bellwether.core.settings.detection import Detection
 from bellwether.destinations import ANYWHERE
+from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import BellwetherError
 
 if TYPE_CHECKING:
@@ -62,19 +63,12 @@ def directories_option(help_: str) -> Option:
     )
 
 
-def bootstrap_option(verb: str) -> Option:
-    """The option ``--bootstrap``: what ``--once`` does with a cluster without a policy. Gives its ``Connection``."""
-    return click.option(
-        "--bootstrap",
-        "-b",
-        callback=lambda _context, _parameter, given: given and KafkaTarget(bootstrap=given).connection(),
-        help=f"With --once: {verb} the cluster at HOST:PORT,..., without Kubernetes, TLS or SASL.",
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
 class ProberRun:
-    """What the shared options say: which policies, once or until it is stopped. A sidecar has no ``selection``."""
+    """What the shared options say: which policies, once or until it is stopped. A sidecar has no ``selection``.
+
+    ``kafka``: the cluster to measure once without a policy, if one is named.
+    """
 
     policy: str | None
     target: Target
@@ -82,10 +76,11 @@ class ProberRun:
     output: str
     ports: Ports
     selection: Selection | None = None
+    kafka: Connection | None = None
 
-    def need_policy(self, bootstrap: object) -> None:
+    def need_policy(self) -> None:
         """Raise UsageError if ``--once`` has neither a policy nor a cluster."""
-        need(self.policy or bootstrap or not self.once, "--policy", f"{POLICY_NEEDED} (or --bootstrap)")
+        need(self.policy or self.kafka or not self.once, "--policy", f"{POLICY_NEEDED} (or --bootstrap)")
 
     def read_policy(self) -> tuple[LeadershipPolicy, SecretReader]:
         """The policy, and the reader of its Secrets, whose files last as long as it does."""
@@ -119,9 +114,12 @@ class ProberRun:
 
 
 def prober_command(
-    *options: Option, name: str | None = None, sidecar: bool = False
+    *options: Option, name: str | None = None, sidecar: bool = False, kafka: bool = False
 ) -> Callable[[Callable[..., None]], click.Command]:
-    """Command with the shared options and these; the decorated function gets the shared ones as ``ProberRun``."""
+    """Command with the shared options and these; the decorated function gets the shared ones as ``ProberRun``.
+
+    ``kafka``: with ``--once`` it can measure a Kafka cluster without Kubernetes.
+    """
 
     def command_of(work: Callable[..., None]) -> click.Command:
         @functools.wraps(work)
@@ -132,13 +130,19 @@ def prober_command(
             from bellwether.telemetry.logs import configure
 
             configure(log_format, "warning" if once and log_level == "info" else log_level)
-            if values.get("bootstrap") and not once:
-                raise click.UsageError("--bootstrap requires --once: signals can be reported to Kubernetes only.")
             given = {name: values.pop(name) for name in ("policy", "target", "output", "selection") if name in values}
+            cluster: KafkaTarget = values.pop("kafka", KafkaTarget())
+            named = cluster != KafkaTarget()
+            if named and (given["policy"] or not once):
+                raise click.UsageError(
+                    "--bootstrap and --command-config require --once, without --policy: signals can be reported to"
+                    " Kubernetes only."
+                )
             with reported():
-                work(ProberRun(once=once, ports=Ports(metrics_port, health_port), **given), **values)
+                connection, ports = cluster.connection() if named else None, Ports(metrics_port, health_port)
+                work(ProberRun(once=once, ports=ports, kafka=connection, **given), **values)
 
-        command = shared_options(with_options(*options)(run), sidecar=sidecar)
+        command = shared_options(with_options(*options, *([kafka_options] if kafka else []))(run), sidecar=sidecar)
         return click.command(name or work.__name__.replace("_", "-"))(command)
 
     return command_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bellwether.cli.probe.prober_options import ProberRun, bootstrap_option, prober_command
+from bellwether.cli.probe.prober_options import ProberRun, prober_command
 from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import SignalType
 from bellwether.destinations import NOT_LOCAL
@@ -31,23 +31,21 @@ CREDIT_SECONDS = 5.0
         is_flag=True,
         help="This vantage cannot reach the internal listener: probe no control, and discover the brokers externally.",
     ),
-    bootstrap_option("probe"),
     click.option("--listener", help="With --bootstrap: name of the external listener.  [default: EXTERNAL]"),
+    kafka=True,
 )
-def reachability(
-    run: ProberRun, vantage: str | None, no_internal: bool, bootstrap: Connection | None, listener: str | None
-) -> None:
+def reachability(run: ProberRun, vantage: str | None, no_internal: bool, listener: str | None) -> None:
     """Probe every broker at its external address.
 
     The internal address is probed as the control. A probe passes only if that broker answers a Kafka request: an open
     port is not enough, and neither is another broker behind the load balancer.
     """
-    if listener and not bootstrap:
+    if listener and not run.kafka:
         raise click.UsageError("--listener requires --bootstrap: with --policy the listener is the policy's.")
-    run.need_policy(bootstrap)
-    if bootstrap:
+    run.need_policy()
+    if run.kafka:
         settings = Reachability(listeners=(listener,)) if listener else Reachability()
-        sys.exit(_once_reachability(bootstrap, settings, no_internal, run.output))
+        sys.exit(_once_reachability(run.kafka, settings, no_internal, run.output))
     if run.once:
         found, secrets = run.read_policy()
         made, settings = _connection(found, secrets)

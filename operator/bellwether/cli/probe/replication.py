@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.cli.kafka_target import KafkaTarget, kafka_options
 from bellwether.cli.probe.prober_options import ProberRun, prober_command
 from bellwether.cli.process_options import METADATA_LIMIT
 from bellwether.core.settings.detection import ReplicationLag
@@ -31,9 +30,9 @@ if TYPE_CHECKING:
         help="Stable name of this prober; its replicas share it, and one of them reports.",
     ),
     METADATA_LIMIT,
-    kafka_options,
+    kafka=True,
 )
-def replication(run: ProberRun, source: str, metadata_mebibytes: int, kafka: KafkaTarget) -> None:
+def replication(run: ProberRun, source: str, metadata_mebibytes: int) -> None:
     """Measure replication lag and report slow followers.
 
     Compares the log end offsets of leaders and followers. One prober serves a whole cluster; it must reach every
@@ -43,12 +42,10 @@ def replication(run: ProberRun, source: str, metadata_mebibytes: int, kafka: Kaf
     from bellwether.adapters.kafka.connection.broker_pool import Limits
     from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
 
-    named, limits = kafka.bootstrap or kafka.command_config, Limits(metadata_bytes=metadata_mebibytes << 20)
-    if named and (run.policy or not run.once):
-        raise click.UsageError("--bootstrap and --command-config require --once, without --policy.")
-    run.need_policy(named)
-    if named:
-        sys.exit(_once(kafka.connection(), limits, ReplicationLag(), run.output))
+    limits = Limits(metadata_bytes=metadata_mebibytes << 20)
+    run.need_policy()
+    if run.kafka:
+        sys.exit(_once(run.kafka, limits, ReplicationLag(), run.output))
     if run.once:
         found, secrets = run.read_policy()
         settings = found.policy().detection.replication_lag

@@ -43,7 +43,7 @@ def run(*arguments: str) -> Any:
         (["--policy", "main", "-n", "a", "-n", "b"], "--policy requires a single --namespace"),
         (["--shard", "3/2"], "'3/2' is not K/N with 1 <= K <= N: use a value such as 2/3"),
         ([], "Missing option '--vantage'"),
-        (["--policy", "main", "--bootstrap", "h:9092"], "--bootstrap requires --once"),
+        (["--policy", "main", "--bootstrap", "h:9092"], "require --once"),
         (["--policy", "main", "--topic", "t"], "--topic requires --bootstrap"),
         (["--policy", "main"], "Missing option '--vantage'"),
         (["--once", "--bootstrap", "h:9092,foo"], "bootstrap address 'foo' is not host:port"),

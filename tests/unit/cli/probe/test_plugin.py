@@ -19,7 +19,7 @@ def run(*arguments: str) -> tuple[int, str]:
     [
         (["--policy", "p"], "--type"),
         (["--type", "Kind", "--once"], "--policy"),
-        (["--type", "Kind", "--bootstrap", "h:1"], "--bootstrap requires --once"),
+        (["--type", "Kind", "--bootstrap", "h:1"], "require --once"),
         (["--type", "Kind", "--policy", "p", "--setting", "a=b"], "--setting requires --bootstrap"),
         (
             ["--type", "Nobodys", "--policy", "p", "--source", "s"],
