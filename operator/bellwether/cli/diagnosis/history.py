@@ -5,8 +5,8 @@ In: the audit log in the Kubernetes API, which remains when the policy is delete
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import click
@@ -20,12 +20,10 @@ from bellwether.cli.output import OUTPUT, clock, print_lines
 from bellwether.core.model.quarantine_order import QuarantineChange
 from bellwether.core.reporting.audit import AuditEntry, BrokerChange, MoveSummary
 
-_DURATION = re.compile(r"\d+[smhd]")
-
 
 def moment(text: str, now: datetime) -> datetime:
     """Parse a time or an age: ``2h``, ``7d``, ``2026-01-31T08:00:00Z``; without a zone, UTC. Raises UsageError."""
-    if _DURATION.fullmatch(text):
+    with suppress(click.UsageError):
         return now - duration(text, "--since")
     try:
         found = datetime.fromisoformat(text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import sys
 import threading
 from datetime import datetime
 from pathlib import Path
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from bellwether.recording.trace_files import TraceWriter
     from bellwether.recording.traces.trace_lines import Header
 
-SAY_SECONDS = 30.0
+SAY_SECONDS = 10.0
 MEGABYTE = 1_000_000
 
 
@@ -141,41 +140,26 @@ def follow(
         progress.show(recorder, writer)
         due = max(due + period, recorder.clock.monotonic())
         stop.wait(min(due, end) - recorder.clock.monotonic())
-    progress.end()
 
 
 class Progress:
-    """Progress: one updated line on a terminal, else a line every ``SAY_SECONDS``; and a line per failure."""
+    """A line every ``SAY_SECONDS``, and one for each failure and its end."""
 
     def __init__(self) -> None:
-        self._renewed = sys.stderr.isatty()
         self._said_at = float("-inf")
         self._trouble: dict[str, str] = {}
 
     def show(self, recorder: Recorder, writer: TraceWriter) -> None:
         """Print the progress."""
-        for what, why in recorder.trouble.items():
-            if what not in self._trouble:
-                self._line(f"continuing without {what}: {why}")
-        for what in self._trouble:
-            if what not in recorder.trouble:
-                self._line(f"{what} is available again")
+        for what in sorted(recorder.trouble.keys() - self._trouble.keys()):
+            click.echo(f"continuing without {what}: {recorder.trouble[what]}", err=True)
+        for what in sorted(self._trouble.keys() - recorder.trouble.keys()):
+            click.echo(f"{what} is available again", err=True)
         self._trouble = dict(recorder.trouble)
-        text = f"recording {recorder.seconds:.0f} s: {recorder.brokers} brokers, {writer.instants} samples, "
-        text += size(writer.written)
-        if self._renewed:
-            click.echo(f"\r\x1b[K{text}", nl=False, err=True)
-        elif recorder.seconds - self._said_at >= SAY_SECONDS:
+        if recorder.seconds - self._said_at >= SAY_SECONDS:
             self._said_at = recorder.seconds
-            click.echo(text, err=True)
-
-    def end(self) -> None:
-        """End the progress line."""
-        if self._renewed:
-            click.echo("", err=True)
-
-    def _line(self, text: str) -> None:
-        click.echo(f"\r\x1b[K{text}" if self._renewed else text, err=True)
+            taken = f"{recorder.brokers} brokers, {writer.instants} samples, {size(writer.written)}"
+            click.echo(f"recording {recorder.seconds:.0f} s: {taken}", err=True)
 
 
 def size(count: int) -> str:

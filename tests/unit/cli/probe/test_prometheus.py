@@ -35,15 +35,9 @@ def test_one_measurement_needs_a_policy() -> None:
     assert "Missing option '--policy'" in said.output
 
 
-def test_a_policy_without_rules_says_which_field_to_add(api: MemoryApi) -> None:
-    api.put(POLICIES, api_objects.policy())
-    said = CliRunner().invoke(prometheus, ["--policy", "main", "--once"])
-    assert said.exit_code == 1
-    assert_wording(said.output)
-
-
-def test_missing_source_is_named_with_those_that_exist(api: MemoryApi) -> None:
-    api.put(POLICIES, api_objects.naming("prom"))
+@pytest.mark.parametrize("sources", [[], ["prom"]], ids=["no rules", "missing source"])
+def test_a_policy_without_rules_says_what_to_add_or_what_exists(api: MemoryApi, sources: list[str]) -> None:
+    api.put(POLICIES, api_objects.naming(*sources))
     api.put(SIGNAL_SOURCES, api_objects.source("proms", plugin={"type": "Wear"}))
     said = CliRunner().invoke(prometheus, ["--policy", "main", "--once"])
     assert said.exit_code == 1
