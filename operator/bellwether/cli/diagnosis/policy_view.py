@@ -53,7 +53,6 @@ _FINE = frozenset(
 WAITS_NAMED = 5
 """How many messages of drains and quarantines a remedy begins with."""
 
-POLICY_HEAD = ("NAMESPACE", "POLICY", "MODE", "READY", "REASON", "SICK", "DOWN", "UNKNOWN", "DEMOTED", "AT-RISK")
 _UNFINISHED = (RunState.FAILED, RunState.STALE, RunState.PROPOSED)
 
 
@@ -268,27 +267,3 @@ def lease_time(source: Object, field: str = "renewTime") -> datetime | None:
         return datetime.fromisoformat(str(source[field]))
     except (KeyError, ValueError):
         return None
-
-
-def all_policies(api: KubernetesClient) -> list[LeadershipPolicy]:
-    """All policies, by namespace and name. Raises what the client raises."""
-    found = (LeadershipPolicy.read(body) for body in broker_lookup.policies(api, None))
-    return sorted(found, key=lambda policy: (policy.metadata.namespace, policy.metadata.name))
-
-
-def policy_row(policy: LeadershipPolicy) -> tuple[str, ...]:
-    """The cells below ``POLICY_HEAD``; what its operator has not reported yet is empty."""
-    status, brokers = policy.status, policy.status.brokers
-    ready, at_risk = condition(status.conditions, "Ready"), status.partitions_at_risk
-    counts = ("",) * 4
-    if brokers is not None:
-        counts = (str(brokers.sick), str(brokers.down), str(brokers.unknown), str(brokers.demoted))
-    return (
-        policy.metadata.namespace,
-        policy.metadata.name,
-        str(status.mode or policy.spec.mode),
-        str(ready.status) if ready is not None else "Unknown",
-        ready.reason if ready is not None else "",
-        *counts,
-        str(at_risk.total) if at_risk is not None else "",
-    )

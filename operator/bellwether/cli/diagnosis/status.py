@@ -15,9 +15,9 @@ from bellwether import documentation
 from bellwether.adapters.clocks import SystemClock
 from bellwether.cli.diagnosis.explain import facts
 from bellwether.cli.diagnosis.remedies import runbook, typed
-from bellwether.cli.kubernetes_target import ANSWER_SECONDS, Target, connect, connect_policy, policy_options
+from bellwether.cli.kubernetes_target import Target, connect_policy, policy_options
 from bellwether.cli.leadership.broker_lookup import NamedPolicy, find_policy
-from bellwether.cli.output import OUTPUT, age, ago, picked, print_document, printed, rows_of, since
+from bellwether.cli.output import OUTPUT, age, ago, picked, print_document, rows_of, since
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.listing import NAMED, counted, few
 from bellwether.core.reasons import Reason
@@ -26,7 +26,6 @@ from bellwether.ports.errors import Transient
 
 if TYPE_CHECKING:
     from bellwether.api.v1alpha1.broker_health import BrokerHealth
-    from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
     from bellwether.cli.diagnosis.policy_view import PolicyView, Prober
 
 WATCH_SECONDS = 2.0
@@ -36,28 +35,19 @@ TOPICS_SHOWN = 5
 
 @click.command()
 @policy_options
-@click.option("--all-namespaces", "-A", "everywhere", is_flag=True, help="One line for each policy of all namespaces.")
 @click.option("--watch", "-w", is_flag=True, help="Refresh every two seconds until interrupted.")
 @OUTPUT
-def status(target: Target, everywhere: bool, watch: bool, output: str) -> None:
+def status(target: Target, watch: bool, output: str) -> None:
     """Show what is wrong with a policy, and the remedy.
 
     Shows the brokers with verdict, reason, since when and leaders; what is blocked and why; partitions at risk; the
     operator and the probers with the age of their reports; the rebalance; and for each thing that is wrong what to do
-    and the page of the runbook. It reads the Kubernetes API only.
+    and the page of the runbook. It reads the Kubernetes API only. For one line on each policy: kubectl get lp -A.
 
     The exit status is 0 if the status could be read, whatever it says.
     """
-    if watch and (output != "table" or everywhere):
-        raise click.UsageError("--watch shows one policy on a terminal: leave out --output and --all-namespaces")
-    if everywhere and (target.policy or target.namespace):
-        raise click.UsageError("--all-namespaces shows all policies: leave out --policy and --namespace")
-    if everywhere:
-        api, _ = connect(target, ANSWER_SECONDS)
-        from bellwether.cli.diagnosis import policy_view
-
-        _list(policy_view.all_policies(api), output)
-        return
+    if watch and output != "table":
+        raise click.UsageError("--watch is for a terminal: leave out --output")
     at = connect_policy(target)
     view = _look(at)
     if output != "table":
@@ -72,20 +62,6 @@ def status(target: Target, everywhere: bool, watch: bool, output: str) -> None:
             text = f"retrying: {error}"
         click.clear()
         click.echo(text)
-
-
-def _list(policies: list[LeadershipPolicy], output: str) -> None:
-    from bellwether.cli.diagnosis import policy_view
-
-    if output != "table":
-        entries = [
-            {"policy": f"{one.metadata.namespace}/{one.metadata.name}", "status": one.status.body()} for one in policies
-        ]
-        print_document(entries, output)
-    elif policies:
-        printed(policy_view.POLICY_HEAD, list(map(policy_view.policy_row, policies)))
-    else:
-        click.echo("there is no LeadershipPolicy in any namespace")
 
 
 def _look(at: NamedPolicy) -> PolicyView:

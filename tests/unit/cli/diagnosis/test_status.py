@@ -387,23 +387,3 @@ class TestBadInput:
         exit_status, text = run("--watch", "-o", "json")
         assert exit_status == 2
         assert "leave out --output" in text
-
-
-def test_all_policies_of_all_namespaces_are_one_line_each(site: Site):
-    site.show(one_left())
-    fresh = api_objects.policy()
-    fresh["metadata"] = {**fresh["metadata"], "name": "payments", "namespace": "kafka"}
-    site.api.put(POLICIES, fresh)
-    exit_status, text = run("--all-namespaces")
-    assert exit_status == 0
-    assert_wording(text)
-    documents = json.loads(run("-A", "--output", "json")[1])
-    assert [one["policy"] for one in documents] == ["default/main", "kafka/payments"]
-
-
-@pytest.mark.parametrize("other", [["--policy", "main"], ["-n", "kafka"]])
-def test_all_namespaces_excludes_one_policy_and_one_namespace(site: Site, other: list[str]):
-    exit_status, text = run("-A", *other)
-    assert exit_status == 2
-    assert "leave out --policy and --namespace" in " ".join(text.split())
-    assert not site.api.objects
