@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from bellwether.core.model.cluster import TopicPartition
+
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 """A decorator of click's that adds an option or an argument, or several."""
 
@@ -40,6 +42,14 @@ def as_one(name: str, kind: Callable[..., Any], options: Mapping[str, Option]) -
         return with_options(*options.values())(run)
 
     return add
+
+
+def topic_partition(text: str) -> TopicPartition:
+    """The type of options and arguments that name a partition: ``orders-7``, as Kafka writes it, or ``orders/7``."""
+    found = re.fullmatch("(.+)[-/]([0-9]{1,10})", text)
+    if found is None:
+        raise click.BadParameter(f"{text!r} is not TOPIC-PARTITION: use a value such as orders-0")
+    return TopicPartition(found[1], int(found[2]))
 
 
 def duration(text: str, option: str) -> timedelta:

@@ -23,6 +23,7 @@ from bellwether.cli.diagnosis.doctor_output import SHOWN
 from bellwether.cli.kafka_target import BOOTSTRAP, KafkaTarget, addresses, kafka_options
 from bellwether.cli.kubernetes_target import Target, policy_options
 from bellwether.cli.offline.unclean_election import NoLeaderElected, Refused, elect_uncleanly
+from bellwether.cli.option_lists import topic_partition
 from bellwether.cli.output import OUTPUT, print_document
 from bellwether.core.doctor.remediation import CommandOptions
 from bellwether.core.doctor.risks import MIN_ISR, OFFLINE
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     "--unclean-election",
     "lossy",
     metavar="TOPIC-PARTITION",
+    type=topic_partition,
     help="Elect an out-of-sync replica as leader of this partition; records are lost. Shows the expected loss first;"
     " requires --accept-loss.",
 )
@@ -65,7 +67,7 @@ def doctor(
     everything: bool,
     uri: str | None,
     output: str,
-    lossy: str | None,
+    lossy: TopicPartition | None,
     accept_loss: bool,
     kafka: KafkaTarget,
 ) -> None:
@@ -94,7 +96,6 @@ def doctor(
         raise click.UsageError("--accept-loss requires --unclean-election TOPIC-PARTITION")
     if lossy and output != "table":
         raise click.UsageError("--unclean-election is interactive: use it without --output")
-    chosen = _partition(lossy) if lossy else None
     try:
         with ExitStack() as opened:
             own = kafka.servers and not target.policy
@@ -105,10 +106,10 @@ def doctor(
             store = load_side().samples(uri) if uri else None
             tools = replace(_tools(cluster, kafka), store=_again(uri, store.printable) if uri and store else "")
             examine = _examination(cluster, nodes, store.last_samples if store is not None else no_samples)
-            if chosen is not None:
+            if lossy is not None:
                 from bellwether.adapters.kafka.unclean_elections import KafkaUnclean
 
-                _elect(chosen, examine, KafkaUnclean(nodes), tools, accepted=accept_loss)
+                _elect(lossy, examine, KafkaUnclean(nodes), tools, accepted=accept_loss)
                 return
             found = examine(topics, forecast=True)
     except (Refused, NoLeaderElected) as error:
@@ -215,13 +216,6 @@ def _ask(question: str) -> str:
         return str(click.prompt(question, default="", show_default=False))
     except click.Abort:
         return ""
-
-
-def _partition(text: str) -> TopicPartition:
-    topic, dash, number = text.rpartition("-")
-    if not dash or not topic or not number.isdecimal():
-        raise click.UsageError(f"--unclean-election {text!r} is not TOPIC-PARTITION: use a value such as orders-0")
-    return TopicPartition(topic, int(number))
 
 
 def _again(uri: str, printable: str) -> str:

@@ -14,8 +14,9 @@ import click
 
 from bellwether.cli.diagnosis.remedies import remedy
 from bellwether.cli.kubernetes_target import Target, policy_options
+from bellwether.cli.option_lists import topic_partition
 from bellwether.cli.output import OUTPUT, picked, print_lines, rows_of, since
-from bellwether.core.model.cluster import Partition
+from bellwether.core.model.cluster import Partition, TopicPartition
 from bellwether.core.model.undo_record import Cause
 from bellwether.core.reasons import Reason
 from bellwether.ports.errors import Terminal
@@ -27,23 +28,20 @@ _OUT_OF_SCOPE = "spec.scope leaves this topic alone, so demotion, racks, electio
 
 
 @click.command()
-@click.argument("partition", metavar="TOPIC/PARTITION")
+@click.argument("partition", metavar="TOPIC-PARTITION", type=topic_partition)
 @policy_options
 @OUTPUT
-def why(partition: str, target: Target, output: str) -> None:
-    """Explain why a broker leads TOPIC/PARTITION.
+def why(partition: TopicPartition, target: Target, output: str) -> None:
+    """Explain why a broker leads TOPIC-PARTITION.
 
     Shows for each replica whether it may lead and why not, whether the order is the partition's own or was changed, and
     what the operator would do now. Plans as `bellwether plan` does, and moves nothing.
     """
     from bellwether.cli.planning.policy_inputs import policy_inputs
 
-    topic, slash, number = partition.rpartition("/")
-    if not (slash and topic and number.isdecimal()):
-        raise click.UsageError(f"{partition!r} is not TOPIC/PARTITION: use a value such as orders/0")
     with policy_inputs(target) as inputs:
         preview = inputs.preview()
-        found = _partition(preview, topic, int(number))
+        found = _partition(preview, partition)
         would_change = {
             health.spec.broker_id: health.status.verdict.change
             for health in inputs.healths
@@ -53,14 +51,14 @@ def why(partition: str, target: Target, output: str) -> None:
     print_lines(explained.lines(), explained.document, output)
 
 
-def _partition(preview: Preview, topic: str, number: int) -> Partition:
+def _partition(preview: Preview, wanted: TopicPartition) -> Partition:
     cluster = preview.context.snapshot.cluster
-    of_topic = {p.index: p for p in cluster.partitions if p.topic == topic}
+    of_topic = {p.index: p for p in cluster.partitions if p.topic == wanted.topic}
     if not of_topic:
-        raise Terminal(f"Kafka cluster {cluster.cluster_id} has no topic {topic}: check the name")
-    if number not in of_topic:
-        raise Terminal(f"topic {topic} has no partition {number}: it has 0 to {max(of_topic)}")
-    return of_topic[number]
+        raise Terminal(f"Kafka cluster {cluster.cluster_id} has no topic {wanted.topic}: check the name")
+    if wanted.partition not in of_topic:
+        raise Terminal(f"topic {wanted.topic} has no partition {wanted.partition}: it has 0 to {max(of_topic)}")
+    return of_topic[wanted.partition]
 
 
 @dataclass(frozen=True)

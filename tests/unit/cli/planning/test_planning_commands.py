@@ -254,8 +254,8 @@ class TestWhy:
     @pytest.mark.parametrize(
         ("partition", "status", "said"),
         [
-            ("orders", 2, "is not TOPIC/PARTITION: use a value such as orders/0"),
-            ("orders/x", 2, "is not TOPIC/PARTITION"),
+            ("orders", 2, "is not TOPIC-PARTITION: use a value such as orders-0"),
+            ("orders/x", 2, "is not TOPIC-PARTITION"),
             ("nosuch/0", 1, "has no topic nosuch: check the name"),
             ("orders/99", 1, "topic orders has no partition 99: it has 0 to"),
         ],
