@@ -1,11 +1,11 @@
-"""Several options of a command as one decorator, and as one value; durations: ``30s``, ``10m``, ``2h``, ``1d``."""
+"""Several options of a command as one decorator, and as one value; types of options: durations, partitions."""
 
 from __future__ import annotations
 
 import functools
 import re
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import click
@@ -15,8 +15,9 @@ from bellwether.core.model.cluster import TopicPartition
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 """A decorator of click's that adds an option or an argument, or several."""
 
-_DURATION = re.compile(r"(\d+)([smhd])")
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_DURATION = re.compile("([0-9]{1,99})([smhd])")
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_LONGEST = 36500 * 86400
 
 
 def with_options(*options: Option) -> Option:
@@ -52,20 +53,12 @@ def topic_partition(text: str) -> TopicPartition:
     return TopicPartition(found[1], int(found[2]))
 
 
-def duration(text: str, option: str) -> timedelta:
-    """Parse the value of an option. UsageError names the option, the value and the format."""
+def duration(text: str) -> timedelta:
+    """The type of options that are a duration, at most 100 years: ``30s``, ``10m``, ``2h``, ``1d``."""
     found = _DURATION.fullmatch(text)
     if found is None:
-        raise click.UsageError(f"{option} {text!r} is not a duration: use a number with s, m, h or d, such as 30m")
-    try:
-        return timedelta(**{_UNITS[found[2]]: int(found[1])})
-    except OverflowError:
-        raise click.UsageError(f"{option} {text!r} is too long: use a shorter duration") from None
-
-
-def end_of(now: datetime, text: str, option: str) -> datetime:
-    """When a duration that begins now is over. UsageError as from ``duration``."""
-    try:
-        return now + duration(text, option)
-    except OverflowError:
-        raise click.UsageError(f"{option} {text!r} is too long: use a shorter duration") from None
+        raise click.BadParameter(f"{text!r} is not a duration: use a number with s, m, h or d, such as 30m")
+    seconds = int(found[1]) * _UNITS[found[2]]
+    if seconds > _LONGEST:
+        raise click.BadParameter(f"{text!r} is too long: use a shorter duration")
+    return timedelta(seconds=seconds)

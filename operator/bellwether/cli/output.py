@@ -105,8 +105,12 @@ def clock(moment: datetime) -> str:
 
 
 def age(moment: datetime, now: datetime) -> str:
-    """How long ago, in its two largest units: ``2 min 5 s``."""
-    spent = max(timedelta(0), now - moment)
+    """How long ago: ``2 min 5 s``."""
+    return lasting(max(timedelta(0), now - moment))
+
+
+def lasting(spent: timedelta) -> str:
+    """A duration in its two largest units: ``2 min 5 s``."""
     minutes, seconds = divmod(int(spent.total_seconds()), 60)
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)

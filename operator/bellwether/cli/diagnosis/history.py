@@ -24,7 +24,7 @@ from bellwether.core.reporting.audit import AuditEntry, BrokerChange, MoveSummar
 def moment(text: str, now: datetime) -> datetime:
     """Parse a time or an age: ``2h``, ``7d``, ``2026-01-31T08:00:00Z``; without a zone, UTC. Raises UsageError."""
     with suppress(click.UsageError):
-        return now - duration(text, "--since")
+        return now - duration(text)
     try:
         found = datetime.fromisoformat(text)
     except ValueError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,13 @@ _brokers = with_options(
 _options = with_options(
     _brokers,
     policy_options,
-    click.option("--for", "duration", metavar="TIME", help="End the override after 30m, 2h, 1d.  [default: no end]"),
+    click.option(
+        "--for",
+        "duration",
+        metavar="TIME",
+        type=option_lists.duration,
+        help="End the override after 30m, 2h, 1d.  [default: no end]",
+    ),
     click.option(
         "--wait",
         "wait_seconds",
@@ -140,7 +147,7 @@ def _run(
     brokers: tuple[int, ...],
     racks: tuple[str, ...],
     target: Target,
-    duration: str | None,
+    duration: timedelta | None,
     wait_seconds: int,
     reason: str,
     dry_run: bool,
@@ -151,7 +158,7 @@ def _run(
         raise click.UsageError(f"{option} requires --record; without it the cluster is the policy's")
     demoting = state is OverrideState.DEMOTED
     why, by = reason or f"bellwether {'demote' if demoting else 'promote'}", overrides.whoami()
-    until = option_lists.end_of(SystemClock().now(), duration, "--for") if duration is not None else None
+    until = SystemClock().now() + duration if duration is not None else None
     at = connect_policy(target)
     chosen = broker_lookup.choose_brokers(*at, brokers, racks)
     warnings = [] if demoting else overrides.unfit(broker_lookup.healths(*at), chosen)

@@ -15,11 +15,12 @@ import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes import object_names
-from bellwether.cli import completion, exit_status, option_lists
+from bellwether.cli import completion, exit_status
 from bellwether.cli.kubernetes_target import Target, broker_id, connect_policy, policy_options
 from bellwether.cli.leadership import broker_lookup, overrides, wait
 from bellwether.cli.leadership.broker_lookup import NamedPolicy
 from bellwether.cli.leadership.demote import preview_overrides
+from bellwether.cli.option_lists import duration
 from bellwether.core.demotion.drain_check import StopCheck, stop_check
 from bellwether.core.doctor.risks import MIN_ISR
 from bellwether.core.model.snapshot import Snapshot
@@ -67,6 +68,7 @@ class DrainProgress:
     "--for",
     "duration",
     metavar="TIME",
+    type=duration,
     default="30m",
     show_default=True,
     help="End the maintenance after 30m, 2h, 1d at the latest.",
@@ -74,7 +76,14 @@ class DrainProgress:
 @click.option(
     "--wait", is_flag=True, help="Wait until it is safe to stop the broker; with --end: until it leads again."
 )
-@click.option("--timeout", metavar="TIME", default="5m", show_default=True, help="Time limit of --wait: 30s, 5m, 1h.")
+@click.option(
+    "--timeout",
+    metavar="TIME",
+    type=duration,
+    default="5m",
+    show_default=True,
+    help="Time limit of --wait: 30s, 5m, 1h.",
+)
 @click.option(
     "--accept-unavailable-writes",
     is_flag=True,
@@ -94,10 +103,8 @@ def drain(broker: int, target: Target, **options: Any) -> None:
     writes without the broker, or if it is not finished in time.
     `kubectl wait --for=condition=Drained bh/POLICY-BROKER` waits for the same.
     """
-    limit = option_lists.duration(options["timeout"], "--timeout")
-    began = SystemClock().now()
-    until = option_lists.end_of(began, options["duration"], "--for")
-    if until <= began:
+    limit, until = options["timeout"], SystemClock().now() + options["duration"]
+    if not options["duration"]:
         raise click.UsageError("--for must be longer than 0, such as 30m")
     at = connect_policy(target)
     if options["dry_run"]:

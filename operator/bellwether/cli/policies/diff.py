@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,7 +19,7 @@ from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient
 from bellwether.cli import exit_status
 from bellwether.cli.kubernetes_target import Target, connect, namespaced
 from bellwether.cli.option_lists import duration
-from bellwether.cli.output import OUTPUT, picked, print_lines, rows_of
+from bellwether.cli.output import OUTPUT, lasting, picked, print_lines, rows_of
 from bellwether.core.signals import Override
 from bellwether.ports.errors import BellwetherError, Terminal
 
@@ -69,14 +70,15 @@ class PolicyDiff:
 @namespaced
 @click.option(
     "--for",
-    "duration_text",
+    "lookahead",
     metavar="TIME",
+    type=duration,
     default="10m",
     show_default=True,
     help="Time to look ahead, such as 90s, 10m, 1h.",
 )
 @OUTPUT
-def diff(files: tuple[str, ...], target: Target, duration_text: str, output: str) -> None:
+def diff(files: tuple[str, ...], target: Target, lookahead: timedelta, output: str) -> None:
     """Show what policies in files would do to the cluster.
 
     Run it before the files are applied. For each LeadershipPolicy in them: which settings change, which brokers would
@@ -94,14 +96,14 @@ def diff(files: tuple[str, ...], target: Target, duration_text: str, output: str
     """
     from bellwether.simulation.forecast import NoReport
 
-    seconds = duration(duration_text, "--for").total_seconds()
+    seconds = lookahead.total_seconds()
     checked = _read(files)
     try:
         api, namespace = connect(target)
         found = [_of(api, one.policy, checked, namespace, seconds) for one in checked.policies]
     except (BellwetherError, NoReport) as error:
         raise click.ClickException(str(error)) from None
-    lines = (line for one in found for line in _text(one, duration_text))
+    lines = (line for one in found for line in _text(one, lookahead))
     print_lines(lines, lambda: [_document(one, seconds) for one in found], output)
     if any(one.differs for one in found):
         raise click.exceptions.Exit(exit_status.FOUND)
@@ -205,14 +207,14 @@ def _result(outcome: Forecast) -> tuple[frozenset[int], list[tuple[str, tuple[in
     return outcome.demoted, sorted((str(p.name), p.replicas, p.leader) for p in outcome.cluster.partitions)
 
 
-def _text(one: PolicyDiff, duration_text: str) -> Iterator[str]:
+def _text(one: PolicyDiff, lookahead: timedelta) -> Iterator[str]:
     changes = "1 setting changes" if len(one.fields) == 1 else f"{len(one.fields)} settings change"
     yield f"policy {one.namespace}/{one.name}: {'new' if one.current is None else changes}"
     if one.current is not None:
         for field, before, after in one.fields:
             yield f"  {field}: {_shown(before)} -> {_shown(after)}"
     yield from (f"  note: {note}" for note in one.notes)
-    yield f"if the signals stay as they are, within {duration_text}:"
+    yield f"if the signals stay as they are, within {lasting(lookahead)}:"
     if one.current is not None:
         yield "  with the current policy:"
         yield from _happenings(one.current)

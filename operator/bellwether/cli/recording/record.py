@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +40,9 @@ MEGABYTE = 1_000_000
     type=click.Path(dir_okay=False, path_type=Path),
     help="Trace file to write, such as incident.jsonl.gz; an existing file is not overwritten.",
 )
-@click.option("--duration", "limit", metavar="TIME", help="Stop after 30s, 10m, 2h.  [default: until Ctrl-C]")
+@click.option(
+    "--duration", "limit", metavar="TIME", type=duration, help="Stop after 30s, 10m, 2h.  [default: until Ctrl-C]"
+)
 @click.option(
     "--period", type=click.FloatRange(0.2, 60), default=1.0, show_default=True, help="Seconds between samples."
 )
@@ -52,7 +54,7 @@ MEGABYTE = 1_000_000
 def record(
     target: Target,
     output_file: Path,
-    limit: str | None,
+    limit: timedelta | None,
     period: float,
     anonymize: bool,
     no_partitions: bool,
@@ -68,7 +70,7 @@ def record(
     from bellwether.recording.recorder import Metadata, Recorder
     from bellwether.recording.trace_files import Full, TraceWriter
 
-    seconds = duration(limit, "--duration").total_seconds() if limit is not None else float("inf")
+    seconds = limit.total_seconds() if limit is not None else float("inf")
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
