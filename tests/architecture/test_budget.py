@@ -18,7 +18,7 @@ LINES = {
     "operator/bellwether": 1535,  # where policies may connect: one list, and one check at the connection itself
     "operator/bellwether/adapters": 11281,  # large objects trimmed, librdkafka asks first; what Strimzi has
     "operator/bellwether/api": 4487,  # identities with their destination; requests; a preset for kafka_exporter
-    "operator/bellwether/cli": 10153,  # lint reads policies in texts, in other objects and in JSON patches
+    "operator/bellwether/cli": 9832,  # lint reads policies in texts and in other objects
     "operator/bellwether/controllers": 3092,  # who may still send; other installations; kopf's lists and events bounded
     "operator/bellwether/core": 13650,  # cures by a table; causes, freezes, links; identity, partial answers, drains
     "operator/bellwether/ports": 620,  # the seam to the load side, bounded messages, answers of probes once

@@ -121,11 +121,15 @@ def test_leaders_out_of_scope_are_not_waited_for(
         assert found.output.splitlines()[-1] == last
 
 
-def test_the_word_of_an_earlier_override_is_not_taken_for_this_one(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
-    says(api, "OverrideDemoted", 0, why="disk swap")
+@pytest.mark.parametrize("reason", ["OverrideDemoted", "InMaintenance"])
+def test_the_status_of_an_earlier_override_is_not_taken_for_this_one(
+    api: MemoryApi, monkeypatch: pytest.MonkeyPatch, reason: str
+):
+    says(api, reason, 0, why="disk swap")
     plays(monkeypatch, lambda: says(api, "OverrideDemoted", 0, why="new kernel"))
     found = run("demote", 1, "--policy", "main", "--reason", "new kernel")
     assert (found.exit_code, "; new kernel" in found.output) == (0, True)
+    assert found.output.splitlines()[-1] == "broker 1 is demoted (OverrideDemoted)"
 
 
 def test_a_reconcile_that_ends_between_two_looks_is_not_taken_for_the_one_before_it(
@@ -279,30 +283,22 @@ def test_releasing_takes_the_override_away_and_tells_who_leads_again(api: Memory
     )
 
 
-def test_releasing_a_sick_broker_says_that_it_stays_demoted(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize(
+    ("before", "after", "why", "state"),
+    [
+        ("OverrideDemoted", "StorageSlow", "its disk is slow", "Sick"),
+        ("InMaintenance", "Stabilizing", "its maintenance is over", "Healthy"),
+    ],
+)
+def test_releasing_says_why_a_broker_stays_demoted(
+    api: MemoryApi, monkeypatch: pytest.MonkeyPatch, before: str, after: str, why: str, state: str
+):
     run("demote", 1, "--policy", "main", "--wait", 0)
-    says(api, "OverrideDemoted", 0, state="Sick")
-    plays(monkeypatch, lambda: says(api, "StorageSlow", 0, state="Sick", why="its disk is slow"))
+    says(api, before, 0, state=state)
+    plays(monkeypatch, lambda: says(api, after, 0, state=state, why=why))
     found = run("release", 1, "--policy", "main")
     assert found.exit_code == 0
-    assert "broker 1 stays demoted (StorageSlow: its disk is slow)" in words(found)
-
-
-def test_an_earlier_drain_is_not_taken_for_this_override(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
-    says(api, "InMaintenance", 0, why="new disk")
-    plays(monkeypatch, lambda: says(api, "OverrideDemoted", 0, why="new kernel"))
-    found = run("demote", 1, "--policy", "main", "--reason", "new kernel")
-    assert found.exit_code == 0
-    assert_wording(found.output.splitlines()[-1])
-
-
-def test_releasing_a_broker_in_maintenance_tells_what_it_waits_for(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
-    run("demote", 1, "--policy", "main", "--wait", 0)
-    says(api, "InMaintenance", 0, why="new disk")
-    plays(monkeypatch, lambda: says(api, "Stabilizing", 0, why="its maintenance is over"))
-    found = run("release", 1, "--policy", "main")
-    assert found.exit_code == 0
-    assert "broker 1 stays demoted (Stabilizing: its maintenance is over)" in words(found)
+    assert f"broker 1 stays demoted ({after}: {why})" in words(found)
 
 
 def test_releasing_a_promoted_sick_broker_waits_for_what_signals_do(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
