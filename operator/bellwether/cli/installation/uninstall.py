@@ -21,7 +21,6 @@ from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES, Kub
 from bellwether.adapters.kubernetes.api_errors import NotFound
 from bellwether.cli.kubernetes_target import Target, clusterwide, connect
 from bellwether.cli.process_options import namespaces_option
-from bellwether.core.model.undo_record import EntryState
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
 
@@ -60,7 +59,6 @@ Named = tuple[str, str]
 @click.option(
     "--without-operator", is_flag=True, help="Do not wait for an operator: export at once and remove the finalizers."
 )
-@click.option("--dry-run", is_flag=True, help="Show what each policy has displaced, and change nothing.")
 def uninstall(
     target: Target,
     namespaces: tuple[str, ...],
@@ -68,22 +66,18 @@ def uninstall(
     timeout_seconds: int,
     export_to: Path | None,
     without_operator: bool,
-    dry_run: bool,
 ) -> None:
     """Restore or export all replica orders before removal.
 
     Run it before Bellwether is removed. It requests the restoration from the operator, and exports what the operator
     has not finished in time. Afterwards no policy and no undo record has a finalizer of Bellwether. The policies are
-    not deleted. The command can be repeated at any time.
+    not deleted. The command can be repeated at any time. What policies have displaced: kubectl get lp -A -o wide.
     """
     from bellwether.telemetry import logs
 
     logs.configure("auto", "warning")
     api, _ = connect(target)
     work = _Uninstall(api, SystemClock(), namespaces, export_to)
-    if dry_run:
-        work.preview(mode)
-        return
     if not without_operator:
         work.request(mode == "restore", timeout_seconds)
     troubles = work.finish()
@@ -100,16 +94,6 @@ class _Uninstall:
     namespaces: tuple[str, ...]
     export_to: Path | None
     finished: set[Named] = field(default_factory=set)
-
-    def preview(self, mode: str) -> None:
-        """Print what each policy has displaced. Raises Transient, Terminal."""
-        from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
-
-        for body in self._policies():
-            record = ConfigMapRecords(self.api, *_named(body)).read()
-            displaced = sum(e.state is not EntryState.RESTORED for e in record.entries.values()) if record else 0
-            demoted = f", demoted brokers {sorted(record.demoted)}" if record and record.demoted else ""
-            click.echo(f"{'/'.join(_named(body))}: {displaced} partitions displaced{demoted}; mode {mode}")
 
     def request(self, restore: bool, timeout_seconds: int) -> None:
         """Request the uninstall and wait until the operator is done or timed out. Raises Transient, Terminal."""

@@ -194,14 +194,3 @@ def test_export_asks_for_no_restoring(monkeypatch: pytest.MonkeyPatch, operator:
 def test_with_nothing_installed_there_is_nothing_to_do(monkeypatch: pytest.MonkeyPatch, operator: MemoryOperator):
     found = run(monkeypatch, operator, None)
     assert (found.exit_code, found.output) == (0, "")
-
-
-def test_a_dry_run_counts_what_is_displaced_and_changes_nothing(
-    monkeypatch: pytest.MonkeyPatch, operator: MemoryOperator
-):
-    loop = demoting(operator)
-    before = held(operator)
-    found = run(monkeypatch, operator, loop, "--dry-run")
-    said = "default/main: 4 partitions displaced, demoted brokers [1]; mode restore\n"
-    assert (found.exit_code, found.output) == (0, said)
-    assert held(operator) == before
