@@ -23,7 +23,7 @@ LINES = {
     "operator/bellwether/core": 13650,  # cures by a table; causes, freezes, links; identity, partial answers, drains
     "operator/bellwether/ports": 620,  # the seam to the load side, bounded messages, answers of probes once
     "operator/bellwether/probes": 5800,  # several listeners, causes, gaps of both sides, slow answers, pairs that lag
-    "operator/bellwether/probes/runtime": 796,
+    "operator/bellwether/probes/runtime": 751,
     "operator/bellwether/quarantine": 737,  # ends connections; which field keeps it from holding; whose process it is
     "operator/bellwether/recording": 1346,  # all fields of signals and records, so that a replay decides alike
     "operator/bellwether/simulation": 2103,  # replays, and the cluster in memory that all of it runs on

@@ -125,7 +125,7 @@ def sample(
     at any time, and two replicas may run.
     """
     from bellwether.destinations import ANYWHERE
-    from bellwether.probes.runtime.prober_process import Ports, serve, stop_on_signals
+    from bellwether.probes.runtime.prober_process import serve, stop_on_signals
     from bellwether.probes.runtime.watched_policies import Selection
     from bellwether.telemetry.health_server import Health
     from bellwether.telemetry.logs import configure
@@ -180,13 +180,13 @@ def sample(
         health = Health()
         if by_hand:
             cluster, metrics = Cluster(kafka.connection), SamplingMetrics()
-            serve(health, metrics.registry, Ports(metrics_port, None))
+            serve(health, metrics.registry, metrics_port)
             alone = ClusterSampler(settings, lambda: cluster, metrics, stop_on_signals())
             health.watch(lambda: alone.problems(STUCK_SECONDS))
             alone.run()
         else:
             registry = JointRegistry("sampler")
-            serve(health, registry, Ports(metrics_port, None))
+            serve(health, registry, metrics_port)
             _sample_policies(target, selection, settings, registry, health)
 
 

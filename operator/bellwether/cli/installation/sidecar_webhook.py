@@ -43,7 +43,7 @@ def sidecar_webhook(
 
     from bellwether.adapters.kubernetes.admission_server import ServerFiles, Webhook
     from bellwether.adapters.kubernetes.sidecar_injection import answer, read_sidecars
-    from bellwether.probes.runtime.prober_process import Ports, serve, stop_on_signals
+    from bellwether.probes.runtime.prober_process import serve, stop_on_signals
     from bellwether.telemetry.health_server import Health
     from bellwether.telemetry.logs import configure
 
@@ -56,7 +56,7 @@ def sidecar_webhook(
         # The API server does not authenticate itself; the answer reveals nothing but the sidecars.
         webhook = Webhook("", port, PATH, lambda body: answer(body, added), files, SystemClock())
         health.watch(lambda: [] if webhook.alive() else ["the webhook does not serve"])
-        serve(health, CollectorRegistry(), Ports(metrics_port))
+        serve(health, CollectorRegistry(), metrics_port)
         webhook.start()
         structlog.get_logger(__name__).info("webhook_listening", port=webhook.port, accounts=sorted(added))
         try:

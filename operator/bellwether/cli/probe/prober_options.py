@@ -25,7 +25,7 @@ from bellwether.ports.errors import BellwetherError
 if TYPE_CHECKING:
     from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
     from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-    from bellwether.probes.runtime.prober_process import Ports, ProberProcess, SidecarProcess
+    from bellwether.probes.runtime.prober_process import ProberProcess, SidecarProcess
     from bellwether.probes.runtime.watched_policies import Selection
 
 POLICY_NEEDED = "the LeadershipPolicy to read settings from"
@@ -50,7 +50,6 @@ def shared_options(command: Callable[..., Any], *, sidecar: bool = False) -> Cal
         ),
         OUTPUT,
         METRICS_PORT,
-        click.option("--health-port", type=PORT, help="Additional port of /healthz and /readyz."),
         LOG_FORMAT,
         LOG_LEVEL,
     )(command)
@@ -74,7 +73,7 @@ class ProberRun:
     target: Target
     once: bool
     output: str
-    ports: Ports
+    metrics_port: int | None
     selection: Selection | None = None
     kafka: Connection | None = None
 
@@ -102,7 +101,7 @@ class ProberRun:
         need(source, option, f"a stable name of this {place}, such as eu-west-1a")
         assert self.selection is not None  # noqa: S101 - only a sidecar has none
         return ProberProcess.begin(
-            connect(self.target), self.selection, signal_type, str(source), self.ports, many=many
+            connect(self.target), self.selection, signal_type, str(source), self.metrics_port, many=many
         )
 
     def sidecar(self, signal_type: str) -> SidecarProcess:
@@ -110,7 +109,7 @@ class ProberRun:
         from bellwether.probes.runtime.prober_process import SidecarProcess
 
         need(self.policy, "--policy", POLICY_NEEDED)
-        return SidecarProcess.begin(connect(self.target), str(self.policy), signal_type, self.ports)
+        return SidecarProcess.begin(connect(self.target), str(self.policy), signal_type, self.metrics_port)
 
 
 def prober_command(
@@ -123,10 +122,7 @@ def prober_command(
 
     def command_of(work: Callable[..., None]) -> click.Command:
         @functools.wraps(work)
-        def run(
-            once: bool, log_format: Any, log_level: str, metrics_port: int, health_port: int, **values: Any
-        ) -> None:
-            from bellwether.probes.runtime.prober_process import Ports
+        def run(once: bool, log_format: Any, log_level: str, metrics_port: int | None, **values: Any) -> None:
             from bellwether.telemetry.logs import configure
 
             configure(log_format, "warning" if once and log_level == "info" else log_level)
@@ -139,8 +135,8 @@ def prober_command(
                     " Kubernetes only."
                 )
             with reported():
-                connection, ports = cluster.connection() if named else None, Ports(metrics_port, health_port)
-                work(ProberRun(once=once, ports=ports, kafka=connection, **given), **values)
+                connection = cluster.connection() if named else None
+                work(ProberRun(once=once, metrics_port=metrics_port, kafka=connection, **given), **values)
 
         command = shared_options(with_options(*options, *([kafka_options] if kafka else []))(run), sidecar=sidecar)
         return click.command(name or work.__name__.replace("_", "-"))(command)

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Collection
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -28,13 +27,6 @@ from bellwether.telemetry.metrics.metric_registry import JointRegistry
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 
 IDENTIFY_SECONDS = 2.0
-
-
-class Ports(NamedTuple):
-    """Ports of ``/metrics`` with health, and of health alone; None: not served."""
-
-    metrics: int | None = None
-    health: int | None = None
 
 
 @dataclass(frozen=True)
@@ -85,12 +77,14 @@ class SidecarProcess:
     found: list[LogDirIdentity] = field(default_factory=list)
 
     @classmethod
-    def begin(cls, target: tuple[KubernetesClient, str], policy: str, signal_type: str, ports: Ports) -> SidecarProcess:
+    def begin(
+        cls, target: tuple[KubernetesClient, str], policy: str, signal_type: str, port: int | None
+    ) -> SidecarProcess:
         """Serve metrics and health, and handle SIGTERM and SIGINT. ``target`` has the policy's namespace."""
         _, namespace = target
         page = JointRegistry("prober", {"namespace": namespace, "policy": policy, "type": signal_type})
         process = cls(target, policy, signal_type, page, Health(), stop_on_signals())
-        serve(process.health, page, ports)
+        serve(process.health, page, port)
         return process
 
     def identify(self, read: Callable[[], LogDirIdentity]) -> LogDirIdentity | None:
@@ -177,13 +171,13 @@ class ProberProcess:
         selection: Selection,
         signal_type: str,
         source: str,
-        ports: Ports,
+        port: int | None,
         *,
         many: bool = False,
     ) -> ProberProcess:
         """Serve metrics and health. ``target`` has the namespace of a selection that names none."""
         metrics, health = JointRegistry("prober", {"type": signal_type, "source": source}), Health()
-        serve(health, metrics, ports)
+        serve(health, metrics, port)
         return cls(target, selection, signal_type, source, metrics, health, many)
 
     def run(self, measure: Callable[[PolicyProber], None]) -> None:
@@ -205,16 +199,14 @@ class ProberProcess:
         policies.run(stop)
 
 
-def serve(health: Health, registry: CollectorRegistry, ports: Ports) -> None:
-    """Serve metrics and health. Terminal names the option of a port that cannot be opened."""
-    wanted = (("--metrics-port", ports.metrics, registry), ("--health-port", ports.health, None))
-    for option, port, served in wanted:
-        if port is None or (served is None and port == ports.metrics):
-            continue
-        try:
-            HealthServer(health, port, served)
-        except OSError as error:
-            raise Terminal(f"{option} {port}: {error.strerror}; choose a free port") from error
+def serve(health: Health, registry: CollectorRegistry, port: int | None) -> None:
+    """Serve metrics and health on ``--metrics-port``, if there is one. Terminal if it cannot be opened."""
+    if port is None:
+        return
+    try:
+        HealthServer(health, port, registry)
+    except OSError as error:
+        raise Terminal(f"--metrics-port {port}: {error.strerror}; choose a free port") from error
 
 
 def run_each(runs: Collection[Callable[[], None]], stop: threading.Event) -> None:

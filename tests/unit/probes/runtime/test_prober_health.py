@@ -13,7 +13,7 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.signals import SignalType
 from bellwether.ports.errors import Terminal
 from bellwether.probes.runtime.prober import Prober
-from bellwether.probes.runtime.prober_process import Ports, serve
+from bellwether.probes.runtime.prober_process import serve
 from bellwether.simulation.memory_world import ManualClock
 from bellwether.telemetry.health_server import HealthServer
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
@@ -134,21 +134,20 @@ def test_the_kubelet_hears_of_it(api: MemoryApi) -> None:
         server.close()
 
 
-def test_metrics_port_and_port_of_its_own_serve_health() -> None:
+def test_metrics_port_serves_health() -> None:
     with HeldPorts() as held:
-        ports = Ports(held.take(), held.take())
+        port = held.take()
     metrics = ProbeMetrics()
-    serve(metrics.health, metrics.registry, ports)
-    found = [ask(port or 0, path) for path in ("/healthz", "/metrics") for port in ports]
-    assert [status for status, _ in found] == [200, 200, 200, 404]
-    assert "bellwether_probe" in found[2][1]
+    serve(metrics.health, metrics.registry, port)
+    (health, _), (status, page) = (ask(port, path) for path in ("/healthz", "/metrics"))
+    assert (health, status, "bellwether_probe" in page) == (200, 200, True)
 
 
-def test_a_health_port_that_is_taken_is_named() -> None:
+def test_a_port_that_is_taken_is_named() -> None:
     metrics = ProbeMetrics()
     taken = HealthServer(metrics.health, 0)
     try:
-        with pytest.raises(Terminal, match=f"--health-port {taken.port}: .*; choose a free port"):
-            serve(metrics.health, metrics.registry, Ports(None, taken.port))
+        with pytest.raises(Terminal, match=f"--metrics-port {taken.port}: .*; choose a free port"):
+            serve(metrics.health, metrics.registry, taken.port)
     finally:
         taken.close()
