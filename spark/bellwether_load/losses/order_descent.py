@@ -24,8 +24,8 @@ _SHARPNESS = (30.0, 120.0, 400.0, 1_200.0, 4_000.0)
 """Of the smooth maximum, stage by stage; the first where leaders change."""
 _SWEEPS, _UNDOING = 30, 100
 _MODES = (True, False)
-_FEW = 1e-3
-"""Share of partitions that change with which a stage ends."""
+_FEW = 1e-5
+"""Share of partitions that change with which a stage ends: on uneven brokers the few that are heavy decide."""
 _LARGEST = 60.0
 """Most that an exponent can be."""
 _GAIN, _ELECTION = 1e-2, 4.0
