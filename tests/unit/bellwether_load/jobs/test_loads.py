@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -166,11 +169,13 @@ def test_two_clusters_in_one_store_are_refused(tmp_path: Path):
     assert account(tmp_path)["skipped"][0].endswith(": is not of Kafka cluster two")
 
 
-def test_without_java_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_without_java_it_says_what_to_install(tmp_path: Path):
     write_rounds(Store.open(str(tmp_path)), {("apples", 0): steady(2)})
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))
-    result = CliRunner().invoke(main, ["loads", "--store", str(tmp_path), "--name", "x"])
-    assert result.exit_code == 1
+    # A process of its own: in this one Java may run already.
+    command = [sys.executable, "-m", "bellwether_load", "loads", "--store", str(tmp_path), "--name", "x"]
+    environment = {**os.environ, "JAVA_HOME": str(tmp_path / "none")}
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 1
     assert "Spark cannot start Java" in result.stderr
     assert "Install a full Java 17" in result.stderr
 
