@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bellwether.core.settings.objective import WHOLE
@@ -31,7 +32,6 @@ MOST_REPLICAS = 20
 Ints = NDArray[np.int64]
 Int32s = NDArray[np.int32]
 Bools = NDArray[np.bool_]
-_FILL = -(2**40)
 
 
 def total(at: NDArray[np.integer], values: Ints, length: int) -> Ints:
@@ -91,15 +91,15 @@ class Table:
         column = self.table.column(name)
         return np.append(column.to_numpy(), 0.0)[at], np.append(column.is_valid().to_numpy(), False)[at]
 
-    def lists(self, name: str) -> Ints:
-        """A column of lists as a matrix."""
-        array = self.table.column(name).combine_chunks()
-        lengths = array.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
+    def brokers(self, name: str, ids: Ints) -> Int32s:
+        """A column of lists of brokers as a matrix of their indices."""
+        lists = self.table.column(name).combine_chunks()
+        lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
         self.wrong(lengths > MOST_REPLICAS, f"has {{count}} {name}, more than {MOST_REPLICAS}", count=lengths)
-        found = np.full((len(array), min(max(1, int(lengths.max(initial=0))), MOST_REPLICAS)), _FILL)
-        spot = np.arange(lengths.sum()) - np.repeat(lengths.cumsum() - lengths, lengths)
-        kept, row = spot < found.shape[1], np.repeat(np.arange(len(array)), lengths)
-        found[row[kept], spot[kept]] = array.flatten().to_numpy(zero_copy_only=False)[kept]
+        there = np.arange(min(max(1, int(lengths.max(initial=0))), MOST_REPLICAS)) < lengths[:, None]
+        found = np.full(there.shape, len(ids), np.int32)
+        given = pc.list_slice(lists, 0, MOST_REPLICAS).flatten()
+        found[there] = indices(given.to_numpy(zero_copy_only=False), ids)
         return found
 
     def places(self, wanted: Ints) -> Ints:
@@ -135,11 +135,10 @@ def rates_of(loads: Table, wanted: Table, statistic: str) -> Rates:
     return Rates(produce, consume, known, consumed, place[:-1])
 
 
-@dataclass
+@dataclass(frozen=True)
 class Rows:
     """A row for each partition. ``listed``: brokers in the order of their ids. ``takers``: replicas on open brokers in
-    the ISR, in their places; ``may``: which of them a plan may make the leader. ``after``, ``order``: leader and
-    replicas after the plan, if it is ``moving``."""
+    the ISR, in their places; ``may``: which of them a plan may make the leader."""
 
     table: Table
     listed: Sequence[BrokerInput]
@@ -152,9 +151,6 @@ class Rows:
     held: Bools
     rates: Rates
     load: Ints
-    after: Int32s
-    order: Int32s
-    moving: Bools
 
     def __len__(self) -> int:
         return len(self.leader)
@@ -235,7 +231,7 @@ def rows_of(problem: ProblemHeader, table: Table, rates: Rates, faults: Faults) 
     if not none:
         faults.add(PROBLEM, "problem.json lists no brokers")
         return None
-    replicas, isr = (indices(table.lists(name), ids) for name in ("replicas", "isr"))
+    replicas, isr = (table.brokers(name, ids) for name in ("replicas", "isr"))
     leader = indices(table.numbers("leader"), ids)
     _form(table, replicas, isr, leader, none)
     if faults.any(PROBLEM):
@@ -253,15 +249,13 @@ def rows_of(problem: ProblemHeader, table: Table, rates: Rates, faults: Faults) 
     if most > MOST:
         faults.add(LOADS, f"they add up to {most:.3g} hundredths of a byte/s, more than 2**53")
         return None
-    after = leader.copy(), replicas.copy(), np.zeros(len(table), np.bool_)
-    return Rows(table, listed, ids, open_, replicas, takers, may, leader, held, rates, load, *after)
+    return Rows(table, listed, ids, open_, replicas, takers, may, leader, held, rates, load)
 
 
 def indices(given: Ints, ids: Ints) -> Int32s:
     """Brokers as indices; one further than none for those that are not known."""
-    at = np.minimum(np.searchsorted(ids, given), len(ids) - 1)
-    found = np.where(ids[at] == given, at, len(ids) + ((given != _FILL) & (given != NO_BROKER)))
-    return found.astype(np.int32)
+    at = np.minimum(np.searchsorted(ids, given), len(ids) - 1).astype(np.int32)
+    return np.where(ids[at] == given, at, np.int32(len(ids)) + (given != NO_BROKER))
 
 
 def _form(table: Table, replicas: Int32s, isr: Int32s, leader: Int32s, none: int) -> None:

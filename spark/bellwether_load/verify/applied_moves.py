@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from bellwether_load.plan.checks import Faults
-from bellwether_load.plan.partition_rows import Rows, Table, indices
+from bellwether_load.plan.partition_rows import Bools, Int32s, Rows, Table, indices
 from bellwether_load.plan.problem import NO_BROKER
 
 MOVES = "moves name partitions"
@@ -17,13 +19,22 @@ FORCED = "what must move moves"
 ORDERED = "leaders come first"
 
 
-def apply_moves(rows: Rows, moves: Table, faults: Faults) -> None:
-    """Lead and order the partitions as the moves say, where these may be."""
+@dataclass(frozen=True)
+class Applied:
+    """Leader and replicas of each partition after a plan; ``moving``: whether the plan names it."""
+
+    leader: Int32s
+    order: Int32s
+    moving: Bools
+
+
+def apply_moves(rows: Rows, moves: Table, faults: Faults) -> Applied | None:
+    """The partitions as the moves lead and order them, where these may be; None where they name unknown ones."""
     at, ids, none = rows.table.places(moves.keys), np.append(rows.ids, [NO_BROKER, NO_BROKER]), rows.brokers
     moves.wrong(at < 0, "with topic id {topic_id} is no partition of the problem")
-    matrices = [indices(moves.lists(name), rows.ids) for name in ("replicas", "order")]
+    matrices = [moves.brokers(name, rows.ids) for name in ("replicas", "order")]
     if faults.any(MOVES):
-        return
+        return None
     matrices.append(rows.replicas[at])
     width = max(of.shape[1] for of in matrices)
     stated, order, given = (np.pad(of, ((0, 0), (0, width - of.shape[1])), constant_values=none) for of in matrices)
@@ -49,8 +60,10 @@ def apply_moves(rows: Rows, moves: Table, faults: Faults) -> None:
     may = [[int(b) for b in ids[of] if b != NO_BROKER] for of in rows.eligible[at]] if (~able).any() else []
     moves.wrong(~stays & ~able, "goes to {to_leader}, and only {may} may lead it", ELIGIBLE, may=may)
     fine = able & ~odd
-    rows.after[at[fine]], rows.moving[at] = to[fine], True
-    rows.order[at[fine]] = order[fine][:, : rows.order.shape[1]]
-    rows.table.wrong(rows.forced & ~rows.moving, "stays with {leader}, which may not lead it", FORCED)
-    later = ~rows.stays & ~rows.forced & ~rows.moving & (rows.leader != rows.replicas[:, 0])
+    found = Applied(rows.leader.copy(), rows.replicas.copy(), np.zeros(len(rows), np.bool_))
+    found.leader[at[fine]], found.moving[at] = to[fine], True
+    found.order[at[fine]] = order[fine][:, : found.order.shape[1]]
+    rows.table.wrong(rows.forced & ~found.moving, "stays with {leader}, which may not lead it", FORCED)
+    later = ~rows.stays & ~rows.forced & ~found.moving & (rows.leader != rows.replicas[:, 0])
     rows.table.wrong(later, "is led by {leader}, not first in {replicas}, permanently", ORDERED)
+    return found

@@ -33,8 +33,16 @@ class HourSums:
     """
 
     def __init__(
-        self, problem: ProblemHeader, rows: Rows, hours: tuple[int, ...], claim: HourlyProof | None, faults: Faults
+        self,
+        problem: ProblemHeader,
+        rows: Rows,
+        leader: Int32s,
+        hours: tuple[int, ...],
+        claim: HourlyProof | None,
+        faults: Faults,
     ) -> None:
+        """``leader``: of each partition after the plan."""
+        self._leader = leader
         self._rows, self._claim, self._faults, self._asked = rows, claim, faults, problem.objective
         resources = 1 + (problem.objective.request_bytes > 0)
         sizes = np.array([(b.capacity, b.request_capacity)[:resources] for b in rows.listed], np.int64)
@@ -43,7 +51,6 @@ class HourSums:
         self.without_requests = 0
         self._weights, self._total, self._most = np.zeros_like(self.before), 0, np.zeros(self.size.shape[1])
         self._item: tuple[Int32s, Ints] | None = None
-        self._eligible = rows.eligible
         if claim is not None:
             self._read(claim, resources)
 
@@ -99,17 +106,17 @@ class HourSums:
         for replica in rows.replicas[at].T:
             _add_rows(replica, follow, self.before, self.after, self.fixed)
         _add_rows(rows.leader[at], load, self.before)
-        _add_rows(rows.after[at], load, self.after)
+        _add_rows(self._leader[at], load, self.after)
         sole = rows.sole[at]
         _add_rows(rows.leader[at[sole]], load[sole], self.fixed)
         if self._claim is not None:
-            free = ~sole & (self._eligible[at] < none).any(axis=1)
+            free = ~sole & (self._rows.eligible[at] < none).any(axis=1)
             self._price(at[free], load[free], self._claim)
 
     def _price(self, at: Ints, load: Ints, claim: HourlyProof) -> None:
         """Add what each partition pays with its cheapest leader."""
         if (item := np.flatnonzero(at == claim.partition)).size:
-            self._item = self._eligible[claim.partition], load[item[0]]
+            self._item = self._rows.eligible[claim.partition], load[item[0]]
         used = np.flatnonzero(self._weights.any(axis=0))
         weights, some = self._weights[:, used], load[:, used]
         most = weights.sum(axis=1, dtype=np.float64).max() * float(some.max(initial=0)) + claim.move_weight
@@ -120,7 +127,7 @@ class HourSums:
             np.where(
                 b < self._rows.brokers, (weights[b] * some).sum(axis=1) + change * (b != self._rows.leader[at]), never
             )
-            for b in self._eligible[at].T
+            for b in self._rows.eligible[at].T
         ]
         self._total += sum(np.minimum.reduce(costs).tolist())
 

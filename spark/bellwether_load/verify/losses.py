@@ -20,6 +20,7 @@ import numpy as np
 from bellwether_load.plan.checks import Faults, close, highest
 from bellwether_load.plan.partition_rows import Bools, Int32s, Ints, Rows, total
 from bellwether_load.plan.plan_losses import HEAVIEST, PlanLoss, PlanLosses
+from bellwether_load.verify.applied_moves import Applied
 
 LOSSES = "losses"
 _ANY, _MUCH = 2**62, 2**60
@@ -52,6 +53,7 @@ def first_outside(domain: Ints, leader: Int32s, takers: Int32s) -> Int32s:
 
 def judge_losses(
     rows: Rows,
+    applied: Applied,
     losses: PlanLosses,
     carried: tuple[Ints, Ints],
     limit: Fraction,
@@ -60,9 +62,9 @@ def judge_losses(
     """Compare all that a plan claims of losses. ``carried``: load of each broker before and after it; ``limit``: the
     highest relative load after it."""
     none, open_, size, ids = rows.brokers, rows.open[:-1], rows.size, {b.id: at for at, b in enumerate(rows.listed)}
-    able = (rows.order[:, :, None] == rows.takers[:, None, :]).any(axis=2)
-    orders = rows.takers, np.where(able, rows.order, none)
-    fixed = np.where(rows.stays | ((rows.takers < none).sum(axis=1) < 2), rows.after, -1)
+    able = (applied.order[:, :, None] == rows.takers[:, None, :]).any(axis=2)
+    orders = rows.takers, np.where(able, applied.order, none)
+    fixed = np.where(rows.stays | ((rows.takers < none).sum(axis=1) < 2), applied.leader, -1)
     limits = np.array([min(int(limit * b.capacity), _MUCH) * b.open for b in rows.listed], np.int64)
     for loss in losses.kinds:
         named = [str(b.id) if loss.kind == "broker" else b.rack or "" for b in rows.listed]
@@ -71,7 +73,7 @@ def judge_losses(
         there = open_ & (domain[:-1] != np.arange(len(names))[:, None])
         sizes = np.broadcast_to(size, there.shape)
         for at, (when, said) in enumerate((("before", loss.before), ("after", loss.after))):
-            leader = (rows.leader, rows.after)[at]
+            leader = (rows.leader, applied.leader)[at]
             heir = first_outside(domain, leader, orders[at])
             falls = np.where(heir < none, domain[leader] * none + heir, len(names) * none)
             loads = carried[at] + total(falls, rows.load, len(names) * none).reshape(-1, none)

@@ -33,7 +33,17 @@ from bellwether_load.plan.partition_rows import (
 )
 from bellwether_load.plan.problem import ProblemHeader
 from bellwether_load.plan.rebalance_plan import RebalancePlan
-from bellwether_load.verify.applied_moves import ELIGIBLE, FACTS, FORCED, MOVES, ORDERED, ORDERS, STAY, apply_moves
+from bellwether_load.verify.applied_moves import (
+    ELIGIBLE,
+    FACTS,
+    FORCED,
+    MOVES,
+    ORDERED,
+    ORDERS,
+    STAY,
+    Applied,
+    apply_moves,
+)
 from bellwether_load.verify.bound_reasons import bound_reasons
 from bellwether_load.verify.hour_sums import HOURLY, HOURS, HourBlock, HourSums
 from bellwether_load.verify.load_bounds import Bounds, Weights
@@ -145,15 +155,18 @@ def verify(
         if said:
             faults.check(name, said[:32], found[:32])
     rows = rows_of(problem, table, rates, faults) if opened and not faults.any(PROBLEM) else None
-    if rows is not None:
-        apply_moves(rows, moved, faults)
+    applied = None if rows is None else apply_moves(rows, moved, faults)
     forced = 0 if rows is None else int(rows.forced.sum())
     counts = {PROBLEM: f"{len(table):,}", MOVES: f"{len(moved):,}", FORCED: f"{forced:,}"}
     for name in (PROBLEM, LOADS, MOVES, FACTS, ORDERS, ELIGIBLE, STAY, FORCED, ORDERED):
         faults.check(name, found=counts.get(name, ""))
-    if rows is None or any(faults.any(name) for name in (PROBLEM, LOADS, MOVES, FACTS, ORDERS, ELIGIBLE, STAY)):
+    if (
+        rows is None
+        or applied is None
+        or any(faults.any(name) for name in (PROBLEM, LOADS, MOVES, FACTS, ORDERS, ELIGIBLE, STAY))
+    ):
         return Report(plan.digest, tuple(faults.checks), forced=forced)
-    sums = HourSums(problem, rows, tuple(hours), plan.certificate.hourly, faults) if hours else None
+    sums = HourSums(problem, rows, applied.leader, tuple(hours), plan.certificate.hourly, faults) if hours else None
     if sums is not None:
         sums.add_all(by_hour)
     if faults.any(HOURS):
@@ -162,26 +175,33 @@ def verify(
     if account is not None:
         faults.add(EVIDENCE, *_evidence(plan, account, rows, len(hours)))
         faults.check(EVIDENCE, found=f"{len(hours)} hours")
-    return _Figures(problem, plan, rows, sums, faults).report(forced)
+    return _Figures(problem, plan, rows, applied, sums, faults).report(forced)
 
 
 class _Figures:
     """Compares the figures of a plan with those that the sums give."""
 
     def __init__(
-        self, problem: ProblemHeader, plan: RebalancePlan, rows: Rows, sums: HourSums | None, faults: Faults
+        self,
+        problem: ProblemHeader,
+        plan: RebalancePlan,
+        rows: Rows,
+        applied: Applied,
+        sums: HourSums | None,
+        faults: Faults,
     ) -> None:
         self._problem, self._plan, self._rows, self._sums, self._faults = problem, plan, rows, sums, faults
+        self._applied, leaders = applied, (rows.leader, applied.leader)
         self._ids, most = rows.ids.tolist(), problem.objective.max_moves
         self._allowed = None if most is None else max(most, int(rows.forced.sum()))
         size, self._bounds = rows.size, Bounds(rows)
-        self._before, self._after = (rows.base + total(of, rows.load, len(size)) for of in (rows.leader, rows.after))
+        self._before, self._after = (rows.base + total(of, rows.load, len(size)) for of in leaders)
         self._top = highest(self._after[self._bounds.open], size[self._bounds.open])
 
     def report(self, forced: int) -> Report:
         """The checks of all figures, after those that were made."""
         rows, plan, bounds, faults, allowed = self._rows, self._plan, self._bounds, self._faults, self._allowed
-        moved, most = rows.after != rows.leader, self._problem.objective.max_moves
+        moved, most = self._applied.leader != rows.leader, self._problem.objective.max_moves
         if allowed is not None and moved.sum() > allowed:
             faults.add(CAP, f"{moved.sum()} leaders change where {allowed} may")
         faults.check(CAP, "none" if most is None else f"{most:,}", f"{moved.sum():,}")
@@ -196,7 +216,7 @@ class _Figures:
                 faults.add(LOSSES, f"kinds are {kinds}: expected broker and rack, each once at most")
             else:
                 carried = self._before, self._after
-                judge_losses(rows, plan.losses, carried, self._top, faults)
+                judge_losses(rows, self._applied, plan.losses, carried, self._top, faults)
             faults.check(LOSSES)
         weights = self._weights(plan.certificate, WEIGHTS)
         faults.check(WEIGHTS, found="" if weights is None else f"{np.count_nonzero(weights.of)} above 0")
@@ -225,7 +245,7 @@ class _Figures:
 
     def _counts(self, moved: int) -> None:
         plan, rows, rates = self._plan, self._rows, self._rows.rates
-        reordered = int(rows.moving.sum()) - moved
+        reordered = int(self._applied.moving.sum()) - moved
         # Without hours no requests are known.
         without = 0 if not self._problem.objective.request_bytes else int(rates.known.sum())
         for name, said, found in (
