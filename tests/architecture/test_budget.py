@@ -37,7 +37,7 @@ LINES = {
     "spark/bellwether_load/plan": 1215,  # what a plan rests on, what is missing for a proposal, losses; requests
     "spark/bellwether_load/sampling": 976,  # rolls up hours, removes old files; requests
     "spark/bellwether_load/store": 1993,  # what a file unpacks to, by its footer; requests; loads for limits, packed
-    "spark/bellwether_load/verify": 980,  # evidence, and losses with their bound; requests
+    "spark/bellwether_load/verify": 1017,  # evidence, and losses with their bound; requests; what moves change
     "bench": 11419,  # the simulated months have acks=all, holds, fencing, slow syncs and freezes; destinations
     "examples": 3032,  # the demo draws its own moving picture
     "helm": 2209,  # prints the rights of a rendered chart; requests; Artifact Hub
