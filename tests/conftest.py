@@ -26,7 +26,7 @@ from hypothesis import HealthCheck, settings
 from testkit.messages import Catalogue
 from testkit.processes.shared_parts import SharedParts
 from testkit.processes.slow_test_selection import chosen_files, shard_files
-from testkit.processes.xdist_groups import begins, lot_of
+from testkit.processes.xdist_groups import begins, begins_in_shard, lot_of
 from waiting import limit
 
 if TYPE_CHECKING:
@@ -84,9 +84,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if files[item] in chosen]
     if shard := config.getoption("shard"):
-        # What changed comes after the shard: where time ends early, another shard's run reaches other tests.
         own = shard_files(files.values(), shard)
-        items.sort(key=lambda item: files[item] not in own)
+        items.sort(key=lambda item: begins_in_shard(item.nodeid, files[item] in own))
     if config.getoption("timeout") is None:
         for item in items:
             mark = item.get_closest_marker("timeout")

@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from testkit.processes.xdist_groups import FOUR_BROKERS, LOTS, THREE_BROKERS, THREE_MORE, THREE_PROBED, begins, lot_of
+from testkit.processes.xdist_groups import (
+    FOUR_BROKERS,
+    LOTS,
+    THREE_BROKERS,
+    THREE_MORE,
+    THREE_PROBED,
+    begins,
+    begins_in_shard,
+    lot_of,
+)
 
 TESTS = Path(__file__).parents[2]
 
@@ -29,6 +38,13 @@ def test_the_longest_lot_begins_first_and_what_needs_no_real_part_last() -> None
     shared = ("integration/operator", "contract", "integration/probes", "spark", "integration/rights")
     folders = (*shared, "integration/apiserver", "unit/core")
     assert [begins(f"tests/{folder}/test_a.py::test_x") for folder in folders] == [0, 1, 2, 3, 4, 5, 6]
+
+
+def test_no_real_part_is_needed_after_a_test_without_any_in_a_shard() -> None:
+    real, unit = "tests/integration/probes/test_a.py::test_x", "tests/unit/core/test_a.py::test_x"
+    tests = [(unit, False), (real, False), (unit, True), (real, True)]
+    ordered = sorted(tests, key=lambda test: begins_in_shard(*test))
+    assert ordered == [(real, True), (real, False), (unit, True), (unit, False)]
 
 
 def test_every_folder_that_has_a_lot_exists() -> None:

@@ -47,6 +47,14 @@ def begins(test: str) -> int:
     return len(LONGEST_FIRST) + (not needs_real_parts(test))
 
 
+def begins_in_shard(test: str, own: bool) -> tuple[bool, bool]:
+    """How early a test of a shard's ``own`` files, or of those that changed, begins. What changed comes later: where
+    time ends early, another shard's run reaches other tests. What needs no real part still comes last: when the first
+    such test begins, a process ends its parts.
+    """
+    return not needs_real_parts(test), not own
+
+
 def needs_real_parts(test: str) -> bool:
     """Whether a test's lot may start real parts."""
     lot = lot_of(test)
