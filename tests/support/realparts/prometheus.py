@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from urllib.request import urlopen
 
 from realparts import gotools
-from realparts.ports import HeldPorts, accepts
+from realparts.ports import HeldPorts
 from realparts.processes import ManagedProcess, StartFailed
 from realparts.started import Started
 from waiting import limit, ran
@@ -72,7 +72,7 @@ class PrometheusServer(Started):
                 f"--storage.tsdb.path={self._data}",
                 f"--web.listen-address=127.0.0.1:{self._port}",
                 f"--web.config.file={self._web_configuration()}",
-                "--log.level=warn",
+                "--log.level=info",
             ],
             log=self._directory / "prometheus.log",
         )
@@ -128,8 +128,9 @@ class PrometheusServer(Started):
         return path
 
     def _ready(self) -> bool:
-        if self._certificate is not None or self._users:
-            return accepts(self._port)
+        if self.process is not None and (self._certificate is not None or self._users):
+            # It asks for a password that is not known here, and until it is ready it answers with 503.
+            return "Server is ready to receive web requests" in self.process.tail(50)
         try:
             with urlopen(f"{self.url}/-/ready", timeout=limit(5)) as answer:
                 return bool(answer.status == 200)
